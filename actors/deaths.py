@@ -1,0 +1,85 @@
+"""What is known of a worker's death."""
+
+from __future__ import annotations
+
+import signal as signals
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a worker counts as dead; the raw exit code and signal stand beside it."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    HEARTBEAT_LOST = "heartbeat_lost"
+    STARTUP_TIMEOUT = "startup_timeout"
+    RECOVERY_TIMEOUT = "recovery_timeout"
+    CHANNEL_CLOSED = "channel_closed"
+    SPAWN_FAILED = "spawn_failed"
+    RESOURCE_LIMIT = "resource_limit"
+    PROTOCOL = "protocol"
+    UNKNOWN = "unknown"
+
+
+Job = int | str
+"""What a worker may name as the job that it works on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended. Both are None when the status was lost to somebody else."""
+
+    code: int | None = None
+    signal: int | None = None
+
+    @property
+    def cause(self) -> Cause:
+        """What an unexpected end of this kind is called."""
+        if self.signal is not None:
+            return Cause.SIGNALLED
+        return Cause.UNKNOWN if self.code is None else Cause.EXITED
+
+    @property
+    def clean(self) -> bool:
+        """Whether the process said that all was well."""
+        return self.code == 0
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"killed by {signal_name(self.signal)}"
+        return "ended, exit status unknown" if self.code is None else f"exited with code {self.code}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """One death of one incarnation of a worker."""
+
+    component_id: str
+    generation: int
+    cause: Cause
+    exit: Exit = Exit()
+    detail: str = ""
+    """More about the cause, for people: an errno's text, how many heartbeats were missed."""
+    healthy_for_ms: int = 0
+    """How long it had been continuously healthy when it died."""
+    uptime_ms: int = 0
+    job: Job | None = None
+    output: tuple[str, ...] = ()
+    """The last lines that it wrote."""
+
+    def __str__(self) -> str:
+        match self.cause:
+            case Cause.EXITED | Cause.SIGNALLED | Cause.UNKNOWN:
+                return str(self.exit)
+            case _:
+                text = self.cause.value.replace("_", " ")
+                return f"{text} ({self.detail})" if self.detail else text
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number itself where it has no name."""
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,128 @@
+"""What the actors need from outside, as narrow protocols.
+
+Two runtimes serve them: threads, the real clock and real processes; and the simulation,
+where one thread, a virtual clock and a scripted process table run the same actor classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .records import DeathRecord, Record, Remembered
+from .spec import WorkerSpec
+
+if TYPE_CHECKING:
+    import pykka
+
+A = TypeVar("A", bound="pykka.Actor")
+
+
+class Receiver(Protocol):
+    """Whoever can be told something: a pykka `ActorRef`, or an edge's inbox."""
+
+    def tell(self, message: Any) -> None:
+        """Deliver the message without waiting."""
+
+
+class Clock(Protocol):
+    """What time it is."""
+
+    def monotonic(self) -> float:
+        """Seconds that never jump, for every duration."""
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970, for people and for the store."""
+
+
+class Timer(Protocol):
+    """A message that was scheduled."""
+
+    def cancel(self) -> None:
+        """Drop the message if it is not under way yet. A receiver still checks what it gets."""
+
+
+class Timers(Protocol):
+    """Delivers messages later."""
+
+    def after(self, delay_s: float, receiver: Receiver, message: object) -> Timer:
+        """Tell the receiver the message once the delay has passed."""
+
+
+class Control(StrEnum):
+    """What a supervisor tells a worker over its channel."""
+
+    STOP = "stop"
+    PAUSE = "pause"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnRequest:
+    """One incarnation to start, and who hears of its life.
+
+    `observer` (its proxy) and `monitor` are told ProcessStarted, SpawnFailed and
+    ProcessExited; the monitor alone FrameReceived, ChannelClosed and ProtocolViolated.
+    """
+
+    spec: WorkerSpec
+    generation: int
+    observer: Receiver
+    monitor: Receiver
+
+
+class Processes(Protocol):
+    """The process table: our own children only. No call here blocks; news comes as messages."""
+
+    def spawn(self, request: SpawnRequest) -> None:
+        """Start the process."""
+
+    def send(self, component_id: str, generation: int, control: Control) -> None:
+        """Tell the worker something over its channel, if it has one."""
+
+    def signal(self, component_id: str, generation: int, signum: int) -> None:
+        """Send a signal; SIGKILL goes to the whole process group."""
+
+    def report(self, component_id: str, receiver: Receiver) -> None:
+        """Answer with ProcessFound: what runs under this id now."""
+
+    def output(self, component_id: str) -> tuple[str, ...]:
+        """The last lines that the latest incarnation wrote."""
+
+
+class Store(Protocol):
+    """Where restart history is kept. Only the recorder writes to it."""
+
+    def load(self) -> Remembered:
+        """What is known of the past."""
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Keep all of them in one transaction, or raise `StoreUnavailableError` and keep none."""
+
+    def deaths(
+        self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
+    ) -> tuple[DeathRecord, ...]:
+        """The latest deaths, newest first, of one worker or of all."""
+
+    def close(self) -> None:
+        """Let go of files and connections. Safe to call twice."""
+
+
+class Runtime(Protocol):
+    """Where actors live: it starts them and gives them time."""
+
+    @property
+    def clock(self) -> Clock:
+        """What time it is here."""
+
+    @property
+    def timers(self) -> Timers:
+        """How to be told something later."""
+
+    def chance(self) -> float:
+        """A number from 0 up to but not including 1."""
+
+    def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
+        """Start an actor of this class."""

@@ -1,0 +1,147 @@
+"""What is kept: the records that a `Store` commits, and what it gives back at a start.
+
+All times are wall-clock milliseconds, integers; a monotonic value never gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from .deaths import Cause, Job
+from .restarts import Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeathRecord:
+    """A death with the decision on it: one row, one event and the counters, in one transaction.
+
+    Committing the same (component, generation) twice changes nothing, so a commit whose
+    outcome is unknown may be repeated.
+    """
+
+    component_id: str
+    generation: int
+    died_at_wall_ms: int
+    cause: Cause
+    exit_code: int | None
+    signal: int | None
+    uptime_ms: int
+    job: Job | None
+    action: Action
+    """RESTART counts a restart, MARK_FAILED sets the failure fields; the others only add the row."""
+    reason: str
+    delay_ms: int = 0
+    streak_cleared: bool = False
+    """Sustained health cleared the streak before this death was counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeathAmended:
+    """How the process of a death that was decided before its end did end at last."""
+
+    component_id: str
+    generation: int
+    exit_code: int | None
+    signal: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartsCounted:
+    """Restarts whose death rows were given up to keep a long outage within bounds."""
+
+    component_id: str
+    restarts: int
+    streak: int
+    at_wall_ms: int
+    last_generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreakCleared:
+    """Sustained health cleared the streak; the lifetime count stays."""
+
+    component_id: str
+    at_wall_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartReset:
+    """An operator cleared counters and failure; a worker without a row gets none."""
+
+    component_id: str
+    at_wall_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateRemoved:
+    """The worker is gone for good; its restart state goes with it, its deaths stay."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetaSet:
+    """A named setting; None removes it."""
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthMirrored:
+    """A worker's health as people may read it. No decision ever does."""
+
+    component_id: str
+    generation: int
+    status: str
+    pid: int | None
+    current_job: Job | None
+    last_heartbeat_wall_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorWiped:
+    """A new start: nothing of the former run's health holds."""
+
+
+Record = (
+    DeathRecord
+    | DeathAmended
+    | RestartsCounted
+    | StreakCleared
+    | RestartReset
+    | StateRemoved
+    | MetaSet
+    | HealthMirrored
+    | MirrorWiped
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedWorker:
+    """What the store knows of one worker's restarts."""
+
+    restart_count: int = 0
+    streak_count: int = 0
+    last_restart_wall_ms: int | None = None
+    failed_at_wall_ms: int | None = None
+    failure_reason: str | None = None
+    last_generation: int = 0
+    """The highest generation with a death row, 0 if there is none."""
+    recent_deaths_wall_ms: tuple[int, ...] = ()
+    """The last deaths, oldest first, at most RECENT_DEATHS of them."""
+    restart_due_wall_ms: int | None = None
+    """When the restart decided on the last death was due, if it was to be restarted."""
+
+
+RECENT_DEATHS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Everything that a start needs to know of the past."""
+
+    workers: Mapping[str, RememberedWorker] = field(default_factory=lambda: MappingProxyType({}))
+    meta: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

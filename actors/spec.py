@@ -1,0 +1,342 @@
+"""What a host declares about its workers; checked when it is constructed.
+
+A `WorkerSpec` says what to run (`Command` or `PythonCall`) and under which policies.
+Everything here is immutable and compares by value. `presets` has the four ready-made
+sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from .errors import Problem, SpecError
+
+COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+PYTHON_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+class RestartOn(StrEnum):
+    """Which exits lead to a restart."""
+
+    ALWAYS = "always"
+    ON_FAILURE = "on_failure"
+    NEVER = "never"
+
+
+class WindowMode(StrEnum):
+    """How the short-term limit counts."""
+
+    SINCE_LAST_RESTART = "since_last_restart"
+    SLIDING = "sliding"
+
+
+class OnExhausted(StrEnum):
+    """What happens when a limit is reached."""
+
+    MARK_FAILED = "mark_failed"
+    NOTIFY_ONLY = "notify_only"
+
+
+class PauseMode(StrEnum):
+    """What a pause does to the process."""
+
+    STOP = "stop"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPolicy:
+    """When a dead worker is started again, how long after, and when to give up.
+
+    The defaults are the preset `steady`. A limit of None is no limit.
+    """
+
+    enabled: bool = True
+    restart_on: RestartOn = RestartOn.ALWAYS
+    max_in_window: int | None = 5
+    window_s: float = 300.0
+    window_mode: WindowMode = WindowMode.SINCE_LAST_RESTART
+    max_lifetime: int | None = 20
+    max_consecutive: int | None = None
+    initial_delay_s: float = 1.0
+    multiplier: float = 2.0
+    max_delay_s: float = 60.0
+    min_delay_s: float = 1.0
+    """No delay is shorter than this one."""
+    immediate_first: bool = False
+    """The first restart of a streak waits for nothing."""
+    jitter: float = 0.0
+    """The share of a delay, 0 to 1, that chance may take off it."""
+    reset_after_healthy_s: float | None = None
+    """Health sustained for this long clears the streak (never the lifetime count)."""
+    on_exhausted: OnExhausted = OnExhausted.MARK_FAILED
+    give_up_exit_codes: tuple[int, ...] = ()
+    """Exit codes after which a restart is pointless: failed at once."""
+
+    def __post_init__(self) -> None:
+        _refuse("policy", self.problems())
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this policy, field by field."""
+        yield from _not_negative(
+            self, "initial_delay_s", "max_delay_s", "min_delay_s", "reset_after_healthy_s"
+        )
+        yield from _at_least_one(self, "max_in_window", "max_lifetime", "max_consecutive")
+        if not (math.isfinite(self.window_s) and self.window_s > 0):
+            yield Problem("window_s", f"must be above 0, not {self.window_s}")
+        if not (math.isfinite(self.multiplier) and self.multiplier >= 1):
+            yield Problem("multiplier", f"must be at least 1, not {self.multiplier}")
+        if self.max_delay_s < self.initial_delay_s:
+            yield Problem(
+                "max_delay_s",
+                f"must not be below initial_delay_s ({self.initial_delay_s}), is {self.max_delay_s}",
+            )
+        if not 0 <= self.jitter <= 1:
+            yield Problem("jitter", f"must be between 0 and 1, not {self.jitter}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthPolicy:
+    """How long silence is tolerated. The defaults are the preset `steady`.
+
+    `staleness_s = None` asks for no heartbeats after the first one; `recovery_*_s = None`
+    grants no recovery time.
+    """
+
+    startup_timeout_s: float = 60.0
+    staleness_s: float | None = 5.0
+    max_misses: int = 3
+    heartbeat_interval_s: float = 2.0
+    """How often a worker is told to send its frames."""
+    recovery_min_s: float | None = 5.0
+    recovery_max_s: float | None = 120.0
+    max_bad_frames: int = 100
+    """A worker that sends more frames than this that cannot be understood is ended."""
+
+    def __post_init__(self) -> None:
+        _refuse("policy", self.problems())
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this policy, field by field."""
+        yield from _positive(
+            self, "startup_timeout_s", "staleness_s", "heartbeat_interval_s", "recovery_max_s"
+        )
+        yield from _not_negative(self, "recovery_min_s")
+        yield from _at_least_one(self, "max_misses", "max_bad_frames")
+        if (self.recovery_min_s is None) != (self.recovery_max_s is None):
+            yield Problem("recovery_min_s", "is set together with recovery_max_s, or not at all")
+        elif (
+            self.recovery_min_s is not None
+            and self.recovery_max_s is not None
+            and self.recovery_min_s > self.recovery_max_s
+        ):
+            yield Problem("recovery_min_s", f"must not exceed recovery_max_s ({self.recovery_max_s})")
+        if self.staleness_s is not None and self.heartbeat_interval_s > self.staleness_s:
+            yield Problem(
+                "heartbeat_interval_s",
+                f"must not exceed staleness_s ({self.staleness_s}), is {self.heartbeat_interval_s}",
+            )
+
+    def warnings(self) -> Iterator[Problem]:
+        """What is allowed but unwise."""
+        if self.staleness_s is not None and self.heartbeat_interval_s > self.staleness_s / 2:
+            yield Problem(
+                "heartbeat_interval_s",
+                f"is more than half of staleness_s ({self.staleness_s}): one late frame looks like a miss",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPolicy:
+    """The stop ladder: ask, then SIGTERM, then SIGKILL, and how long each step waits."""
+
+    ask_s: float = 10.0
+    """How long a worker may take after it was asked (a plain command: after SIGTERM)."""
+    term_s: float = 2.0
+    kill_s: float = 1.0
+    last_s: float = 0.5
+    """After this a process that survived SIGKILL is reported as unkillable."""
+
+    def __post_init__(self) -> None:
+        _refuse("policy", self.problems())
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this policy, field by field."""
+        yield from _not_negative(self, "ask_s", "term_s", "kill_s", "last_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLimits:
+    """What a worker may use; None is no limit."""
+
+    cpu_percent: float | None = None
+    warn_memory_mb: float | None = None
+    kill_memory_mb: float | None = None
+    interval_s: float = 5.0
+    violations: int = 1
+    """The kill comes at this many violations in a row."""
+
+    def __post_init__(self) -> None:
+        _refuse("limits", self.problems())
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with these limits, field by field."""
+        yield from _positive(self, "cpu_percent", "warn_memory_mb", "kill_memory_mb", "interval_s")
+        yield from _at_least_one(self, "violations")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments; never a shell string.
+
+    `reports_health` says that the program writes health frames to the descriptor that it
+    is given. One that does not is healthy for as long as it runs.
+    """
+
+    argv: tuple[str, ...]
+    reports_health: bool = False
+    pdeathsig: bool = False
+    """Also have the kernel kill the program with its supervisor, by way of a small shim."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCall:
+    """An importable function, `"package.module:function"`, run by `rekindle.worker.run`."""
+
+    target: str
+
+    @property
+    def reports_health(self) -> bool:
+        """The runner sends heartbeats by itself."""
+        return True
+
+
+def command(*argv: str, reports_health: bool = False, pdeathsig: bool = False) -> Command:
+    """A program and its arguments, as separate words."""
+    return Command(tuple(argv), reports_health, pdeathsig)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPolicy:
+    """How often the job of a dead worker is tried again; None is always."""
+
+    crash_retries: int | None = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """One worker: its id, what it runs, and the policies it lives under."""
+
+    id: str
+    run: Command | PythonCall
+    restart: RestartPolicy = None  # type: ignore[assignment]  # None stands for the default
+    health: HealthPolicy = None  # type: ignore[assignment]
+    stop: StopPolicy = None  # type: ignore[assignment]
+    pause_mode: PauseMode = PauseMode.STOP
+    jobs: JobPolicy | None = field(default_factory=JobPolicy)
+    limits: ResourceLimits | None = None
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    inherit_env: tuple[str, ...] = ()
+    """Names of further variables that are handed down from the supervisor."""
+    cwd: str | None = None
+
+    def __post_init__(self) -> None:
+        # An explicit None must never surface later, when a crash is being handled.
+        for name, default in (("restart", RestartPolicy), ("health", HealthPolicy), ("stop", StopPolicy)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default())
+        object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
+        _refuse(str(self.id), self.problems())
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this spec, field by field."""
+        if not COMPONENT_ID.fullmatch(self.id):
+            yield Problem("id", f"must match {COMPONENT_ID.pattern}, is {self.id[:80]!r}")
+        match self.run:
+            case Command(argv=argv):
+                yield from _command_problems(argv)
+            case PythonCall(target=target):
+                if not PYTHON_TARGET.fullmatch(target):
+                    yield Problem("run", f"must look like 'package.module:function', is {target!r}")
+        for name, value in self.env.items():
+            if not name or "=" in name or "\0" in name or "\0" in value:
+                yield Problem("env", f"{name!r} cannot stand in an environment")
+        for policy in (self.restart, self.health, self.stop):
+            yield from policy.problems()
+
+    @classmethod
+    def from_preset(
+        cls,
+        id: str,
+        run: Command | PythonCall,
+        preset: str = "steady",
+        *,
+        restart: Mapping[str, object] | None = None,
+        health: Mapping[str, object] | None = None,
+        stop: Mapping[str, object] | None = None,
+        **others: object,
+    ) -> WorkerSpec:
+        """A spec under a named preset, with single fields overridden."""
+        from .presets import PRESETS, overridden
+
+        if preset not in PRESETS:
+            known = ", ".join(PRESETS)
+            raise SpecError(id, [Problem("preset", f"{preset!r} is none of {known}")])
+        chosen = PRESETS[preset]
+        settings: dict[str, object] = {
+            "restart": overridden(id, "restart", chosen.restart, restart),
+            "health": overridden(id, "health", chosen.health, health),
+            "stop": overridden(id, "stop", StopPolicy(), stop),
+            "pause_mode": chosen.pause_mode,
+            "jobs": chosen.jobs,
+            "limits": chosen.limits,
+        }
+        unknown = others.keys() - {"env", "inherit_env", "cwd", *settings}
+        if unknown:
+            raise SpecError(id, [Problem(name, "is not a setting of a worker") for name in sorted(unknown)])
+        return cls(id, run, **{**settings, **others})  # type: ignore[arg-type]
+
+
+def _command_problems(argv: tuple[str, ...]) -> Iterator[Problem]:
+    if isinstance(argv, str):
+        yield Problem("run", "is a list of words, never a shell string")
+    elif not argv or not argv[0]:
+        yield Problem("run", "names no program")
+    elif any("\0" in word for word in argv):
+        yield Problem("run", "contains a NUL character")
+
+
+def _refuse(worker: str, problems: Iterable[Problem]) -> None:
+    found = tuple(problems)
+    if found:
+        raise SpecError(worker, found)
+
+
+def _values(policy: object, names: tuple[str, ...]) -> Iterator[tuple[str, float]]:
+    for name in names:
+        value = getattr(policy, name)
+        if value is not None:
+            yield name, value
+
+
+def _not_negative(policy: object, *names: str) -> Iterator[Problem]:
+    for name, value in _values(policy, names):
+        if not (math.isfinite(value) and value >= 0):
+            yield Problem(name, f"must not be negative, is {value}")
+
+
+def _positive(policy: object, *names: str) -> Iterator[Problem]:
+    for name, value in _values(policy, names):
+        if not (math.isfinite(value) and value > 0):
+            yield Problem(name, f"must be above 0, is {value}")
+
+
+def _at_least_one(policy: object, *names: str) -> Iterator[Problem]:
+    for name, value in _values(policy, names):
+        if value < 1:
+            yield Problem(name, f"must be at least 1, is {value}")
