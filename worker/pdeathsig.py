@@ -1,0 +1,63 @@
+"""A shim that ends a program with its parent: `python -I -S pdeathsig.py PARENT_PID program args…`.
+
+For programs that know nothing of Rekindle. Run by path, so it imports nothing next to it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+NOT_FOUND_EXIT = 127
+NOT_EXECUTABLE_EXIT = 126
+ORPHANED_EXIT = 1
+
+
+def die_with_parent(signum: int) -> bool:
+    """Have the kernel send this process the signal when its parent thread ends; tells if it will."""
+    if sys.platform != "linux":
+        return False
+    try:
+        import ctypes
+
+        return bool(ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def main(arguments: list[str]) -> int:
+    """Become the program, unless the parent has gone; returns an exit code only if that fails."""
+    import signal
+
+    parent, program = int(arguments[0]), arguments[1:]
+    die_with_parent(signal.SIGKILL)
+    # A parent that went before the call above sends nothing any more.
+    if os.getppid() != parent:
+        return ORPHANED_EXIT
+    # The interpreter ignores these two for itself, and an ignored signal stays so across exec.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    try:
+        os.execvpe(program[0], program, _environment())
+    except OSError as error:
+        sys.stderr.write(f"{program[0]}: {error.strerror}\n")
+        return NOT_FOUND_EXIT if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE_EXIT
+
+
+def _environment() -> dict[bytes, bytes]:
+    """The environment as it came, without the LC_CTYPE that the interpreter adds in the C locale."""
+    environment = dict(os.environb)
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            given = file.read().split(b"\0")
+    except OSError:
+        return environment
+    if not any(entry.startswith(b"LC_CTYPE=") for entry in given):
+        environment.pop(b"LC_CTYPE", None)
+    return environment
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,55 @@
+"""What the one thread of a worker's runtime does: it beats, it listens, it ends an orphan."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from .channel import Channel
+
+ORPHAN_GRACE_S = 0.5
+"""How long the job may go on after the supervisor has gone, before the process group is killed."""
+
+ORPHANED_EXIT = 1
+
+
+class Pulse:
+    """Sends a frame every interval and passes on what the supervisor wants.
+
+    It waits on the channel with the next heartbeat as its timeout, so a control line is
+    heard at once and an idle worker wakes up once an interval.
+    """
+
+    def __init__(
+        self, channel: Channel, interval_s: float, *, beat: Callable[[], None], obey: Callable[[str], None]
+    ) -> None:
+        self._channel = channel
+        self._interval_s = interval_s
+        self._beat = beat
+        self._obey = obey
+
+    def run(self) -> None:
+        """Serve the channel; returns when the supervisor is gone."""
+        due = time.monotonic()
+        while (lines := self._channel.receive(due - time.monotonic())) is not None:
+            for line in lines:
+                self._heed(line)
+            if time.monotonic() >= due:
+                self._beat()
+                # A process that was stopped for a while does not send what it has missed.
+                due = max(due + self._interval_s, time.monotonic())
+
+    def _heed(self, line: object) -> None:
+        if isinstance(line, dict) and isinstance(wanted := line.get("do"), str):
+            self._obey(wanted)
+
+
+def end_orphan() -> None:
+    """Give the job its grace; then kill this process, and all of its group if it leads one."""
+    import signal
+
+    time.sleep(ORPHAN_GRACE_S)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(ORPHANED_EXIT)

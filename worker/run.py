@@ -1,0 +1,145 @@
+"""The runner: `python -m rekindle.worker.run package.module:function`.
+
+It makes a process out of an importable function: it ties the process to its supervisor,
+turns SIGTERM into a request to stop, and calls the function, with the `Worker` if it takes
+a positional parameter. A coroutine function is run by asyncio.
+
+Exit codes: 0 when the function returns, whatever it returns; what `sys.exit` says; 1 after
+an exception, with its traceback on stderr; `CANNOT_START` when there is nothing to call.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import CoroutineType, FrameType, FunctionType
+
+from .handle import Worker
+from .pdeathsig import die_with_parent
+
+CANNOT_START = 3
+
+VARIADIC = 0x04  # inspect.CO_VARARGS, without the cost of inspect
+
+
+def main(arguments: list[str]) -> int:
+    """Run the one target named by the arguments; the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m rekindle.worker.run package.module:function\n")
+        return CANNOT_START
+    if not _tie_to_supervisor():
+        return CANNOT_START
+    worker = Worker()
+    _prepare_process(worker)
+    function = _load(arguments[0])
+    if function is None:
+        return CANNOT_START
+    try:
+        _call(function, worker)
+    finally:
+        if worker.orphaned:
+            _end_what_it_started()
+    return 0
+
+
+def _tie_to_supervisor() -> bool:
+    """Have SIGTERM sent when the supervisor's thread ends; False if it has gone already."""
+    die_with_parent(signal.SIGTERM)
+    supervisor = os.environ.get("REKINDLE_SUPERVISOR_PID")
+    return supervisor is None or int(supervisor) == os.getppid()
+
+
+def _prepare_process(worker: Worker) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGTERM, _Terminate(worker))
+    # A handler and not SIG_IGN, which the programs that a worker starts would inherit.
+    signal.signal(signal.SIGINT, _ignore)
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    host_path = os.environ.get("REKINDLE_PATH")
+    if host_path:
+        entries = host_path.split(os.pathsep)
+        sys.path[:] = entries + [own for own in sys.path if own not in entries]
+
+
+class _Terminate:
+    """The handler of SIGTERM: stop the worker; in a forked child, end as by default."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._stop = worker.stop
+        os.register_at_fork(after_in_child=self._restore_default)
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        # Not from here: the interrupted code may hold the lock of the very event to be set.
+        # There are no new threads while the interpreter shuts down, which is what was asked for.
+        with suppress(RuntimeError):
+            _thread.start_new_thread(self._stop, ())
+
+    def _restore_default(self) -> None:
+        # Else multiprocessing's terminate() would wait for ever.
+        if signal.getsignal(signal.SIGTERM) is self:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _ignore(signum: int, frame: FrameType | None) -> None:
+    pass
+
+
+def _load(target: str) -> Callable[..., object] | None:
+    """The function that the target names; None, with the reason on stderr, if there is none."""
+    import importlib
+
+    module_name, _, path = target.partition(":")
+    try:
+        found: object = importlib.import_module(module_name)
+        for name in path.split("."):
+            found = getattr(found, name)
+        if not callable(found):
+            raise TypeError(f"{path} is a {type(found).__name__}, not a function")
+    except Exception as error:
+        import traceback
+
+        sys.stderr.write(f"rekindle: cannot start {target}: {type(error).__name__}: {error}\n")
+        traceback.print_exc()
+        return None
+    return found
+
+
+def _call(function: Callable[..., object], worker: Worker) -> None:
+    if not getattr(function, "slow_start", False):
+        worker.healthy()
+    result = function(worker) if _takes_worker(function) else function()
+    if isinstance(result, CoroutineType):
+        import asyncio
+
+        asyncio.run(result)
+
+
+def _takes_worker(function: Callable[..., object]) -> bool:
+    """Whether the function can be called with one positional argument."""
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        return bool(function.__code__.co_argcount or function.__code__.co_flags & VARIADIC)
+    import inspect
+
+    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    positional = {
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    }
+    return bool(kinds & positional)
+
+
+def _end_what_it_started() -> None:
+    """Ask the rest of the process group to end; nobody else is left to do it."""
+    if os.getpgrp() == os.getpid():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
