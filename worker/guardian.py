@@ -1,0 +1,135 @@
+"""Ends what a killed supervisor leaves behind: `python -I -S guardian.py MARK`.
+
+A supervisor that is killed with SIGKILL can end nobody. The guardian is a process of its
+own, in a session of its own, that does nothing but wait on a pipe from the supervisor:
+
+- `done` and a line end: the supervisor has ended all of its workers itself. Exit 0.
+- end of file without it: the supervisor is gone. After a grace in which workers end
+  themselves, every process that carries the mark of the system in its environment is
+  killed, whatever its parent, group or session has become. Exit 0, or 1 if some survived.
+
+All processes of one system have `REKINDLE_SYSTEM=MARK` in their environment from the
+start, and inherit it to theirs. A program that starts others with a clean environment, or
+overwrites its own, escapes; the guardian itself must be started without the mark.
+
+Run by path, so it imports nothing next to it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+GRACE_S = 0.4
+"""How long workers have to end themselves after the supervisor has gone."""
+
+SWEEP_S = 10.0
+"""How long the guardian goes on killing before it gives up."""
+
+PAUSE_S = 0.02
+CALM_SCANS = 2
+"""Empty scans in a row that end the sweep: one alone can miss a process that is just forking."""
+
+
+def marked_processes(mark: str) -> list[tuple[int, str]]:
+    """Every living process of the system with this mark, with the id of the worker it belongs to.
+
+    The id is empty where `REKINDLE_WORKER` is not set. Processes that may not be looked at
+    are left out, and so is the caller.
+    """
+    found = []
+    for pid in _processes():
+        environment = _environment(pid)
+        if _entry(mark) in environment:
+            found.append((pid, _component_id(environment)))
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Wait for the supervisor's last word or its end; the exit code."""
+    (mark,) = arguments
+    if _heard_done():
+        return 0
+    time.sleep(GRACE_S)
+    return 0 if sweep(mark, SWEEP_S) else 1
+
+
+def sweep(mark: str, within_s: float) -> bool:
+    """Kill all marked processes, and those they start meanwhile; False if some are left at the end."""
+    deadline = time.monotonic() + within_s
+    calm = 0
+    while calm < CALM_SCANS:
+        found = marked_processes(mark)
+        calm = 0 if found else calm + 1
+        for pid, _ in found:
+            _kill(pid, mark)
+        if time.monotonic() > deadline:
+            return not found
+        if found:
+            time.sleep(PAUSE_S)
+    return True
+
+
+def _heard_done() -> bool:
+    heard = b""
+    while not heard.endswith(b"done\n"):
+        data = os.read(0, 64)
+        if not data:
+            return False
+        heard = heard[-5:] + data
+    return True
+
+
+def _processes() -> list[int]:
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    return [int(name) for name in names if name.isdecimal() and int(name) != os.getpid()]
+
+
+def _environment(pid: int) -> list[bytes]:
+    """The entries that the process was started with; none if it is gone, a zombie, or out of reach."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def _entry(mark: str) -> bytes:
+    return b"REKINDLE_SYSTEM=" + os.fsencode(mark)
+
+
+def _component_id(environment: list[bytes]) -> str:
+    prefix = b"REKINDLE_WORKER="
+    return next((os.fsdecode(entry[len(prefix) :]) for entry in environment if entry.startswith(prefix)), "")
+
+
+def _kill(pid: int, mark: str) -> None:
+    """Kill the process if it still is the marked one: its number may have a new owner by now."""
+    import signal
+
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    except (OSError, AttributeError):
+        handle = None  # an old kernel, or a sandbox without the call
+    try:
+        if _entry(mark) not in _environment(pid):
+            return
+        if handle is None:
+            os.kill(pid, signal.SIGKILL)
+        else:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except OSError:
+        pass  # gone meanwhile, or not ours to kill: the next scan tells
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
