@@ -1,0 +1,125 @@
+"""The floor: what the bare loop reaches on this machine, and the worker that everyone is measured with.
+
+With a C compiler that is floor.c and worker.c; without one, the same two in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .arena import Arena
+from .measure import Row, Summary, mass_kills, single_kills
+
+_HERE = Path(__file__).parent
+_STOP_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The floor and the worker, ready to run."""
+
+    kind: str
+    """`c` or `python`: times of different kinds do not compare."""
+    floor: tuple[str, ...]
+    worker: tuple[str, ...]
+
+    def worker_command(self, arena: Arena, index: int) -> list[str]:
+        """Return the command that runs the worker of one slot."""
+        return [*self.worker, str(arena.path), str(index)]
+
+    def floor_command(self, arena: Arena) -> list[str]:
+        """Return the command that keeps a worker alive in every slot."""
+        paths = [str(arena.path), *self.worker, str(arena.slots)]
+        if self.kind == "python":
+            paths = [str(arena.path), str(arena.slots), *self.worker]
+        return [*self.floor, *paths]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorFigures:
+    """All that was measured of the floor."""
+
+    kind: str
+    rows: tuple[Row, ...]
+    mass_workers: int
+    mass: Summary
+
+
+@contextmanager
+def programs() -> Iterator[Programs]:
+    """Give the programs, compiled into a folder that goes away afterwards."""
+    with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
+        compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+        if compiler is None:
+            yield _in_python()
+        else:
+            floor, worker = (_compile(compiler, name, Path(folder)) for name in ("floor", "worker"))
+            yield Programs("c", (floor,), (worker,))
+
+
+@contextmanager
+def fresh_arena(slots: int) -> Iterator[Arena]:
+    """Give an empty arena in memory: a page on its way to a disk would make its writer wait."""
+    shared_memory = Path("/dev/shm")
+    within = shared_memory if os.access(shared_memory, os.W_OK) else None
+    in_memory = tempfile.TemporaryDirectory(prefix="rekindle-bench-", dir=within)
+    with in_memory as folder, Arena(Path(folder) / "arena", slots) as arena:
+        yield arena
+
+
+@contextmanager
+def running_floor(built: Programs, arena: Arena) -> Iterator[None]:
+    """Keep every slot's worker alive by the floor while the block runs."""
+    process = subprocess.Popen(built.floor_command(arena), stdin=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()  # its end is the order to stop
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        arena.kill_leftovers()
+
+
+def measure_floor(
+    built: Programs,
+    *,
+    counts: Sequence[int] = (1, 10, 100),
+    rounds: int = 300,
+    mass_workers: int = 100,
+    mass_rounds: int = 20,
+) -> FloorFigures:
+    """Measure single kills among each number of workers, then mass kills."""
+    rows = []
+    for count in counts:
+        with fresh_arena(count) as arena, running_floor(built, arena):
+            rows.append(single_kills(arena, rounds))
+    with fresh_arena(mass_workers) as arena, running_floor(built, arena):
+        mass = mass_kills(arena, mass_rounds)
+    return FloorFigures(built.kind, tuple(rows), mass_workers, mass)
+
+
+def _compile(compiler: str, name: str, folder: Path) -> str:
+    target = str(folder / name)
+    subprocess.run([compiler, "-O2", "-Wall", "-o", target, str(_HERE / f"{name}.c")], check=True)
+    return target
+
+
+def _in_python() -> Programs:
+    interpreter = (sys.executable, "-I", "-S")
+    return Programs(
+        "python",
+        (*interpreter, str(_HERE / "python_floor.py")),
+        (*interpreter, str(_HERE / "python_worker.py")),
+    )
