@@ -1,0 +1,66 @@
+"""What is in the wheel, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+FOLDERS = {
+    "actors": "rekindle/actors",
+    "persistence": "rekindle/persistence",
+    "migrations": "rekindle/migrations",
+    "worker": "rekindle/worker",
+    "scripts/cli": "rekindle/cli",
+}
+
+
+@pytest.fixture(scope="session")
+def names(wheel: Path) -> set[str]:
+    with ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_the_wheel_brings_one_top_level_name(names: set[str]) -> None:
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {"rekindle", "rekindle-0.1.0.dist-info"}
+
+
+def test_the_wheel_leaves_rekindle_a_plain_folder_of_the_five_packages(names: set[str]) -> None:
+    inside = {name.split("/")[1] for name in names if name.startswith("rekindle/")}
+    assert inside == {"actors", "cli", "migrations", "persistence", "worker"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_source_file_of_a_folder_is_in_the_wheel(
+    folder: str, names: set[str], source_tree: Path
+) -> None:
+    sources = (source_tree / folder).rglob("*.py")
+    wanted = {f"{FOLDERS[folder]}/{path.relative_to(source_tree / folder)}" for path in sources}
+    assert wanted
+    assert wanted <= names
+
+
+@pytest.mark.parametrize("package", FOLDERS.values())
+def test_every_package_says_that_it_is_typed(package: str, names: set[str]) -> None:
+    assert f"{package}/py.typed" in names
+
+
+def test_the_first_migration_is_in_the_wheel(names: set[str]) -> None:
+    assert [name for name in names if name.startswith("rekindle/migrations/versions/0001")]
+
+
+def test_tests_and_tools_stay_out_of_the_wheel(names: set[str]) -> None:
+    parts = {part for name in names for part in name.split("/")}
+    assert parts.isdisjoint({"tests", "scripts", "bench", "import_root", "conftest.py", "__pycache__"})
+
+
+def test_the_licence_is_in_the_wheel(names: set[str]) -> None:
+    assert "rekindle-0.1.0.dist-info/licenses/LICENSE" in names
+
+
+def test_the_wheel_installs_the_command(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        entry_points = archive.read("rekindle-0.1.0.dist-info/entry_points.txt").decode()
+    assert "rekindle = rekindle.cli.main:main" in entry_points
