@@ -1,0 +1,26 @@
+"""Run by alembic; the open connection comes from `rekindle.persistence.migrate`.
+
+Only our own tables are looked at: the database may be a host's.
+"""
+
+from __future__ import annotations
+
+from alembic import context
+
+from rekindle.persistence.migrate import VERSION_TABLE
+from rekindle.persistence.models import TABLE_PREFIX, Model
+
+
+def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
+    return kind != "table" or (name or "").startswith(TABLE_PREFIX)
+
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=Model.metadata,
+    version_table=VERSION_TABLE,
+    include_name=_is_ours,
+    render_as_batch=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

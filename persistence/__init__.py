@@ -1,0 +1,41 @@
+"""What is remembered: restart history in SQLite, PostgreSQL, or memory.
+
+SQLAlchemy is loaded by `open_store`, not by importing this package.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from .memory import MemoryStore
+
+if TYPE_CHECKING:
+    from .store import SqlStore
+
+__all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_store"]
+
+BUSY_TIMEOUT_MS = 500
+"""How long a commit waits for another writer before it is given up, to be tried again."""
+
+
+def open_store(
+    where: str | os.PathLike[str], *, exclusive: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS
+) -> SqlStore:
+    """Open a store, create it if it is missing, and bring its tables up to date.
+
+    Args:
+        where: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
+        exclusive: be its only supervisor until it is closed.
+        busy_timeout_ms: how long a commit waits for another writer.
+
+    Raises:
+        StoreOwnedError: another supervisor has it; the text names its pid.
+        StoreDamagedError: it is not a database, or a broken one. It is left as it is.
+        StoreTooNewError: a newer Rekindle wrote it.
+        StoreUnavailableError: it cannot be read or written now.
+        StoreError: the address makes no sense, or psycopg is missing.
+    """
+    from .opening import open_sql_store
+
+    return open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms)

@@ -1,0 +1,118 @@
+"""The SQLite file: judged before it is opened, created whole or not at all, never overwritten.
+
+The file itself is only ever opened by SQLite. A process that opens and closes a database
+file by other means drops the locks that SQLite holds on it in the same process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
+
+_SMALLEST_DATABASE = 512
+_LOCK_PATIENCE_S = 60.0
+_LOCK_POLL_S = 0.02
+
+
+def side_file(database: Path, suffix: str) -> Path:
+    """A file that lives beside the database: `.lock`, `-wal`."""
+    return database.with_name(database.name + suffix)
+
+
+def prepare(database: Path, create: Callable[[Path], None]) -> None:
+    """See to it that a plausible database is there; `create` fills a new one under another name.
+
+    Raises:
+        StoreDamagedError: it is too small to be a database, or empty beside traces of use.
+        StoreUnavailableError: it is no file, or cannot be reached or created.
+    """
+    try:
+        if _is_fresh(database):
+            _create_whole(database, create)
+    except OSError as error:
+        raise StoreUnavailableError(f"the store {database} is unavailable: {error.strerror or error}") from error
+
+
+def _is_fresh(database: Path) -> bool:
+    try:
+        found = os.stat(database)
+    except FileNotFoundError:
+        found = None
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise StoreUnavailableError(f"the store {database} is not a file")
+    size = 0 if found is None else found.st_size
+    if size >= _SMALLEST_DATABASE:
+        return False
+    if size > 0:
+        raise StoreDamagedError(f"the store {database} is damaged: {size} bytes are no database")
+    # SQLite would play an old log back into a new database.
+    traces = ["-wal", "-journal"] if found is None else ["-wal", "-journal", "-shm", ".lock", ".migrating"]
+    for trace in (side_file(database, suffix) for suffix in traces):
+        if trace.exists():
+            state = "missing" if found is None else "empty"
+            raise StoreDamagedError(f"the store {database} is damaged: it is {state}, but {trace.name} is there")
+    return True
+
+
+def _create_whole(database: Path, create: Callable[[Path], None]) -> None:
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(side_file(database, ".migrating")):
+        if database.exists() and database.stat().st_size > 0:
+            return  # another first start was faster
+        new = side_file(database, ".new")
+        new.unlink(missing_ok=True)
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        try:
+            create(new)
+            os.replace(new, database)
+        finally:
+            new.unlink(missing_ok=True)
+        _sync_directory(database.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_lock(path: Path) -> int:
+    """A descriptor to `flock`: not inherited, not through a link, readable to nobody else."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a side file; whoever has it is done within moments, or hangs.
+
+    Raises:
+        StoreUnavailableError: it was not to be had for a minute.
+    """
+    deadline = time.monotonic() + _LOCK_PATIENCE_S
+    descriptor = open_lock(path)
+    try:
+        while not try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise StoreUnavailableError(f"{path} has been locked by another process for a minute")
+            time.sleep(_LOCK_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Take the lock if nobody has it. It belongs to this descriptor, not to the process."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""How values look in the tables: jobs and event payloads as JSON, text without what a database refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rekindle.actors.deaths import Cause, Job
+from rekindle.actors.records import DeathRecord, RestartsCounted
+from rekindle.actors.restarts import Action
+
+EVENT_SCHEMA_VERSION = 1
+
+# Pure ASCII: whatever a worker calls its job (NUL, half a surrogate pair) fits into any text column.
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def job_text(job: Job | None) -> str | None:
+    """A job as JSON, so that its type survives."""
+    return None if job is None else _to_json(job)
+
+
+def job_from(text: str | None) -> Job | None:
+    """The job that `job_text` wrote; text that is no JSON stands for itself."""
+    if text is None:
+        return None
+    try:
+        job = json.loads(text)
+    except ValueError:
+        return text
+    return job if isinstance(job, (int, str)) else text
+
+
+def storable(text: str) -> str:
+    """The text with what PostgreSQL or UTF-8 refuses replaced: one bad record must not block the rest."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def death_values(death: DeathRecord) -> dict[str, Any]:
+    """The columns of a death row."""
+    return {
+        "component_id": death.component_id,
+        "generation": death.generation,
+        "died_at_wall_ms": death.died_at_wall_ms,
+        "cause": death.cause.value,
+        "exit_code": death.exit_code,
+        "signal": death.signal,
+        "uptime_ms": death.uptime_ms,
+        "job": job_text(death.job),
+        "action": death.action.value,
+        "reason": storable(death.reason),
+        "delay_ms": death.delay_ms,
+    }
+
+
+def stand_in(record: RestartsCounted) -> DeathRecord:
+    """The last of the deaths that were lost, standing for all of them.
+
+    With it in the store, repeating the record counts nothing twice, and the generation is
+    not given out again.
+    """
+    return DeathRecord(
+        component_id=record.component_id,
+        generation=record.last_generation,
+        died_at_wall_ms=record.at_wall_ms,
+        cause=Cause.UNKNOWN,
+        exit_code=None,
+        signal=None,
+        uptime_ms=0,
+        job=None,
+        action=Action.RESTART,
+        reason=f"{record.restarts} restarts, counted without their details",
+    )
+
+
+def death_events(death: DeathRecord) -> list[dict[str, Any]]:
+    """The event rows that a death causes; `EventRow` documents the payloads."""
+    reason = storable(death.reason)
+    died = {
+        "generation": death.generation,
+        "cause": death.cause.value,
+        "exit_code": death.exit_code,
+        "signal": death.signal,
+        "uptime_ms": death.uptime_ms,
+        "job": death.job,
+        "action": death.action.value,
+        "reason": reason,
+        "delay_ms": death.delay_ms,
+    }
+    events = [_event("worker_died", death, died)]
+    if death.action is Action.MARK_FAILED:
+        events.append(_event("worker_failed", death, {"generation": death.generation, "reason": reason}))
+    return events
+
+
+def _event(type_: str, death: DeathRecord, payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "schema_version": EVENT_SCHEMA_VERSION,
+        "at_wall_ms": death.died_at_wall_ms,
+        "type": type_,
+        "component_id": death.component_id,
+        "payload": _to_json(payload),
+    }

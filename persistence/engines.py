@@ -1,0 +1,77 @@
+"""Engines for the two databases: how a connection is set up, and how a transaction begins.
+
+Every engine hands out fresh connections; whoever wants to keep one keeps it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import NullPool
+
+from rekindle.actors.errors import StoreError
+
+
+def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> Engine:
+    """An engine on a database file that exists.
+
+    Args:
+        path: the file; it is never created.
+        begin: the statement that begins a transaction. Writers use BEGIN IMMEDIATE: a deferred
+            transaction that reads first and writes later fails at once when another one wrote.
+        pragmas: settings of each connection, in this order.
+    """
+    url = URL.create("sqlite", database=f"file:{_uri_escaped(path)}", query={"mode": "rw", "uri": "true"})
+    # isolation_level None keeps the driver from beginning transactions of its own.
+    connect_args = {"isolation_level": None, "check_same_thread": False, "timeout": 0}
+    engine = create_engine(url, poolclass=NullPool, connect_args=connect_args)
+
+    def set_up(connection: DBAPIConnection, _record: object) -> None:
+        cursor = connection.cursor()
+        for name, value in pragmas.items():
+            cursor.execute(f"PRAGMA {name}={value}")
+        cursor.close()
+
+    def begin_transaction(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine, "connect", set_up)
+    event.listen(engine, "begin", begin_transaction)
+    return engine
+
+
+def postgresql_engine(url: URL, *, lock_timeout_ms: int) -> Engine:
+    """An engine on a PostgreSQL server, reached with psycopg.
+
+    A server that went away is noticed within seconds, not after the kernel's quarter of an
+    hour; settings in the URL win.
+
+    Raises:
+        StoreError: psycopg is not installed.
+    """
+    patience: dict[str, Any] = {"connect_timeout": 3, "tcp_user_timeout": 5000}
+    try:
+        engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            poolclass=NullPool,
+            connect_args={name: value for name, value in patience.items() if name not in url.query},
+        )
+    except ImportError as error:
+        raise StoreError(
+            "a PostgreSQL store needs psycopg, which is not installed: pip install 'rekindle[postgres]'"
+        ) from error
+
+    def set_up(connection: Any, _record: object) -> None:
+        connection.autocommit = True
+        connection.execute(f"SET lock_timeout = {int(lock_timeout_ms)}")
+        connection.autocommit = False
+
+    event.listen(engine, "connect", set_up)
+    return engine
+
+
+def _uri_escaped(path: str) -> str:
+    # SQLite's own three: a percent sign first, else the others are escaped twice.
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

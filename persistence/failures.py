@@ -1,0 +1,49 @@
+"""What the database drivers raise, told in Rekindle's own words: one sentence, no SQL, no password."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
+
+_DAMAGED_SQLITE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_DAMAGED_POSTGRESQL = {"XX001", "XX002"}  # data_corrupted, index_corrupted
+_NO_PERMISSION = "42501"
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Let no SQLAlchemy exception out of the block.
+
+    Raises:
+        StoreUnavailableError: locked, full, read-only, gone: trying again may help.
+        StoreDamagedError: corrupt, or its tables are not ours.
+    """
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise failure(name, error) from error
+
+
+def failure(name: str, error: SQLAlchemyError) -> StoreError:
+    """The error to raise instead of this one."""
+    orig = error.orig if isinstance(error, DBAPIError) else None
+    # PostgreSQL's messages go on with hints and positions; the first line says what is wrong.
+    said = str(orig or error).strip().partition("\n")[0].rstrip(":. \t") or type(orig or error).__name__
+    if _is_damage(orig):
+        return StoreDamagedError(f"the store {name} is damaged: {said}")
+    return StoreUnavailableError(f"the store {name} is unavailable: {said}")
+
+
+def _is_damage(orig: BaseException | None) -> bool:
+    if isinstance(orig, sqlite3.Error):
+        code = getattr(orig, "sqlite_errorcode", 0) & 0xFF
+        # The bare SQLITE_ERROR is a statement that does not fit the tables: one is missing, say.
+        return code in _DAMAGED_SQLITE or code == sqlite3.SQLITE_ERROR
+    state = getattr(orig, "sqlstate", None) or ""
+    misfit = state.startswith("42") and state != _NO_PERMISSION
+    return state in _DAMAGED_POSTGRESQL or misfit

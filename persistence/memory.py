@@ -1,0 +1,160 @@
+"""`MemoryStore`: the contract of `SqlStore` without a database, for tests and simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from types import MappingProxyType
+from typing import assert_never
+
+from rekindle.actors.records import (
+    RECENT_DEATHS,
+    DeathAmended,
+    DeathRecord,
+    HealthMirrored,
+    MetaSet,
+    MirrorWiped,
+    Record,
+    Remembered,
+    RememberedWorker,
+    RestartReset,
+    RestartsCounted,
+    StateRemoved,
+    StreakCleared,
+)
+from rekindle.actors.restarts import Action
+
+from .encoding import stand_in
+
+_NEW = RememberedWorker()
+
+
+class MemoryStore:
+    """Keeps everything in dictionaries, for as long as it lives; `close` forgets nothing."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        """Raised by every commit while it is set, and nothing is kept."""
+        self.health: dict[str, HealthMirrored] = {}
+        self._counters: dict[str, RememberedWorker] = {}
+        self._deaths: dict[tuple[str, int], DeathRecord] = {}
+        self._histories: dict[str, list[int]] = {}
+        """The generations with a death, by worker, in the order of their records."""
+        self._meta: dict[str, str] = {}
+
+    def load(self) -> Remembered:
+        """What is known of the past."""
+        workers = {worker: self._remembered(worker) for worker in {**self._counters, **self._histories}}
+        return Remembered(MappingProxyType(workers), MappingProxyType(dict(self._meta)))
+
+    def deaths(
+        self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
+    ) -> tuple[DeathRecord, ...]:
+        """The latest deaths, newest first, of one worker or of all."""
+        newest_first = reversed(self._deaths.values())
+        found = (
+            death
+            for death in newest_first
+            if component_id in (None, death.component_id) and signal in (None, death.signal)
+        )
+        return tuple(islice(found, max(limit, 0)))
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Keep all of them, in their order, or raise `fault` and keep none."""
+        if self.fault is not None:
+            raise self.fault
+        for record in records:
+            self._keep(record)
+
+    def close(self) -> None:
+        """Nothing to let go of: the next user of this object finds what was kept."""
+
+    def _keep(self, record: Record) -> None:
+        match record:
+            case DeathRecord():
+                self._keep_death(record)
+            case HealthMirrored(component_id=worker):
+                self.health[worker] = record
+            case DeathAmended():
+                self._amend(record)
+            case RestartsCounted():
+                self._count_lost_restarts(record)
+            case StreakCleared(component_id=worker):
+                if worker in self._counters:
+                    self._counters[worker] = replace(self._counters[worker], streak_count=0)
+            case RestartReset(component_id=worker):
+                if worker in self._counters:
+                    self._counters[worker] = _NEW
+            case StateRemoved(component_id=worker):
+                self._counters.pop(worker, None)
+                self.health.pop(worker, None)
+            case MetaSet(key=key, value=None):
+                self._meta.pop(key, None)
+            case MetaSet(key=key, value=str(value)):
+                self._meta[key] = value
+            case MirrorWiped():
+                self.health.clear()
+            case _:
+                assert_never(record)
+
+    def _keep_death(self, death: DeathRecord) -> None:
+        if not self._add_death(death):
+            return
+        was = self._counters.get(death.component_id, _NEW)
+        streak = 0 if death.streak_cleared else was.streak_count
+        match death.action:
+            case Action.RESTART:
+                self._counters[death.component_id] = replace(
+                    was,
+                    restart_count=was.restart_count + 1,
+                    streak_count=streak + 1,
+                    last_restart_wall_ms=death.died_at_wall_ms,
+                )
+            case Action.MARK_FAILED:
+                self._counters[death.component_id] = replace(
+                    was,
+                    streak_count=streak,
+                    failed_at_wall_ms=death.died_at_wall_ms,
+                    failure_reason=death.reason,
+                )
+            case Action.NOTIFY_ONLY | Action.NONE:
+                pass
+
+    def _add_death(self, death: DeathRecord) -> bool:
+        key = (death.component_id, death.generation)
+        if key in self._deaths:
+            return False
+        # What a database row does not tell is not told here either.
+        self._deaths[key] = replace(death, streak_cleared=False) if death.streak_cleared else death
+        self._histories.setdefault(death.component_id, []).append(death.generation)
+        return True
+
+    def _amend(self, record: DeathAmended) -> None:
+        key = (record.component_id, record.generation)
+        if key in self._deaths:
+            self._deaths[key] = replace(self._deaths[key], exit_code=record.exit_code, signal=record.signal)
+
+    def _count_lost_restarts(self, record: RestartsCounted) -> None:
+        if not self._add_death(stand_in(record)):
+            return
+        was = self._counters.get(record.component_id, _NEW)
+        self._counters[record.component_id] = replace(
+            was,
+            restart_count=was.restart_count + record.restarts,
+            streak_count=was.streak_count + record.streak,
+            last_restart_wall_ms=max(was.last_restart_wall_ms or record.at_wall_ms, record.at_wall_ms),
+        )
+
+    def _remembered(self, worker: str) -> RememberedWorker:
+        generations = sorted(self._histories.get(worker, ()))[-RECENT_DEATHS:]
+        if not generations:
+            return self._counters[worker]
+        deaths = [self._deaths[worker, generation] for generation in generations]
+        last = deaths[-1]
+        return replace(
+            self._counters.get(worker, _NEW),
+            last_generation=last.generation,
+            recent_deaths_wall_ms=tuple(death.died_at_wall_ms for death in deaths),
+            restart_due_wall_ms=last.died_at_wall_ms + last.delay_ms if last.action is Action.RESTART else None,
+        )

@@ -1,0 +1,90 @@
+"""Brings the tables up to date, once, however many supervisors start at the same moment.
+
+alembic costs time and memory, so it is loaded only when there is something to do: the
+revision that the database names is compared with the ones listed here first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager as Context
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select, text
+
+from rekindle.actors.errors import StoreTooNewError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+VERSION_TABLE = "rekindle_alembic_version"
+REVISIONS = ("0001",)
+"""Every revision, oldest first; a test keeps this equal to what `migrations/versions` holds."""
+
+_LOCK_KEY = 0x52656B69_6D696772  # "Rekimigr"
+_VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))
+
+
+def upgrade(engine: Engine, name: str, lock: Context[None] | None = None) -> None:
+    """Bring the database up to the newest revision.
+
+    Args:
+        engine: its transactions cover table changes too.
+        name: what the database is called in an error.
+        lock: keeps others from doing the same; PostgreSQL brings its own.
+
+    Raises:
+        StoreTooNewError: a newer Rekindle was here.
+    """
+    with engine.connect() as connection:
+        if _is_current(connection, name):
+            return
+    with lock or nullcontext(), _exclusive_transaction(engine) as connection:
+        # Whoever held the lock before may have done it all.
+        if not _is_current(connection, name):
+            from alembic import command
+
+            command.upgrade(alembic_config(connection), "head")
+
+
+def downgrade(engine: Engine, revision: str = "base") -> None:
+    """Take the tables back to an older revision, and what they held with them."""
+    from alembic import command
+
+    with _exclusive_transaction(engine) as connection:
+        command.downgrade(alembic_config(connection), revision)
+
+
+def alembic_config(connection: Connection) -> Config:
+    """alembic's view of our migrations, wherever they are installed, on this connection."""
+    from alembic.config import Config
+
+    config = Config()
+    # A percent sign in a path would be read as an interpolation.
+    config.set_main_option("script_location", str(files("rekindle.migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _is_current(connection: Connection, name: str) -> bool:
+    found = None
+    if inspect(connection).has_table(VERSION_TABLE):
+        found = connection.scalar(select(_VERSION.c.version_num))
+    if found is not None and found not in REVISIONS:
+        raise StoreTooNewError(
+            f"the store {name} was written by a newer Rekindle "
+            f"(its revision is {found}, this one knows {REVISIONS[-1]})"
+        )
+    return found == REVISIONS[-1]
+
+
+@contextmanager
+def _exclusive_transaction(engine: Engine) -> Iterator[Connection]:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL lock_timeout = '60s'"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+        yield connection

@@ -1,0 +1,88 @@
+"""From a path or an address to a store that is sound, up to date and ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError
+
+from rekindle.actors.errors import StoreDamagedError, StoreError
+
+from . import migrate
+from .database_file import locked, prepare, side_file
+from .engines import postgresql_engine, sqlite_engine
+from .failures import translated
+from .ownership import FileOwnership, Ownership, ServerOwnership, Unowned
+from .store import SqlStore
+
+
+def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
+    """The store that an address names; `open_store` has the details."""
+    if "://" not in where:
+        return _open_sqlite(where, exclusive, busy_timeout_ms)
+    try:
+        url = make_url(where)
+    except ArgumentError as error:
+        raise StoreError(f"{where!r} is no address of a store") from error
+    match url.get_backend_name():
+        case "sqlite" if url.database:
+            return _open_sqlite(url.database, exclusive, busy_timeout_ms)
+        case "postgresql" | "postgres":
+            engine = postgresql_engine(url, lock_timeout_ms=busy_timeout_ms)
+            return _open_postgresql(engine, url.render_as_string(hide_password=True), exclusive)
+        case _:
+            shown = url.render_as_string(hide_password=True)
+            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
+
+
+def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
+    # Two names of one file must meet at one lock.
+    database = Path(os.path.realpath(path))
+    name = str(database)
+    prepare(database, _create_sqlite)
+    ownership: Ownership = FileOwnership(database) if exclusive else Unowned()
+    try:
+        writer = sqlite_engine(
+            name,
+            begin="BEGIN IMMEDIATE",
+            pragmas={"busy_timeout": busy_timeout_ms, "journal_mode": "WAL", "synchronous": "FULL"},
+        )
+        reader = sqlite_engine(
+            name, begin="BEGIN", pragmas={"busy_timeout": busy_timeout_ms, "query_only": "ON"}
+        )
+        with translated(name):
+            _check(reader, name)
+            migrate.upgrade(writer, name, locked(side_file(database, ".migrating")))
+    except BaseException:
+        ownership.release()
+        raise
+    return SqlStore(writer, reader, name=name, ownership=ownership)
+
+
+def _open_postgresql(engine: Engine, name: str, exclusive: bool) -> SqlStore:
+    ownership: Ownership = ServerOwnership(engine, name) if exclusive else Unowned()
+    try:
+        with translated(name):
+            migrate.upgrade(engine, name)
+    except BaseException:
+        ownership.release()
+        raise
+    return SqlStore(engine, engine, name=name, ownership=ownership)
+
+
+def _create_sqlite(path: Path) -> None:
+    # Without a write-ahead log: the file is complete in itself before it gets its name.
+    engine = sqlite_engine(str(path), begin="BEGIN IMMEDIATE", pragmas={"synchronous": "FULL"})
+    with translated(str(path)):
+        migrate.upgrade(engine, str(path))
+
+
+def _check(reader: Engine, name: str) -> None:
+    with reader.connect() as connection:
+        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+    if found != "ok":
+        # The first line names a page; the headings around it help nobody.
+        said = " ".join(found.replace("***", " ").split())
+        raise StoreDamagedError(f"the store {name} is damaged: {said}")

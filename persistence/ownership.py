@@ -1,0 +1,131 @@
+"""One supervisor a store: two that restart the same workers would undo each other's work."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
+
+from .database_file import open_lock, side_file, try_lock
+from .failures import translated
+
+_LOCK_SPACE = 0x52656B69  # "Reki": the first half of the advisory lock's key; the schema is the second
+
+_TRY_LOCK = text("SELECT pg_try_advisory_lock(:space, hashtext(coalesce(current_schema(), '')))")
+_OWNER = text(
+    """
+    SELECT activity.application_name
+    FROM pg_locks AS lock JOIN pg_stat_activity AS activity ON activity.pid = lock.pid
+    WHERE lock.locktype = 'advisory' AND lock.granted
+      AND lock.classid::bigint = :space
+      AND lock.objid::bigint = hashtext(coalesce(current_schema(), ''))::bigint & 4294967295
+      AND activity.datname = current_database()
+    """
+)
+_NAME_ME = text("SELECT set_config('application_name', :name, false)")
+
+
+class Ownership(Protocol):
+    """The exclusive right to a store."""
+
+    def confirm(self) -> None:
+        """Raise `StoreOwnedError` if somebody else took over; cheap enough for every commit."""
+
+    def release(self) -> None:
+        """Give it up. Safe to call twice."""
+
+
+class Unowned:
+    """No claim at all: for those who only look, and for tests of two at once."""
+
+    def confirm(self) -> None:
+        """Nothing to lose."""
+
+    def release(self) -> None:
+        """Nothing to give up."""
+
+
+class FileOwnership:
+    """A `flock` beside the database; the kernel gives it up with the process, however that ends."""
+
+    def __init__(self, database: Path) -> None:
+        path = side_file(database, ".lock")
+        try:
+            self._descriptor: int | None = open_lock(path)
+        except OSError as error:
+            raise StoreUnavailableError(f"{path} cannot be opened: {error.strerror}") from error
+        if not try_lock(self._descriptor):
+            owner = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            self.release()
+            raise StoreOwnedError(f"the store {database} is in use by another supervisor, pid {owner}")
+        # Information for people and for the refusal above; the lock is what counts.
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def confirm(self) -> None:
+        """A `flock` is not lost while its descriptor is open."""
+
+    def release(self) -> None:
+        """Close the descriptor; the file stays, since removing it would race with the next owner."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class ServerOwnership:
+    """An advisory lock of a PostgreSQL session that is kept for nothing else.
+
+    The lock goes when the session does (the server restarted, say), so `confirm` looks
+    whether the session is still there and takes the lock again when it is not.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._session: Connection | None = None
+        self._claim()
+
+    def confirm(self) -> None:
+        """Take the lock again if its session is gone."""
+        if self._session is not None and self._is_alive(self._session):
+            return
+        self.release()
+        self._claim()
+
+    def release(self) -> None:
+        """End the session, and the lock with it."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.invalidate()
+            session.close()
+
+    def _claim(self) -> None:
+        with translated(self._name):
+            self._session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            self._session.execute(_NAME_ME, {"name": f"rekindle pid {os.getpid()} on {socket.gethostname()}"[:63]})
+            if self._session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
+                return
+            owner = self._session.scalar(_OWNER, {"space": _LOCK_SPACE}) or "unknown"
+        self.release()
+        raise StoreOwnedError(f"the store {self._name} is in use by another supervisor: {owner}")
+
+    @staticmethod
+    def _is_alive(session: Connection) -> bool:
+        try:
+            driver = session.connection.driver_connection
+            if driver is None or driver.closed:
+                return False
+            # An idle session hears nothing from its server, save for its end.
+            if not select.select([driver.fileno()], [], [], 0)[0]:
+                return True
+            session.execute(text("SELECT 1"))
+        except (SQLAlchemyError, OSError, ValueError):
+            return False
+        return True

@@ -1,0 +1,193 @@
+"""Every statement that the store runs, built once for a dialect.
+
+They are Core statements on the typed tables. SQLite and PostgreSQL spell them alike save for
+their own `insert`, which knows ON CONFLICT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, delete, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rekindle.actors.records import RECENT_DEATHS
+
+from .models import DeathRow, EventRow, HealthRow, MetaRow, RestartPolicyRow
+
+POLICY: Table = RestartPolicyRow.metadata.tables[RestartPolicyRow.__tablename__]
+DEATH: Table = DeathRow.metadata.tables[DeathRow.__tablename__]
+HEALTH: Table = HealthRow.metadata.tables[HealthRow.__tablename__]
+META: Table = MetaRow.metadata.tables[MetaRow.__tablename__]
+EVENT: Table = EventRow.metadata.tables[EventRow.__tablename__]
+
+_THIS_WORKER = POLICY.c.component_id == bindparam("worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Upserts:
+    """The statements that need a dialect's own ON CONFLICT.
+
+    Each is safe to run for many rows at once, several of one worker included: none of them
+    is folded into a single many-row INSERT, which PostgreSQL refuses to let meet a row twice.
+    """
+
+    add_deaths: Insert
+    """Answers with (component_id, generation) of the rows that were not there before."""
+    count_restart: Insert
+    count_lost_restarts: Insert
+    mark_failed: Insert
+    set_meta: Insert
+    mirror: Insert
+
+
+def upserts(dialect: str) -> Upserts:
+    """The statements for `sqlite` or `postgresql`."""
+    insert: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    return Upserts(
+        add_deaths=insert(DEATH)
+        .on_conflict_do_nothing(index_elements=["component_id", "generation"])
+        .returning(DEATH.c.component_id, DEATH.c.generation),
+        count_restart=_count_restart(insert),
+        count_lost_restarts=_count_lost_restarts(insert),
+        mark_failed=_mark_failed(insert),
+        set_meta=_replace(insert, META, "key"),
+        mirror=_replace(insert, HEALTH, "component_id"),
+    )
+
+
+def _count_restart(insert: Any) -> Insert:
+    # The counters come as what is added; `kept` is 0 where sustained health cleared the streak.
+    statement = insert(POLICY).values(
+        component_id=bindparam("worker"),
+        restart_count=1,
+        streak_count=1,
+        last_restart_wall_ms=bindparam("at"),
+        updated_at_wall_ms=bindparam("at"),
+    )
+    result: Insert = statement.on_conflict_do_update(
+        index_elements=["component_id"],
+        set_={
+            "restart_count": POLICY.c.restart_count + 1,
+            "streak_count": POLICY.c.streak_count * bindparam("kept") + 1,
+            "last_restart_wall_ms": statement.excluded.last_restart_wall_ms,
+            "updated_at_wall_ms": statement.excluded.updated_at_wall_ms,
+        },
+    )
+    return result
+
+
+def _count_lost_restarts(insert: Any) -> Insert:
+    statement = insert(POLICY).values(
+        component_id=bindparam("worker"),
+        restart_count=bindparam("restarts"),
+        streak_count=bindparam("streak"),
+        last_restart_wall_ms=bindparam("at"),
+        updated_at_wall_ms=bindparam("at"),
+    )
+    new, last = statement.excluded, POLICY.c.last_restart_wall_ms
+    result: Insert = statement.on_conflict_do_update(
+        index_elements=["component_id"],
+        set_={
+            "restart_count": POLICY.c.restart_count + new.restart_count,
+            "streak_count": POLICY.c.streak_count + new.streak_count,
+            "last_restart_wall_ms": case((last > new.last_restart_wall_ms, last), else_=new.last_restart_wall_ms),
+            "updated_at_wall_ms": new.updated_at_wall_ms,
+        },
+    )
+    return result
+
+
+def _mark_failed(insert: Any) -> Insert:
+    statement = insert(POLICY).values(
+        component_id=bindparam("worker"),
+        restart_count=0,
+        streak_count=0,
+        failed_at_wall_ms=bindparam("at"),
+        failure_reason=bindparam("reason"),
+        updated_at_wall_ms=bindparam("at"),
+    )
+    new = statement.excluded
+    result: Insert = statement.on_conflict_do_update(
+        index_elements=["component_id"],
+        set_={
+            "streak_count": POLICY.c.streak_count * bindparam("kept"),
+            "failed_at_wall_ms": new.failed_at_wall_ms,
+            "failure_reason": new.failure_reason,
+            "updated_at_wall_ms": new.updated_at_wall_ms,
+        },
+    )
+    return result
+
+
+def _replace(insert: Any, table: Table, key: str) -> Insert:
+    statement = insert(table)
+    others = {column.name: statement.excluded[column.name] for column in table.c if column.name != key}
+    result: Insert = statement.on_conflict_do_update(index_elements=[key], set_=others)
+    return result
+
+
+ADD_EVENTS: Insert = EVENT.insert()
+AMEND_DEATH: Update = (
+    update(DEATH)
+    .where(DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number"))
+    .values(exit_code=bindparam("code"), signal=bindparam("signum"))
+)
+CLEAR_STREAK: Update = (
+    update(POLICY).where(_THIS_WORKER).values(streak_count=0, updated_at_wall_ms=bindparam("at"))
+)
+RESET: Update = (
+    update(POLICY)
+    .where(_THIS_WORKER)
+    .values(
+        restart_count=0,
+        streak_count=0,
+        last_restart_wall_ms=None,
+        failed_at_wall_ms=None,
+        failure_reason=None,
+        updated_at_wall_ms=bindparam("at"),
+    )
+)
+REMOVE_STATE: Delete = delete(POLICY).where(_THIS_WORKER)
+REMOVE_MIRROR: Delete = delete(HEALTH).where(HEALTH.c.component_id == bindparam("worker"))
+REMOVE_META: Delete = delete(META).where(META.c.key == bindparam("name"))
+WIPE_MIRROR: Delete = delete(HEALTH)
+
+LOAD_POLICIES: Select[Any] = select(POLICY)
+LOAD_META: Select[Any] = select(META.c.key, META.c.value)
+
+
+def _recent_deaths() -> Select[Any]:
+    # The unique index gives each worker's rows in this order already: nothing is sorted.
+    newest_first = func.row_number().over(
+        partition_by=DEATH.c.component_id, order_by=DEATH.c.generation.desc()
+    )
+    ranked = select(
+        DEATH.c.component_id,
+        DEATH.c.generation,
+        DEATH.c.died_at_wall_ms,
+        DEATH.c.action,
+        DEATH.c.delay_ms,
+        newest_first.label("nth"),
+    ).subquery()
+    return (
+        select(ranked)
+        .where(ranked.c.nth <= RECENT_DEATHS)
+        .order_by(ranked.c.component_id, ranked.c.generation)
+    )
+
+
+LOAD_RECENT_DEATHS: Select[Any] = _recent_deaths()
+
+
+def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> Select[Any]:
+    """Deaths in the order in which they were decided, newest first; clocks may jump, ids do not."""
+    statement = select(DEATH).order_by(DEATH.c.id.desc()).limit(max(limit, 0))
+    if component_id is not None:
+        # The same order as by id, and the unique index has it.
+        statement = statement.where(DEATH.c.component_id == component_id)
+        statement = statement.order_by(None).order_by(DEATH.c.generation.desc())
+    if signal is not None:
+        statement = statement.where(DEATH.c.signal == signal)
+    return statement
