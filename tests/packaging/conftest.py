@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this very hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep this folder's tests in one process under xdist, so that the wheel is built once."""
     for item in items:
