@@ -37,7 +37,9 @@ def prepare(database: Path, create: Callable[[Path], None]) -> None:
         if _is_fresh(database):
             _create_whole(database, create)
     except OSError as error:
-        raise StoreUnavailableError(f"the store {database} is unavailable: {error.strerror or error}") from error
+        raise StoreUnavailableError(
+            f"the store {database} is unavailable: {error.strerror or error}"
+        ) from error
 
 
 def _is_fresh(database: Path) -> bool:
@@ -57,7 +59,9 @@ def _is_fresh(database: Path) -> bool:
     for trace in (side_file(database, suffix) for suffix in traces):
         if trace.exists():
             state = "missing" if found is None else "empty"
-            raise StoreDamagedError(f"the store {database} is damaged: it is {state}, but {trace.name} is there")
+            raise StoreDamagedError(
+                f"the store {database} is damaged: it is {state}, but {trace.name} is there"
+            )
     return True
 
 

@@ -89,10 +89,8 @@ class MemoryStore:
             case StateRemoved(component_id=worker):
                 self._counters.pop(worker, None)
                 self.health.pop(worker, None)
-            case MetaSet(key=key, value=None):
-                self._meta.pop(key, None)
-            case MetaSet(key=key, value=str(value)):
-                self._meta[key] = value
+            case MetaSet():
+                self._set_meta(record)
             case MirrorWiped():
                 self.health.clear()
             case _:
@@ -135,6 +133,12 @@ class MemoryStore:
         if key in self._deaths:
             self._deaths[key] = replace(self._deaths[key], exit_code=record.exit_code, signal=record.signal)
 
+    def _set_meta(self, record: MetaSet) -> None:
+        if record.value is None:
+            self._meta.pop(record.key, None)
+        else:
+            self._meta[record.key] = record.value
+
     def _count_lost_restarts(self, record: RestartsCounted) -> None:
         if not self._add_death(stand_in(record)):
             return
@@ -152,9 +156,10 @@ class MemoryStore:
             return self._counters[worker]
         deaths = [self._deaths[worker, generation] for generation in generations]
         last = deaths[-1]
+        due = last.died_at_wall_ms + last.delay_ms if last.action is Action.RESTART else None
         return replace(
             self._counters.get(worker, _NEW),
             last_generation=last.generation,
             recent_deaths_wall_ms=tuple(death.died_at_wall_ms for death in deaths),
-            restart_due_wall_ms=last.died_at_wall_ms + last.delay_ms if last.action is Action.RESTART else None,
+            restart_due_wall_ms=due,
         )

@@ -7,14 +7,13 @@ revision that the database names is compared with the ones listed here first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from contextlib import AbstractContextManager as Context
+from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select, text
-
 from rekindle.actors.errors import StoreTooNewError
+from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select, text
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -8,10 +8,9 @@ import socket
 from pathlib import Path
 from typing import Protocol
 
+from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
-
-from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 
 from .database_file import open_lock, side_file, try_lock
 from .failures import translated
@@ -109,7 +108,8 @@ class ServerOwnership:
     def _claim(self) -> None:
         with translated(self._name):
             self._session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            self._session.execute(_NAME_ME, {"name": f"rekindle pid {os.getpid()} on {socket.gethostname()}"[:63]})
+            me = f"rekindle pid {os.getpid()} on {socket.gethostname()}"
+            self._session.execute(_NAME_ME, {"name": me[:63]})
             if self._session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
                 return
             owner = self._session.scalar(_OWNER, {"space": _LOCK_SPACE}) or "unknown"

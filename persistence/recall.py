@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import groupby
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -18,14 +17,27 @@ from .encoding import job_from
 _CAUSES = {cause.value: cause for cause in Cause}
 _ACTIONS = {action.value: action for action in Action}
 
+_COUNTERS = (
+    "restart_count",
+    "streak_count",
+    "last_restart_wall_ms",
+    "failed_at_wall_ms",
+    "failure_reason",
+)
+
 
 def remembered(policies: Iterable[Any], deaths: Iterable[Any], meta: Iterable[Any]) -> Remembered:
-    """What is known of the past; `deaths` come worker by worker, oldest first."""
-    histories = {worker: list(rows) for worker, rows in groupby(deaths, attrgetter("component_id"))}
+    """What is known of the past; the deaths of a worker come oldest first."""
+    stamps: dict[str, list[int]] = defaultdict(list)
+    last: dict[str, Any] = {}
+    for death in deaths:
+        worker, _, died_at, *_ = death
+        stamps[worker].append(died_at)
+        last[worker] = death
     counters = {row.component_id: row for row in policies}
     workers = {
-        worker: _worker(counters.get(worker), histories.get(worker, []))
-        for worker in (*counters, *(histories.keys() - counters.keys()))
+        worker: _worker(counters.get(worker), last.get(worker), stamps.get(worker, []))
+        for worker in {**counters, **last}
     }
     return Remembered(
         workers=MappingProxyType(workers), meta=MappingProxyType({row.key: row.value for row in meta})
@@ -49,21 +61,12 @@ def death_record(row: Any) -> DeathRecord:
     )
 
 
-def _worker(counters: Any | None, deaths: list[Any]) -> RememberedWorker:
-    last = deaths[-1] if deaths else None
-    due = last.died_at_wall_ms + last.delay_ms if last and last.action == Action.RESTART else None
-    history: dict[str, Any] = {
-        "last_generation": last.generation if last else 0,
-        "recent_deaths_wall_ms": tuple(row.died_at_wall_ms for row in deaths),
-        "restart_due_wall_ms": due,
-    }
-    if counters is None:
-        return RememberedWorker(**history)
-    return RememberedWorker(
-        restart_count=counters.restart_count,
-        streak_count=counters.streak_count,
-        last_restart_wall_ms=counters.last_restart_wall_ms,
-        failed_at_wall_ms=counters.failed_at_wall_ms,
-        failure_reason=counters.failure_reason,
-        **history,
-    )
+def _worker(counters: Any | None, last: Any | None, stamps: list[int]) -> RememberedWorker:
+    history: dict[str, Any] = {"recent_deaths_wall_ms": tuple(stamps)}
+    if last is not None:
+        history["last_generation"] = last.generation
+        if last.action == Action.RESTART:
+            history["restart_due_wall_ms"] = last.died_at_wall_ms + last.delay_ms
+    if counters is not None:
+        history.update({name: getattr(counters, name) for name in _COUNTERS})
+    return RememberedWorker(**history)

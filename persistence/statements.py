@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rekindle.actors.records import RECENT_DEATHS
 from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-
-from rekindle.actors.records import RECENT_DEATHS
 
 from .models import DeathRow, EventRow, HealthRow, MetaRow, RestartPolicyRow
 
@@ -92,7 +91,9 @@ def _count_lost_restarts(insert: Any) -> Insert:
         set_={
             "restart_count": POLICY.c.restart_count + new.restart_count,
             "streak_count": POLICY.c.streak_count + new.streak_count,
-            "last_restart_wall_ms": case((last > new.last_restart_wall_ms, last), else_=new.last_restart_wall_ms),
+            "last_restart_wall_ms": case(
+                (last > new.last_restart_wall_ms, last), else_=new.last_restart_wall_ms
+            ),
             "updated_at_wall_ms": new.updated_at_wall_ms,
         },
     )
@@ -159,22 +160,33 @@ LOAD_META: Select[Any] = select(META.c.key, META.c.value)
 
 
 def _recent_deaths() -> Select[Any]:
-    # The unique index gives each worker's rows in this order already: nothing is sorted.
-    newest_first = func.row_number().over(
-        partition_by=DEATH.c.component_id, order_by=DEATH.c.generation.desc()
+    # A window function would read every death there ever was. The unique index instead gives
+    # the workers one after the other, and for each the generation at which "recent" begins:
+    # the cost depends on the number of workers, not on the length of their history.
+    first = select(func.min(DEATH.c.component_id).label("id")).cte("workers", recursive=True)
+    after = select(func.min(DEATH.c.component_id)).where(DEATH.c.component_id > first.c.id)
+    workers = first.union_all(select(after.scalar_subquery()).where(first.c.id.is_not(None)))
+    older = DEATH.alias("older")
+    since = (
+        select(older.c.generation)
+        .where(older.c.component_id == workers.c.id)
+        .order_by(older.c.generation.desc())
+        .limit(1)
+        .offset(RECENT_DEATHS - 1)
+        .scalar_subquery()
     )
-    ranked = select(
+    columns = (
         DEATH.c.component_id,
         DEATH.c.generation,
         DEATH.c.died_at_wall_ms,
         DEATH.c.action,
         DEATH.c.delay_ms,
-        newest_first.label("nth"),
-    ).subquery()
+    )
     return (
-        select(ranked)
-        .where(ranked.c.nth <= RECENT_DEATHS)
-        .order_by(ranked.c.component_id, ranked.c.generation)
+        select(*columns)
+        .select_from(workers.join(DEATH, DEATH.c.component_id == workers.c.id))
+        .where(DEATH.c.generation >= func.coalesce(since, 0))
+        .order_by(workers.c.id, DEATH.c.generation)
     )
 
 
