@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this very hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep this folder's tests in one process under xdist, so that the wheel is built once."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("wheel"))
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +25,7 @@ def source_tree() -> Path:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the sdist, and with the wheel that was built from that sdist."""
-    folder = tmp_path_factory.mktemp("dist")
-    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
-    return folder
+    return _once(tmp_path_factory, "dist", _build)
 
 
 @pytest.fixture(scope="session")
@@ -45,20 +37,43 @@ def wheel(built: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def installed_wheel(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of a new environment with the wheel in it.
+    """Return the interpreter of a new environment with the wheel in it."""
+    folder = _once(tmp_path_factory, "environment", lambda folder: _install(wheel, folder))
+    return folder / "bin" / "python"
 
-    The dependencies are borrowed from the environment that runs the tests, so that no network is
-    needed: a path file names its packages, and path files over there (the editable install of this
-    checkout) have no effect from here.
+
+def _build(folder: Path) -> None:
+    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
+
+
+def _install(wheel: Path, folder: Path) -> None:
+    """Make an environment with the wheel, and with the dependencies of the one that runs the tests.
+
+    They are borrowed, so that no network is needed: a path file names the packages over there, and
+    path files over there (the editable install of this checkout) have no effect from here.
     """
-    folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True, with_pip=False)
-    python = folder / "bin" / "python"
-    install = ("install", "--quiet", "--no-deps", "--no-index", str(wheel))
-    _run(sys.executable, "-m", "pip", "--python", str(python), *install)
+    target = ("--python", str(folder / "bin" / "python"))
+    _run(sys.executable, "-m", "pip", *target, "install", "--quiet", "--no-deps", "--no-index", str(wheel))
     site_packages = sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
     Path(site_packages, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return python
+
+
+def _once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder that was made once for this run, also when several xdist processes ask for it.
+
+    A lock, and no `xdist_group`: with pytest 9.2, xdist 3.8 ignores groups without a word.
+    """
+    shared = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder, done = shared / name, shared / f"{name}.done"
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            make(folder)
+            done.touch()
+    return folder
 
 
 def _run(*command: str) -> None:
