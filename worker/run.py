@@ -14,6 +14,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import CoroutineType, FrameType, FunctionType
@@ -67,11 +68,21 @@ def _prepare_process(worker: Worker) -> None:
 
 
 class _Terminate:
-    """The handler of SIGTERM: stop the worker; in a forked child, end as by default."""
+    """The handler of SIGTERM: it stops the worker. A forked child has the default action back.
+
+    Else `terminate` of multiprocessing would stop nothing but the child's copy of the worker,
+    and wait for ever. SIGTERM is held back during a fork, because the interpreter forgets a
+    signal that reaches a child before it is ready.
+    """
 
     def __init__(self, worker: Worker) -> None:
         self._stop = worker.stop
-        os.register_at_fork(after_in_child=self._restore_default)
+        self._fork = threading.local()
+        os.register_at_fork(
+            before=self._before_fork,
+            after_in_parent=self._after_fork,
+            after_in_child=self._after_fork_in_child,
+        )
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         # Not from here: the interrupted code may hold the lock of the very event to be set.
@@ -79,10 +90,16 @@ class _Terminate:
         with suppress(RuntimeError):
             _thread.start_new_thread(self._stop, ())
 
-    def _restore_default(self) -> None:
-        # Else multiprocessing's terminate() would wait for ever.
+    def _before_fork(self) -> None:
+        self._fork.mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+    def _after_fork(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._fork.mask)
+
+    def _after_fork_in_child(self) -> None:
         if signal.getsignal(signal.SIGTERM) is self:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self._after_fork()
 
 
 def _ignore(signum: int, frame: FrameType | None) -> None:
@@ -100,7 +117,7 @@ def _load(target: str) -> Callable[..., object] | None:
             found = getattr(found, name)
         if not callable(found):
             raise TypeError(f"{path} is a {type(found).__name__}, not a function")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a module may raise anything while it is imported
         import traceback
 
         sys.stderr.write(f"rekindle: cannot start {target}: {type(error).__name__}: {error}\n")
