@@ -91,6 +91,12 @@ class Processes(Protocol):
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that the latest incarnation wrote."""
 
+    def condition(self, component_id: str) -> str:
+        """What the system says that the process does: running, sleeping, stopped, gone…"""
+
+    def forget(self, component_id: str) -> None:
+        """The worker was removed; nothing of it needs to be kept."""
+
 
 class Store(Protocol):
     """Where restart history is kept. Only the recorder writes to it."""

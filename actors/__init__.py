@@ -1,0 +1,99 @@
+"""A supervisor for worker processes, as actors: what a host imports.
+
+`System` is the typed front; `messages` has what a host's own actors tell and hear.
+"""
+
+from loguru import logger
+
+from .deaths import Cause, Death, Exit
+from .edges import EventStream
+from .errors import (
+    RekindleError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SpecError,
+    StoreDamagedError,
+    StoreError,
+    StoreOwnedError,
+    StoreTooNewError,
+    StoreUnavailableError,
+    UnknownWorkerError,
+)
+from .health import Status
+from .messages import (
+    PauseWorkers,
+    ResetWorker,
+    RestartWorker,
+    ResumeWorkers,
+    StartWorkers,
+    StatusChanged,
+    StatusReport,
+    StopResult,
+    StopWorkers,
+    WorkerDied,
+    WorkerFailed,
+    WorkerStarted,
+    WorkerStatus,
+    WorkerStopped,
+)
+from .presets import PRESETS
+from .spec import (
+    Command,
+    HealthPolicy,
+    PauseMode,
+    PythonCall,
+    RestartOn,
+    RestartPolicy,
+    StopPolicy,
+    WindowMode,
+    WorkerSpec,
+    command,
+)
+from .system import System
+
+# A library stays silent until its host asks for its log: `logger.enable("rekindle")`.
+logger.disable("rekindle")
+
+__all__ = [
+    "PRESETS",
+    "Cause",
+    "Command",
+    "Death",
+    "EventStream",
+    "Exit",
+    "HealthPolicy",
+    "PauseMode",
+    "PauseWorkers",
+    "PythonCall",
+    "RekindleError",
+    "RequestRefusedError",
+    "RequestTimeoutError",
+    "ResetWorker",
+    "RestartOn",
+    "RestartPolicy",
+    "RestartWorker",
+    "ResumeWorkers",
+    "SpecError",
+    "StartWorkers",
+    "Status",
+    "StatusChanged",
+    "StatusReport",
+    "StopPolicy",
+    "StopResult",
+    "StopWorkers",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreOwnedError",
+    "StoreTooNewError",
+    "StoreUnavailableError",
+    "System",
+    "UnknownWorkerError",
+    "WindowMode",
+    "WorkerDied",
+    "WorkerFailed",
+    "WorkerSpec",
+    "WorkerStarted",
+    "WorkerStatus",
+    "WorkerStopped",
+    "command",
+]

@@ -1,0 +1,61 @@
+"""Puts the actors together, the same way in every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pykka
+
+from .broker import Broker
+from .health_monitor import HealthMonitor
+from .messages import Attend, Declare, Keep
+from .ports import Processes, Runtime, Store
+from .records import MirrorWiped
+from .recorder import Recorder
+from .spec import WorkerSpec
+from .supervisor import Supervisor
+
+Ref = pykka.ActorRef[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """The four actors that every system has; the proxies belong to the Supervisor."""
+
+    broker: Ref
+    recorder: Ref
+    monitor: Ref
+    supervisor: Ref
+
+
+def assemble(
+    specs: Iterable[WorkerSpec],
+    *,
+    runtime: Runtime,
+    processes: Processes,
+    store: Store,
+    max_concurrent_starts: int | None = None,
+) -> Actors:
+    """Start the actors and tell them about the workers; nothing runs until it is started."""
+    remembered = store.load()
+    broker = runtime.start(Broker)
+    recorder = runtime.start(Recorder, runtime=runtime, store=store, broker=broker)
+    monitor = runtime.start(
+        HealthMonitor, runtime=runtime, processes=processes, recorder=recorder, broker=broker
+    )
+    supervisor = runtime.start(
+        Supervisor,
+        runtime=runtime,
+        processes=processes,
+        monitor=monitor,
+        recorder=recorder,
+        broker=broker,
+        max_concurrent_starts=max_concurrent_starts,
+    )
+    for actor in (recorder, monitor):
+        actor.tell(Attend(supervisor))
+    recorder.tell(Keep(MirrorWiped()))
+    supervisor.tell(Declare(tuple(specs), remembered))
+    return Actors(broker, recorder, monitor, supervisor)

@@ -1,0 +1,332 @@
+"""The HealthMonitor: the sole authority for every worker's health.
+
+Owns one health state and one deadline per registered incarnation. Hears frames, closed
+channels, exits and registrations; tells `StatusChanged` to the Supervisor and the Broker, and
+the mirror to the Recorder. It never reads the mirror back. If it raises, it asks the
+Supervisor for its registrations and starts over.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field, replace
+
+from loguru import logger
+
+from .deaths import Cause, Death, Exit, Job
+from .frames import Frame
+from .health import (
+    Elapsed,
+    Failed,
+    GivenUp,
+    Granted,
+    Heard,
+    Launched,
+    Lost,
+    Pending,
+    State,
+    Status,
+    Trigger,
+    advance,
+    deadline,
+    healthy_for,
+)
+from .messages import (
+    Attend,
+    ChannelClosed,
+    DeadlineReached,
+    FrameReceived,
+    JobChanged,
+    Keep,
+    MarkFailed,
+    MonitorMessage,
+    MonitorReplaced,
+    ProcessExited,
+    ProcessFound,
+    ProcessStarted,
+    ProtocolViolated,
+    Register,
+    RegistrationRefused,
+    SetPaused,
+    SpawnFailed,
+    StatusChanged,
+    Unregister,
+)
+from .ports import Processes, Receiver, Runtime, Timer
+from .records import HealthMirrored
+from .runtime import ResilientActor, tell
+from .spec import HealthPolicy
+
+
+@dataclass(slots=True)
+class Patient:
+    """One worker under observation; `generation` is the incarnation that counts."""
+
+    component_id: str
+    generation: int
+    policy: HealthPolicy
+    reports_health: bool
+    state: State
+    since: float
+    pid: int | None = None
+    job: Job | None = None
+    heartbeat_wall_ms: int | None = None
+    paused: bool = False
+    checked_at: float | None = None
+    """The deadline that stands in the queue for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What came with a death, beside its cause."""
+
+    exit: Exit = Exit()
+    output: tuple[str, ...] = field(default=())
+
+
+class HealthMonitor(ResilientActor):
+    """Decides, from what it hears, how every worker is."""
+
+    def __init__(
+        self, *, runtime: Runtime, processes: Processes, recorder: Receiver, broker: Receiver
+    ) -> None:
+        super().__init__(broker=broker)
+        self._runtime = runtime
+        self._processes = processes
+        self._recorder = recorder
+        self._supervisor: Receiver | None = None
+        self._begin()
+
+    def recover(self) -> None:
+        """Forget everything and ask for the registrations again."""
+        self._begin()
+        tell(self._supervisor, MonitorReplaced())
+
+    def _begin(self) -> None:
+        self._patients: dict[str, Patient] = {}
+        self._queue: list[tuple[float, str, int]] = []
+        self._timer: Timer | None = None
+        self._timer_due = float("inf")
+
+    def handle(self, message: MonitorMessage) -> None:
+        """Take in one piece of news."""
+        match message:
+            case FrameReceived(component_id=id_, generation=generation, frame=frame):
+                self._frame(id_, generation, frame)
+            case DeadlineReached(due=due):
+                self._deadline_reached(due)
+            case ProcessStarted(component_id=id_, generation=generation, pid=pid):
+                self._started(id_, generation, pid)
+            case ProcessExited(component_id=id_, generation=generation, exit=exit_, output=output):
+                self._lost(id_, generation, Lost(exit_.cause, exit_), output)
+            case SpawnFailed(component_id=id_, generation=generation, error=error):
+                self._lost(id_, generation, Lost(Cause.SPAWN_FAILED, detail=error))
+            case ChannelClosed(component_id=id_, generation=generation):
+                self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
+            case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
+                self._lost(id_, generation, Lost(Cause.PROTOCOL, detail=detail))
+            case ProcessFound(component_id=id_, generation=generation, pid=pid):
+                self._found(id_, generation, pid)
+            case Register():
+                self._register(message)
+            case Unregister(component_id=id_):
+                self._patients.pop(id_, None)
+            case MarkFailed(component_id=id_):
+                self._mark_failed(id_)
+            case SetPaused(component_id=id_, paused=paused):
+                self._set_paused(id_, paused)
+            case Attend(supervisor=supervisor):
+                self._supervisor = supervisor
+            case unknown:
+                self.unexpected(unknown)
+
+    # ── registrations ────────────────────────────────────────────────────────────────────
+
+    def _register(self, request: Register) -> None:
+        known = self._patients.get(request.component_id)
+        if known is not None and isinstance(known.state, Failed):
+            tell(self._supervisor, RegistrationRefused(request.component_id, request.generation))
+            return
+        now = self._runtime.clock.monotonic()
+        # A plain program never sends a frame: that it runs is all that can be asked of it.
+        policy = request.policy if request.reports_health else replace(request.policy, staleness_s=None)
+        patient = Patient(
+            request.component_id,
+            request.generation,
+            policy,
+            request.reports_health,
+            Pending(now),
+            now,
+        )
+        self._patients[request.component_id] = patient
+        self._mirror(patient)
+        self._watch(patient)
+
+    def _mark_failed(self, component_id: str) -> None:
+        patient = self._patients.get(component_id)
+        if patient is None:
+            # Failed in a former run: there never was an incarnation to watch in this one.
+            now = self._runtime.clock.monotonic()
+            self._patients[component_id] = Patient(component_id, 0, HealthPolicy(), False, Failed(), now)
+            self._mirror(self._patients[component_id])
+        else:
+            self._advance(patient, GivenUp())
+
+    def _set_paused(self, component_id: str, paused: bool) -> None:
+        patient = self._patients.get(component_id)
+        if patient is None or patient.paused == paused:
+            return
+        patient.paused = paused
+        if not paused:
+            self._advance(patient, Granted())
+            self._watch(patient)
+
+    # ── what is heard ────────────────────────────────────────────────────────────────────
+
+    def _frame(self, component_id: str, generation: int, frame: Frame) -> None:
+        patient = self._current(component_id, generation)
+        if patient is None or patient.state.status in (Status.DEAD, Status.FAILED):
+            return
+        if frame.component_id is not None and frame.component_id != component_id:
+            logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
+        patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
+        if frame.job != patient.job:
+            patient.job = frame.job
+            tell(self._supervisor, JobChanged(component_id, generation, frame.job))
+            self._mirror(patient)
+        self._advance(patient, Heard(frame))
+
+    def _started(self, component_id: str, generation: int, pid: int) -> None:
+        patient = self._current(component_id, generation)
+        if patient is None:
+            return
+        patient.pid = pid
+        if not patient.reports_health:
+            self._advance(patient, Launched())
+
+    def _lost(
+        self, component_id: str, generation: int, lost: Lost, output: tuple[str, ...] = ()
+    ) -> None:
+        patient = self._current(component_id, generation)
+        if patient is not None:
+            self._advance(patient, lost, _Evidence(lost.exit, output))
+
+    def _found(self, component_id: str, generation: int | None, pid: int | None) -> None:
+        """What the process table says after we lost our state."""
+        patient = self._patients.get(component_id)
+        if patient is None:
+            return
+        if generation == patient.generation and pid is not None:
+            self._started(component_id, patient.generation, pid)
+        else:
+            self._advance(patient, Lost(Cause.UNKNOWN, detail="ended unnoticed"))
+
+    # ── deadlines ────────────────────────────────────────────────────────────────────────
+
+    def _watch(self, patient: Patient) -> None:
+        """Queue the patient's deadline, unless an earlier check of it is queued already.
+
+        A frame moves the deadline without touching the queue: the check that comes too early
+        queues the next one. So a heartbeat costs no timer.
+        """
+        due = deadline(patient.state, patient.policy)
+        if due is None or patient.paused:
+            return
+        if patient.checked_at is not None and patient.checked_at <= due:
+            return
+        patient.checked_at = due
+        heapq.heappush(self._queue, (due, patient.component_id, patient.generation))
+        self._arm()
+
+    def _arm(self) -> None:
+        if not self._queue or self._queue[0][0] >= self._timer_due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        due = self._queue[0][0]
+        delay = max(0.0, due - self._runtime.clock.monotonic())
+        self._timer_due = due
+        self._timer = self._runtime.timers.after(delay, self.actor_ref, DeadlineReached(due))
+
+    def _deadline_reached(self, due: float) -> None:
+        if due != self._timer_due:
+            return
+        self._timer, self._timer_due = None, float("inf")
+        now = self._runtime.clock.monotonic()
+        self._forgive_own_absence(now - due)
+        while self._queue and self._queue[0][0] <= now:
+            at, component_id, generation = heapq.heappop(self._queue)
+            patient = self._current(component_id, generation)
+            if patient is None or patient.checked_at != at:
+                continue
+            patient.checked_at = None
+            if not patient.paused:
+                self._advance(patient, Elapsed())
+        self._arm()
+
+    def _forgive_own_absence(self, late: float) -> None:
+        """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""
+        for patient in self._patients.values():
+            interval = patient.policy.staleness_s or patient.policy.startup_timeout_s
+            if late > interval:
+                self._advance(patient, Granted())
+
+    # ── carrying it out ──────────────────────────────────────────────────────────────────
+
+    def _current(self, component_id: str, generation: int) -> Patient | None:
+        patient = self._patients.get(component_id)
+        return patient if patient is not None and patient.generation == generation else None
+
+    def _advance(self, patient: Patient, trigger: Trigger, evidence: _Evidence = _Evidence()) -> None:  # noqa: B008
+        now = self._runtime.clock.monotonic()
+        before = patient.state
+        step = advance(before, trigger, patient.policy, now)
+        patient.state = step.state
+        self._watch(patient)
+        if step.change is None:
+            return
+        death = None
+        if step.change.new is Status.DEAD:
+            assert step.change.cause is not None
+            death = Death(
+                component_id=patient.component_id,
+                generation=patient.generation,
+                cause=step.change.cause,
+                exit=evidence.exit,
+                detail=self._explained(patient, step.change.cause, step.change.detail),
+                healthy_for_ms=round(healthy_for(before, now) * 1000),
+                uptime_ms=round((now - patient.since) * 1000),
+                job=patient.job,
+                output=evidence.output,
+            )
+        changed = StatusChanged(
+            component_id=patient.component_id,
+            generation=patient.generation,
+            old=step.change.old,
+            new=step.change.new,
+            at=now,
+            death=death,
+            detail=step.change.detail,
+            misses=step.change.misses,
+            recover_for_s=step.change.recover_for_s,
+        )
+        tell(self._supervisor, changed)
+        tell(self.broker, changed)
+        self._mirror(patient)
+
+    def _explained(self, patient: Patient, cause: Cause, detail: str) -> str:
+        """A silent process is hung; what the system says of it tells a stopped one from a busy one."""
+        if cause is not Cause.HEARTBEAT_LOST:
+            return detail
+        return f"hung ({self._processes.condition(patient.component_id)}), {detail}"
+
+    def _mirror(self, patient: Patient) -> None:
+        mirrored = HealthMirrored(
+            component_id=patient.component_id,
+            generation=patient.generation,
+            status=patient.state.status.value,
+            pid=patient.pid,
+            current_job=patient.job,
+            last_heartbeat_wall_ms=patient.heartbeat_wall_ms,
+        )
+        tell(self._recorder, Keep(mirrored))

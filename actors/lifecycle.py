@@ -1,0 +1,257 @@
+"""Pure: the life of one worker's process, and the ladder that ends it.
+
+    absent ─start─▶ spawning ─started─▶ alive ─stop─▶ stopping (ask ▸ TERM ▸ KILL ▸ KILL)
+       ▲               │ failed           │ exit          │ exit            │ out of steps
+       └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
+
+There is never more than one process: a start while one is there is ignored.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from .deaths import Exit
+from .spec import StopPolicy
+
+
+class Urgency(IntEnum):
+    """How firmly a process is stopped; a firmer request shortens a gentler one."""
+
+    GRACEFUL = 0
+    """Ask first, and let it finish what it does."""
+    FIRM = 1
+    """It is taken for dead or stuck: SIGTERM, then SIGKILL."""
+    KILL = 2
+    """At once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the ladder: what is sent (None asks over the channel), how long it waits."""
+
+    signal: int | None
+    wait_s: float
+
+
+def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool) -> tuple[Rung, ...]:
+    """The steps that end a process, in order."""
+    kill = (Rung(signal.SIGKILL, policy.kill_s), Rung(signal.SIGKILL, policy.last_s))
+    match urgency:
+        case Urgency.GRACEFUL if has_channel:
+            return (Rung(None, policy.ask_s), Rung(signal.SIGTERM, policy.term_s), *kill)
+        case Urgency.GRACEFUL:
+            # SIGTERM is the only question that a plain program understands.
+            return (Rung(signal.SIGTERM, policy.ask_s), *kill)
+        case Urgency.FIRM:
+            return (Rung(signal.SIGTERM, policy.term_s), *kill)
+        case Urgency.KILL:
+            return kill
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """There is no process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawning:
+    """Asked for; a stop that comes meanwhile waits for the answer."""
+
+    generation: int
+    stop: Urgency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """It runs."""
+
+    generation: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """It was told to end; `rungs` are the steps still to come."""
+
+    generation: int
+    pid: int
+    urgency: Urgency
+    rungs: tuple[Rung, ...]
+    step: int = 0
+    sent: int | None = None
+    """The last signal that was sent, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unkillable:
+    """It survived SIGKILL (a frozen cgroup, a dead disk); nothing is started beside it."""
+
+    generation: int
+    pid: int
+
+
+State = Absent | Spawning | Alive | Stopping | Unkillable
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A new incarnation is wanted."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The process is there."""
+
+    generation: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The process is to end."""
+
+    generation: int
+    urgency: Urgency
+
+
+@dataclass(frozen=True, slots=True)
+class RungElapsed:
+    """A step of the ladder has waited long enough."""
+
+    generation: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The process is gone and reaped, or could not be started."""
+
+    generation: int
+    exit: Exit
+
+
+Trigger = Start | Started | Stop | RungElapsed | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Start the process."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the worker to stop, over its channel."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a signal."""
+
+    generation: int
+    signal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Come back with RungElapsed after this time."""
+
+    generation: int
+    step: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TellGone:
+    """Nothing of this generation is left; `forced` is the signal of ours that ended it."""
+
+    generation: int
+    exit: Exit
+    forced: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TellUnkillable:
+    """The process survived everything."""
+
+    generation: int
+    pid: int
+
+
+Effect = Spawn | Ask | Send | Wait | TellGone | TellUnkillable
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The state after a trigger, and what is to be done."""
+
+    state: State
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the ladder depends on."""
+
+    policy: StopPolicy
+    has_channel: bool
+
+
+def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
+    """What a trigger does to a process's life; one of another generation does nothing."""
+    match state, trigger:
+        case Absent(), Start(generation=generation):
+            return Step(Spawning(generation), (Spawn(generation),))
+        case Absent(), Stop(generation=generation):
+            # Whoever wants it gone may have missed that it is.
+            return Step(state, (TellGone(generation, Exit()),))
+        case (Absent(), _) | (_, Start()):
+            return Step(state)
+    if trigger.generation != state.generation:
+        return Step(state)
+    match state, trigger:
+        case Spawning(stop=None), Started(generation=generation, pid=pid):
+            return Step(Alive(generation, pid))
+        case Spawning(stop=urgency), Started(generation=generation, pid=pid):
+            assert urgency is not None
+            return _begin(generation, pid, urgency, terms)
+        case Spawning(), Stop(urgency=urgency):
+            return Step(replace(state, stop=max(urgency, state.stop or urgency)))
+        case Alive(generation=generation, pid=pid), Stop(urgency=urgency):
+            return _begin(generation, pid, urgency, terms)
+        case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
+            return _begin(generation, pid, urgency, terms, state.step)
+        case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
+            return _climb(state)
+        case _, Ended(generation=generation, exit=exit_):
+            forced = state.sent if isinstance(state, Stopping) else None
+            return Step(Absent(), (TellGone(generation, exit_, forced),))
+        case _:
+            return Step(state)
+
+
+def _begin(generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0) -> Step:
+    rungs = ladder(terms.policy, urgency, terms.has_channel)
+    return _climb(Stopping(generation, pid, urgency, rungs, step))
+
+
+def _climb(state: Stopping) -> Step:
+    if not state.rungs:
+        return Step(
+            Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),)
+        )
+    rung, *rest = state.rungs
+    step = state.step + 1
+    act = Ask(state.generation) if rung.signal is None else Send(state.generation, rung.signal)
+    return Step(
+        replace(state, rungs=tuple(rest), step=step, sent=rung.signal),
+        (act, Wait(state.generation, step, rung.wait_s)),
+    )

@@ -1,0 +1,51 @@
+"""The last lines that a worker wrote, within bounds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+MOST_LINES = 200
+LONGEST_LINE = 4096
+
+
+class OutputTail:
+    """Splits what arrives into lines and keeps the last of them.
+
+    Text that never ends its line is cut; bytes that are not UTF-8 are shown as escapes.
+    """
+
+    __slots__ = ("_lines", "_partial", "dropped")
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=MOST_LINES)
+        self._partial: dict[int, bytes] = {}
+        self.dropped = 0
+
+    def feed(self, stream: int, data: bytes) -> Iterator[str]:
+        """Take in what one stream gave; the lines that it completes."""
+        *whole, rest = (self._partial.get(stream, b"") + data).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            whole.append(rest)
+            rest = b""
+        self._partial[stream] = rest
+        for line in whole:
+            yield self._keep(line)
+
+    def finish(self) -> Iterator[str]:
+        """The streams have ended: what is left of their last lines counts too."""
+        for rest in self._partial.values():
+            if rest:
+                yield self._keep(rest)
+        self._partial.clear()
+
+    def lines(self, most: int = MOST_LINES) -> tuple[str, ...]:
+        """The last lines, oldest first."""
+        return tuple(list(self._lines)[-most:])
+
+    def _keep(self, line: bytes) -> str:
+        text = line[:LONGEST_LINE].decode("utf-8", "backslashreplace").rstrip("\r")
+        if len(self._lines) == MOST_LINES:
+            self.dropped += 1
+        self._lines.append(text)
+        return text

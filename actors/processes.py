@@ -1,0 +1,273 @@
+"""The real process table: one thread, one epoll over pidfds, channels and output pipes.
+
+The thread starts, signals and reaps our children, and nobody else's. It outlives every actor,
+because a kernel takes the end of the thread that started a process for the end of its parent
+(PR_SET_PDEATHSIG). Calls from other threads are posted to it, so a descriptor is only ever
+used by the thread that closes it. While nothing happens it does not wake.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from loguru import logger
+
+from .child import Child
+from .guard import Guard
+from .messages import (
+    ChannelClosed,
+    FrameReceived,
+    ProcessExited,
+    ProcessFound,
+    ProcessStarted,
+    ProtocolViolated,
+    SpawnFailed,
+)
+from .ports import Clock, Control, Receiver, SpawnRequest
+from .runtime import tell
+from .spawning import Spawner
+
+CHANNEL_GRACE_S = 0.1
+"""An ending process closes its channel a moment before it is gone; only after this long is a
+closed channel news of its own."""
+
+EVENTS_AT_ONCE = 64
+
+
+class RealProcesses:
+    """Starts, watches and ends real processes."""
+
+    def __init__(self, clock: Clock, *, guarded: bool = True) -> None:
+        self.mark = uuid.uuid4().hex
+        """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
+        self._clock = clock
+        self._guarded = guarded
+        self._children: dict[str, Child] = {}
+        self._handlers: dict[int, Callable[[], None]] = {}
+        self._orders: deque[Callable[[], None]] = deque()
+        self._closing_channels: deque[tuple[float, Child]] = deque()
+        self._closed = False
+        self._epoll = select.epoll()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self._thread = threading.Thread(target=self._run, name="rekindle-watcher", daemon=True)
+        self._thread.start()
+
+    # ── for the actors ───────────────────────────────────────────────────────────────────
+
+    def spawn(self, request: SpawnRequest) -> None:
+        """Start the process."""
+        self._post(lambda: self._spawn(request))
+
+    def send(self, component_id: str, generation: int, control: Control) -> None:
+        """Tell the worker something over its channel."""
+        self._post(lambda: self._with(component_id, generation, lambda child: child.send(control)))
+
+    def signal(self, component_id: str, generation: int, signum: int) -> None:
+        """Send a signal; SIGKILL goes to the whole process group."""
+        self._post(lambda: self._with(component_id, generation, lambda child: child.signal(signum)))
+
+    def report(self, component_id: str, receiver: Receiver) -> None:
+        """Answer with ProcessFound."""
+        self._post(lambda: self._report(component_id, receiver))
+
+    def output(self, component_id: str) -> tuple[str, ...]:
+        """The last lines of the latest incarnation."""
+        child = self._children.get(component_id)
+        return () if child is None else child.tail.lines()
+
+    def condition(self, component_id: str) -> str:
+        """What the kernel says that the process does: running, sleeping, stopped…"""
+        child = self._children.get(component_id)
+        return "gone" if child is None else child.condition()
+
+    def forget(self, component_id: str) -> None:
+        """Keep nothing of a worker that was removed."""
+        self._post(lambda: self._forget(component_id))
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Kill what is left, reap it, and end the thread; whether that succeeded in time."""
+        self._post(self._begin_close)
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────
+
+    def _post(self, order: Callable[[], None]) -> None:
+        self._orders.append(order)
+        with suppress(OSError):
+            os.eventfd_write(self._wake, 1)
+
+    def _run(self) -> None:
+        self._spawner = Spawner(self.mark)
+        guard = Guard(self.mark) if self._guarded else None
+        if guard is not None:
+            self._watch_guard(guard)
+        try:
+            while not (self._closed and not self._living()):
+                self._turn()
+        finally:
+            self._release(guard)
+
+    def _turn(self) -> None:
+        """One round: what the kernel reports, then what the actors want."""
+        for descriptor, _ in self._epoll.poll(self._patience(), EVENTS_AT_ONCE):
+            if descriptor == self._wake:
+                os.eventfd_read(self._wake)
+                continue
+            handler = self._handlers.get(descriptor)
+            if handler is not None:
+                self._guarded_call(handler)
+        while self._orders:
+            self._guarded_call(self._orders.popleft())
+        self._report_closed_channels()
+
+    def _guarded_call(self, call: Callable[[], None]) -> None:
+        """One misfortune must not end the watch over all the others."""
+        try:
+            call()
+        except Exception as error:
+            logger.opt(exception=error).error("the process table met an error and goes on")
+
+    def _patience(self) -> float:
+        if not self._closing_channels:
+            return -1
+        return max(0.0, self._closing_channels[0][0] - self._clock.monotonic())
+
+    # ── a process's life ─────────────────────────────────────────────────────────────────
+
+    def _spawn(self, request: SpawnRequest) -> None:
+        id_, generation = request.spec.id, request.generation
+        try:
+            if self._closed:
+                raise OSError("the system is closing")  # noqa: TRY301
+            spawned = self._spawner.spawn(request.spec, generation)
+        except Exception as error:  # whatever it is, it is this worker's misfortune alone
+            self._tell_both(request, SpawnFailed(id_, generation, str(error)))
+            return
+        child = self._children[id_] = Child(request, spawned)
+        if child.pidfd == -1:
+            self._ended(child)
+            return
+        self._handle(child.pidfd, lambda: self._ended(child))
+        for stream in child.streams:
+            self._handle(stream, lambda stream=stream: self._wrote(child, stream))  # type: ignore[misc]
+        if child.channel is not None:
+            self._handle(child.channel.fileno(), lambda: self._said(child))
+        self._tell_both(request, ProcessStarted(id_, generation, child.pid))
+
+    def _handle(self, descriptor: int, handler: Callable[[], None]) -> None:
+        self._handlers[descriptor] = handler
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def _drop(self, descriptor: int) -> None:
+        if self._handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def _wrote(self, child: Child, stream: int) -> None:
+        if not child.read_output(stream):
+            self._drop(stream)
+            child.close_stream(stream)
+
+    def _said(self, child: Child) -> None:
+        assert child.channel is not None
+        open_still = self._hear(child)
+        if not open_still:
+            self._drop(child.channel.fileno())
+            self._closing_channels.append((self._clock.monotonic() + CHANNEL_GRACE_S, child))
+
+    def _hear(self, child: Child) -> bool:
+        """Pass on what the channel holds; False once it has ended."""
+        request = child.request
+        frames, open_still = child.read_frames(self._clock.monotonic())
+        for frame in frames:
+            request.monitor.tell(FrameReceived(child.id, child.generation, frame))
+        violation = child.new_violation()
+        if violation is not None:
+            request.monitor.tell(ProtocolViolated(child.id, child.generation, violation))
+        return open_still
+
+    def _ended(self, child: Child) -> None:
+        """The process is a zombie: take its last words, end its group, reap it, tell."""
+        if child.exit is not None:
+            return
+        if child.channel is not None and child.channel.fileno() in self._handlers:
+            self._hear(child)
+        child.drain_output()
+        for descriptor in child.descriptors():
+            self._drop(descriptor)
+        child.exit = child.reap()
+        child.close()
+        exited = ProcessExited(child.id, child.generation, child.exit, child.tail.lines(20))
+        self._tell_both(child.request, exited)
+
+    def _report_closed_channels(self) -> None:
+        now = self._clock.monotonic()
+        while self._closing_channels and self._closing_channels[0][0] <= now:
+            _, child = self._closing_channels.popleft()
+            if child.exit is None:
+                child.request.monitor.tell(ChannelClosed(child.id, child.generation))
+
+    def _tell_both(
+        self, request: SpawnRequest, news: ProcessStarted | SpawnFailed | ProcessExited
+    ) -> None:
+        # The proxy first: the Supervisor then knows that the process is gone when it hears of
+        # the death, and need not ask for its end.
+        tell(request.observer, news)
+        tell(request.monitor, news)
+
+    # ── orders ───────────────────────────────────────────────────────────────────────────
+
+    def _with(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:
+        child = self._children.get(component_id)
+        if child is not None and child.generation == generation and child.exit is None:
+            act(child)
+
+    def _report(self, component_id: str, receiver: Receiver) -> None:
+        child = self._children.get(component_id)
+        if child is None or child.exit is not None:
+            tell(receiver, ProcessFound(component_id, None))
+        else:
+            tell(receiver, ProcessFound(component_id, child.generation, child.pid))
+
+    def _forget(self, component_id: str) -> None:
+        child = self._children.get(component_id)
+        if child is None or child.exit is not None:
+            self._children.pop(component_id, None)
+            self._spawner.forget(component_id)
+
+    # ── the end, and what outlives us if there is none ───────────────────────────────────
+
+    def _watch_guard(self, guard: Guard) -> None:
+        def renew() -> None:
+            self._drop(guard.pidfd)
+            if guard.renew():
+                self._handle(guard.pidfd, renew)
+
+        if guard.start():
+            self._handle(guard.pidfd, renew)
+
+    def _living(self) -> list[Child]:
+        return [child for child in self._children.values() if child.exit is None]
+
+    def _begin_close(self) -> None:
+        self._closed = True
+        for child in self._living():
+            child.signal(signal.SIGKILL)
+
+    def _release(self, guard: Guard | None) -> None:
+        if guard is not None:
+            self._drop(guard.pidfd)
+            guard.dismiss()
+        self._spawner.close()
+        self._epoll.close()
+        os.close(self._wake)
+
+

@@ -1,0 +1,191 @@
+"""The Recorder: the persistence actor, the only writer of the store.
+
+Owns what is not written yet. A record joins the batch; the first one sends `CommitBatch` to
+itself, and all that was queued before that message arrives is committed together. A store
+that is locked, full or gone costs nothing but time: the records wait, in order, and are tried
+again with growing delays until they are in. Tells the Supervisor `BatchKept`, and both the
+Supervisor and the Broker when the store degrades and recovers.
+
+It lives on a lane of its own, since committing blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar
+
+from loguru import logger
+
+from .errors import StoreError
+from .messages import (
+    Attend,
+    BatchKept,
+    CommitBatch,
+    Flush,
+    Flushed,
+    FlushMirror,
+    Keep,
+    RecorderMessage,
+    RetryCommit,
+    StoreDegraded,
+    StoreRecovered,
+)
+from .ports import Receiver, Runtime, Store
+from .records import DeathRecord, HealthMirrored, Record, RestartsCounted
+from .restarts import Action
+from .runtime import ResilientActor, tell
+
+RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""The last one repeats until the store answers."""
+
+MIRROR_DELAY_S = 0.5
+"""How long a change of health may wait before people see it in the store."""
+
+MOST_WAITING = 10_000
+"""Past this many waiting records the oldest deaths keep their counts and lose their rows."""
+
+
+class Recorder(ResilientActor):
+    """Writes what the others decided."""
+
+    lane: ClassVar[str] = "store"
+
+    def __init__(self, *, runtime: Runtime, store: Store, broker: Receiver) -> None:
+        super().__init__(broker=broker)
+        self._runtime = runtime
+        self._store = store
+        self._supervisor: Receiver | None = None
+        self._waiting: list[Record] = []
+        self._mirror: dict[str, HealthMirrored] = {}
+        self._mirror_scheduled = False
+        self._commit_queued = False
+        self._failures = 0
+
+    def recover(self) -> None:
+        """Keep the records, which are facts, and try again."""
+        self._commit_queued = self._mirror_scheduled = False
+        self._failures += 1
+        self._retry_later()
+
+    def handle(self, message: RecorderMessage) -> None:
+        """Take a record, or write what has gathered."""
+        match message:
+            case Keep(record=HealthMirrored() as mirrored):
+                self._keep_mirror(mirrored)
+            case Keep(record=record):
+                self._keep(record)
+            case CommitBatch():
+                self._commit_queued = False
+                if not self._failures:
+                    self._commit()
+            case RetryCommit(attempt=attempt):
+                if attempt == self._failures:
+                    self._commit()
+            case FlushMirror():
+                self._mirror_scheduled = False
+                if not self._failures:
+                    self._commit()
+            case Flush(reply_to=reply_to):
+                self._commit()
+                tell(reply_to, Flushed(len(self._waiting)))
+            case Attend(supervisor=supervisor):
+                self._supervisor = supervisor
+            case unknown:
+                self.unexpected(unknown)
+
+    def _keep(self, record: Record) -> None:
+        self._waiting.append(record)
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting = compacted(self._waiting, MOST_WAITING // 2)
+        if not self._commit_queued:
+            self._commit_queued = True
+            self.actor_ref.tell(CommitBatch())
+
+    def _keep_mirror(self, mirrored: HealthMirrored) -> None:
+        # Only the latest state of a worker matters, and nobody decides by it: it may wait.
+        self._mirror[mirrored.component_id] = mirrored
+        if not self._mirror_scheduled:
+            self._mirror_scheduled = True
+            self._runtime.timers.after(MIRROR_DELAY_S, self.actor_ref, FlushMirror())
+
+    def _commit(self) -> None:
+        batch, mirror = self._waiting, self._mirror
+        if not batch and not mirror:
+            return
+        try:
+            self._store.commit((*batch, *mirror.values()))
+        except StoreError as error:
+            self._failed(error)
+            return
+        self._waiting, self._mirror = [], {}
+        deaths = tuple((r.component_id, r.generation) for r in batch if isinstance(r, DeathRecord))
+        if deaths:
+            tell(self._supervisor, BatchKept(deaths))
+        if self._failures:
+            self._failures = 0
+            logger.info("the store is back, {} records were written", len(batch))
+            self._announce(StoreRecovered())
+
+    def _failed(self, error: StoreError) -> None:
+        self._failures += 1
+        if self._failures == 1:
+            logger.warning("the store takes nothing, going on from memory: {}", error)
+        self._announce(StoreDegraded(str(error), len(self._waiting)))
+        self._retry_later()
+
+    def _retry_later(self) -> None:
+        delay = RETRY_DELAYS_S[min(self._failures, len(RETRY_DELAYS_S)) - 1]
+        self._runtime.timers.after(delay, self.actor_ref, RetryCommit(self._failures))
+
+    def _announce(self, event: StoreDegraded | StoreRecovered) -> None:
+        tell(self._supervisor, event)
+        tell(self.broker, event)
+
+
+def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
+    """The records with the oldest deaths reduced to their counts; no count is lost."""
+    records = list(waiting)
+    old, recent = records[:-keep], records[-keep:]
+    counts: dict[str, RestartsCounted] = {}
+    others: list[Record] = []
+    for record in old:
+        match record:
+            case DeathRecord(action=Action.RESTART):
+                counts[record.component_id] = _added(counts.get(record.component_id), record)
+            case RestartsCounted(component_id=id_) if id_ in counts:
+                counts[id_] = _merged(counts[id_], record)
+            case RestartsCounted(component_id=id_):
+                counts[id_] = record
+            case DeathRecord(action=Action.NONE | Action.NOTIFY_ONLY) | HealthMirrored():
+                pass
+            case _:
+                # A reset or a failure in between: what was counted before it must stay before it.
+                others += [*_taken(counts, getattr(record, "component_id", None)), record]
+    return [*others, *counts.values(), *recent]
+
+
+def _taken(counts: dict[str, RestartsCounted], component_id: str | None) -> list[RestartsCounted]:
+    return [counts.pop(component_id)] if component_id in counts else []
+
+
+def _added(so_far: RestartsCounted | None, death: DeathRecord) -> RestartsCounted:
+    one = RestartsCounted(
+        component_id=death.component_id,
+        restarts=1,
+        streak=1,
+        at_wall_ms=death.died_at_wall_ms,
+        last_generation=death.generation,
+    )
+    if so_far is None:
+        return one
+    merged = _merged(so_far, one)
+    return replace(merged, streak=1) if death.streak_cleared else merged
+
+
+def _merged(first: RestartsCounted, second: RestartsCounted) -> RestartsCounted:
+    return replace(
+        second,
+        restarts=first.restarts + second.restarts,
+        streak=first.streak + second.streak,
+    )

@@ -1,0 +1,225 @@
+"""Where our actors live: pykka actors on a few shared threads ("lanes"), with the real clock.
+
+Every message to an actor of a lane goes into the lane's one queue, and the lane's one thread
+handles them in that order. A thousand proxies need no thousand threads, and a message between
+two actors of one lane costs no wake-up. That works because no handler of ours blocks; the one
+that must (the recorder, which commits) has a lane of its own.
+
+`ResilientActor` is what our actors derive from. pykka ends an actor whose handler raises, and
+`SystemExit` in one ends every actor of the process, the host's included. Here the exception
+stops at the actor: it is reported, the actor is made anew in place (its ref and its inbox stay
+good) and rebuilds its state from those who know.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar
+
+import pykka
+from loguru import logger
+
+from .messages import ActorReplaced
+from .ports import Clock, Receiver, Timers
+from .timekeeper import Timekeeper
+
+if TYPE_CHECKING:
+    from pykka._envelope import Envelope
+
+A = TypeVar("A", bound=pykka.Actor)
+
+
+class ResilientActor(pykka.Actor):
+    """An actor that outlives its own mistakes.
+
+    Subclasses handle messages in `handle` and rebuild themselves in `recover`.
+    """
+
+    lane: ClassVar[str] = "core"
+
+    def __init__(self, *, broker: Receiver | None = None) -> None:
+        super().__init__()
+        self.broker = broker
+
+    @abstractmethod
+    def handle(self, message: Any) -> None:
+        """Handle one message; never block."""
+
+    def recover(self) -> None:  # noqa: B027  # an actor without state has nothing to rebuild
+        """Rebuild the state after `handle` raised."""
+
+    def on_receive(self, message: Any) -> None:
+        """Handle the message; an exception replaces the actor's state, never ends the actor."""
+        try:
+            self.handle(message)
+        except BaseException as error:  # noqa: BLE001  # SystemExit here would end the host's actors
+            self._replace(message, error)
+
+    def unexpected(self, message: Never) -> None:
+        """Note a message that nobody should have sent; the type checker proves that we do not."""
+        logger.warning("{} does not understand {!r}", type(self).__name__, message)
+
+    def _replace(self, message: Any, error: BaseException) -> None:
+        name = type(self).__name__
+        logger.opt(exception=error).error(
+            "{} raised while handling {} and is made anew", name, type(message).__name__
+        )
+        try:
+            self.recover()
+        except BaseException as again:  # noqa: BLE001
+            logger.opt(exception=again).critical("{} could not be rebuilt", name)
+        if self.broker is not None:
+            tell(self.broker, ActorReplaced(name, repr(error)))
+
+
+def tell(receiver: Receiver | None, message: object) -> bool:
+    """Tell a receiver that may be gone, or that misbehaves; whether it took the message."""
+    if receiver is None:
+        return False
+    try:
+        receiver.tell(message)
+    except Exception as error:
+        if not isinstance(error, pykka.ActorDeadError):
+            logger.opt(exception=error).warning("a receiver refused {}", type(message).__name__)
+        return False
+    return True
+
+
+def take(actor: pykka.Actor, envelope: Envelope[Any]) -> None:
+    """Let the actor handle one envelope, replies and dead actors included, as pykka's own loop does."""
+    reply_to = envelope.reply_to
+    if actor.actor_stopped.is_set():
+        if reply_to is not None:
+            dead = pykka.ActorDeadError(f"{actor.actor_ref} stopped before handling the message")
+            reply_to.set_exception((pykka.ActorDeadError, dead, None))
+        return
+    try:
+        response = actor._handle_receive(envelope.message)
+    except Exception:
+        if reply_to is None:
+            raise
+        reply_to.set_exception()
+    else:
+        if reply_to is not None:
+            reply_to.set(response)
+
+
+class Lane:
+    """One thread and one queue, shared by several actors."""
+
+    def __init__(self, name: str) -> None:
+        self._queue: SimpleQueue[tuple[pykka.Actor, Envelope[Any]] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
+        self._thread.start()
+
+    def put(self, actor: pykka.Actor, envelope: Envelope[Any]) -> None:
+        """Queue an envelope for an actor."""
+        self._queue.put((actor, envelope))
+
+    def close(self, timeout_s: float) -> bool:
+        """End the thread once it has handled what is queued; whether it ended in time."""
+        self._queue.put(None)
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (item := self._queue.get()) is not None:
+            actor, envelope = item
+            try:
+                take(actor, envelope)
+            except Exception as error:
+                # Only pykka's own proxy calls get here: a host may aim one at us.
+                logger.opt(exception=error).error("{} refused a call", actor)
+
+
+class LaneInbox:
+    """An actor's inbox that is a place in its lane's queue."""
+
+    def __init__(self, put: Callable[[pykka.Actor, Envelope[Any]], None]) -> None:
+        self._put = put
+        self.actor: pykka.Actor | None = None
+
+    def put(self, envelope: Envelope[Any], /) -> None:
+        """Queue an envelope."""
+        assert self.actor is not None
+        self._put(self.actor, envelope)
+
+    def get(self) -> Envelope[Any]:
+        """Nobody takes from here: the lane hands envelopes to the actor."""
+        raise NotImplementedError
+
+    def empty(self) -> bool:
+        """A lane keeps nothing back for an actor."""
+        return True
+
+
+def housed(actor: type[A], put: Callable[[pykka.Actor, Envelope[Any]], None]) -> type[A]:
+    """The same actor class, living where `put` delivers."""
+
+    def start_loop(self: pykka.Actor) -> None:
+        inbox = self.actor_inbox
+        assert isinstance(inbox, LaneInbox)
+        inbox.actor = self
+        self.on_start()
+
+    body = {
+        "__module__": actor.__module__,
+        "__doc__": actor.__doc__,
+        "_create_actor_inbox": staticmethod(lambda: LaneInbox(put)),
+        "_create_future": staticmethod(pykka.ThreadingFuture),
+        "_start_actor_loop": start_loop,
+    }
+    return type(actor.__name__, (actor,), body)
+
+
+class RealClock:
+    """The system's clocks."""
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
+
+class ThreadRuntime:
+    """Actors on lanes, timers on one heap thread. Owns its threads and ends them."""
+
+    def __init__(self) -> None:
+        self.clock: Clock = RealClock()
+        self._timekeeper = Timekeeper(self.clock)
+        self.timers: Timers = self._timekeeper
+        self._lanes: dict[str, Lane] = {}
+        self._classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
+        self._refs: list[pykka.ActorRef[Any]] = []
+
+    def chance(self) -> float:
+        """A random number from 0 up to but not including 1."""
+        return random.random()
+
+    def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
+        """Start an actor on the lane that its class names."""
+        housed_class = self._classes.get(actor)
+        if housed_class is None:
+            name = getattr(actor, "lane", "core")
+            lane = self._lanes.get(name) or self._lanes.setdefault(name, Lane(name))
+            housed_class = self._classes.setdefault(actor, housed(actor, lane.put))
+        ref: pykka.ActorRef[A] = housed_class.start(*args, **kwargs)  # type: ignore[assignment]
+        self._refs.append(ref)
+        return ref
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Stop every actor and thread; whether all of them ended in time."""
+        self._timekeeper.close(timeout_s)
+        for ref in self._refs:
+            ref.stop(block=False)
+        ended = [lane.close(timeout_s) for lane in self._lanes.values()]
+        self._refs.clear()
+        return all(ended)

@@ -1,0 +1,227 @@
+"""The scripted process table: what each incarnation of each worker does.
+
+A `Script` is asked for the life of every incarnation. The table plays it in virtual time:
+frames at their interval, the end when it comes, signals as the life takes them.
+"""
+
+from __future__ import annotations
+
+import signal as signals
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..deaths import Exit
+from ..frames import Frame
+from ..messages import (
+    ChannelClosed,
+    FrameReceived,
+    ProcessExited,
+    ProcessFound,
+    ProcessStarted,
+    SpawnFailed,
+)
+from ..ports import Control, Receiver, Runtime, SpawnRequest, Timer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What one incarnation does."""
+
+    dies_after_s: float | None = None
+    exit: Exit = Exit(code=1)
+    healthy_after_s: float | None = 0.0
+    """When it first says that it is healthy; None is never."""
+    heartbeat_s: float | None = 2.0
+    """How often it says so again; None is never."""
+    spawn_error: str | None = None
+    """It cannot even be started."""
+    stops_after_s: float | None = 0.0
+    """How long it takes to end once asked; None ignores being asked."""
+    ignores_term: bool = False
+    ignores_kill: bool = False
+
+
+Script = Callable[[int], Life]
+"""The life of the incarnation with this generation."""
+
+
+def runs_forever(_generation: int) -> Life:
+    """Healthy from the start, and to the end."""
+    return Life()
+
+
+def crashes_after(seconds: float, exit_: Exit = Exit(code=1)) -> Script:  # noqa: B008  # immutable
+    """Every incarnation dies this long after its start."""
+    return lambda _generation: Life(dies_after_s=seconds, exit=exit_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beat:
+    """To the incarnation itself: time for a frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """To the incarnation itself: its end."""
+
+    exit: Exit
+
+
+class _Incarnation:
+    """One running process of the script."""
+
+    def __init__(self, table: ScriptedProcesses, request: SpawnRequest, life: Life, pid: int) -> None:
+        self.table = table
+        self.request = request
+        self.life = life
+        self.pid = pid
+        self.alive = True
+        self.frozen = False
+        self._timers: list[Timer] = []
+
+    def begin(self) -> None:
+        """Start to live."""
+        if self.life.dies_after_s is not None:
+            self.later(self.life.dies_after_s, _End(self.life.exit))
+        if self.life.healthy_after_s is not None and self.request.spec.run.reports_health:
+            self.later(self.life.healthy_after_s, _Beat())
+
+    def later(self, delay_s: float, message: _Beat | _End) -> None:
+        """Do something later."""
+        self._timers.append(self.table.runtime.timers.after(delay_s, self, message))
+
+    def tell(self, message: _Beat | _End) -> None:
+        """A timer of its own came due."""
+        if not self.alive:
+            return
+        match message:
+            case _Beat():
+                self.say(Frame(status="healthy"))
+                if self.life.heartbeat_s is not None:
+                    self.later(self.life.heartbeat_s, message)
+            case _End(exit=exit_):
+                self.end(exit_)
+
+    def say(self, frame: Frame) -> None:
+        """Send a frame, unless it is frozen."""
+        if self.alive and not self.frozen:
+            spec = self.request.spec
+            self.request.monitor.tell(FrameReceived(spec.id, self.request.generation, frame))
+
+    def end(self, exit_: Exit) -> None:
+        """Die, and be reaped at once."""
+        if not self.alive:
+            return
+        self.alive = False
+        for timer in self._timers:
+            timer.cancel()
+        request = self.request
+        exited = ProcessExited(request.spec.id, request.generation, exit_)
+        request.observer.tell(exited)
+        request.monitor.tell(exited)
+
+
+class ScriptedProcesses:
+    """A process table without processes."""
+
+    def __init__(self, runtime: Runtime, scripts: Mapping[str, Script] | None = None) -> None:
+        self.runtime = runtime
+        self.scripts: dict[str, Script] = dict(scripts or {})
+        self.starts: list[tuple[float, str, int]] = []
+        """Every spawn that was asked for: when, who, which generation."""
+        self._pids = 1000
+        self._table: dict[str, _Incarnation] = {}
+
+    def spawn(self, request: SpawnRequest) -> None:
+        """Begin the life that the script has for this incarnation."""
+        id_, generation = request.spec.id, request.generation
+        self.starts.append((self.runtime.clock.monotonic(), id_, generation))
+        life = self.scripts.get(id_, runs_forever)(generation)
+        if life.spawn_error is not None:
+            failed = SpawnFailed(id_, generation, life.spawn_error)
+            request.observer.tell(failed)
+            request.monitor.tell(failed)
+            return
+        running = self._table.get(id_)
+        assert running is None or not running.alive, f"two lives of {id_} overlap"
+        self._pids += 1
+        incarnation = self._table[id_] = _Incarnation(self, request, life, self._pids)
+        started = ProcessStarted(id_, generation, self._pids)
+        request.observer.tell(started)
+        request.monitor.tell(started)
+        incarnation.begin()
+
+    def send(self, component_id: str, generation: int, control: Control) -> None:
+        """Ask the incarnation to stop, as its script takes it."""
+        incarnation = self._living(component_id, generation)
+        if incarnation is None or control is not Control.STOP or incarnation.frozen:
+            return
+        if incarnation.life.stops_after_s is not None:
+            incarnation.later(incarnation.life.stops_after_s, _End(Exit(code=0)))
+
+    def signal(self, component_id: str, generation: int, signum: int) -> None:
+        """Send a signal, as the script takes it."""
+        incarnation = self._living(component_id, generation)
+        if incarnation is None:
+            return
+        life = incarnation.life
+        match signum:
+            case signals.SIGKILL if not life.ignores_kill:
+                incarnation.end(Exit(signal=signum))
+            case signals.SIGSTOP:
+                incarnation.frozen = True
+            case signals.SIGCONT:
+                incarnation.frozen = False
+            case signals.SIGTERM if not life.ignores_term and not incarnation.frozen:
+                incarnation.end(Exit(signal=signum))
+
+    def report(self, component_id: str, receiver: Receiver) -> None:
+        """Say what runs."""
+        running = self._table.get(component_id)
+        if running is None or not running.alive:
+            receiver.tell(ProcessFound(component_id, None))
+        else:
+            receiver.tell(ProcessFound(component_id, running.request.generation, running.pid))
+
+    def output(self, component_id: str) -> tuple[str, ...]:
+        """Scripts write nothing."""
+        return ()
+
+    def condition(self, component_id: str) -> str:
+        """Frozen ones are stopped."""
+        running = self._table.get(component_id)
+        if running is None or not running.alive:
+            return "gone"
+        return "stopped" if running.frozen else "sleeping"
+
+    def forget(self, component_id: str) -> None:
+        """Drop the worker from the table."""
+        self._table.pop(component_id, None)
+
+    # ── what a chaos script does to it ───────────────────────────────────────────────────
+
+    def alive(self, component_id: str) -> bool:
+        """Whether a process of this worker lives."""
+        running = self._table.get(component_id)
+        return running is not None and running.alive
+
+    def kill(self, component_id: str, signum: int = signals.SIGKILL) -> None:
+        """Kill whatever runs under this id, as somebody from outside would."""
+        running = self._table.get(component_id)
+        if running is not None:
+            running.end(Exit(signal=signum))
+
+    def close_channel(self, component_id: str) -> None:
+        """Let the worker close its channel and live on."""
+        request = self._table[component_id].request
+        request.monitor.tell(ChannelClosed(component_id, request.generation))
+
+    def say(self, component_id: str, frame: Frame) -> None:
+        """Let the worker send a frame of its own."""
+        self._table[component_id].say(frame)
+
+    def _living(self, component_id: str, generation: int) -> _Incarnation | None:
+        running = self._table.get(component_id)
+        if running is None or not running.alive or running.request.generation != generation:
+            return None
+        return running

@@ -1,0 +1,61 @@
+"""Pure: a worker in words for people."""
+
+from __future__ import annotations
+
+from .health import Status
+from .messages import WorkerStatus
+from .supervision import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
+
+
+def worker_status(worker: Worker, now_ms: int, *, paused: bool) -> WorkerStatus:
+    """What a status view shows of a worker."""
+    phase = worker.phase
+    up = phase if isinstance(phase, Up) else None
+    due_ms = phase.due_ms if isinstance(phase, BackingOff) else None
+    return WorkerStatus(
+        component_id=worker.id,
+        status=worker.status,
+        shown=shown(worker),
+        generation=worker.generation,
+        pid=None if up is None else up.pid,
+        uptime_s=None if up is None else (now_ms - up.since_ms) / 1000,
+        restart_count=worker.restarts.restart_count,
+        streak_count=worker.restarts.streak_count,
+        next_attempt_in_s=None if due_ms is None else max(0, due_ms - now_ms) / 1000,
+        failure_reason=phase.reason if isinstance(phase, Failed) else None,
+        current_job=worker.job,
+        paused=paused,
+        why=why(worker),
+    )
+
+
+def shown(worker: Worker) -> str:
+    """The one word that a status table shows."""
+    match worker.phase:
+        case Up():
+            return "starting" if worker.status is Status.PENDING else "healthy"
+        case BackingOff():
+            return "crashed"
+        case Stopping():
+            return "stopping"
+        case Failed():
+            return "failed"
+        case Idle(rest=Rest.LEFT):
+            return "crashed"
+        case Idle():
+            return "stopped"
+
+
+def why(worker: Worker) -> str:
+    """Why the worker is not running; empty while it is."""
+    match worker.phase:
+        case Up():
+            return ""
+        case BackingOff(record=record):
+            return record.reason
+        case Stopping():
+            return "stopping"
+        case Failed(reason=reason):
+            return reason
+        case Idle(rest=rest, why=text):
+            return text or rest.value

@@ -1,0 +1,599 @@
+"""Pure: what the Supervisor makes of one worker.
+
+    idle ─start─▶ up ─dies─▶ backing off ─elapsed, kept, reaped─▶ up (generation + 1)
+     ▲             │ stop       │ stop, pause       └─ limit ─▶ failed ─reset─▶ idle
+     └─ stopping ◀─┘            └────────────────▶ idle
+
+A worker is a value; every function takes one and returns the next, with the effects that
+the Supervisor carries out. At most one restart can be pending because `BackingOff` is one
+phase of one worker. A process of an older generation that still lives holds the next start
+back: `lingering` says which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from .deaths import Cause, Death, Exit, Job
+from .health import Status
+from .lifecycle import Urgency
+from .messages import BackoffElapsed, Event, HealthSustained, SaveOverdue, WorkerDied, WorkerFailed, WorkerStopped
+from .records import DeathAmended, DeathRecord, Record, RememberedWorker, RestartReset, StreakCleared
+from .restarts import (
+    DEFAULT_FAILURE,
+    Action,
+    Circumstances,
+    Decision,
+    RestartState,
+    cleared_streak,
+    decide,
+)
+from .spec import PauseMode, WorkerSpec
+
+SAVE_TIMEOUT_MS = 2000
+"""How long a restart waits for its death to be kept before it goes on from memory."""
+
+
+class Rest(StrEnum):
+    """Why a worker that is not running does not run."""
+
+    NEW = "not started yet"
+    STOPPED = "stopped"
+    PAUSED = "paused"
+    RESET = "reset"
+    LEFT = "not restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """No process, and none to come by itself."""
+
+    rest: Rest
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A process is there, or on its way."""
+
+    generation: int
+    since_ms: int
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BackingOff:
+    """A restart is decided. It happens once its delay is over, it is kept, and the old process is gone."""
+
+    record: DeathRecord
+    decided_ms: int
+    due_ms: int
+    attempt: int
+    elapsed: bool
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Told to end; `relaunch` says whether it comes back afterwards."""
+
+    generation: int
+    rest: Rest
+    relaunch: bool = False
+    urgency: Urgency = Urgency.GRACEFUL
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Given up, durably."""
+
+    reason: str
+
+
+Phase = Idle | Up | BackingOff | Stopping | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker as the Supervisor knows it."""
+
+    spec: WorkerSpec
+    phase: Phase = field(default_factory=lambda: Idle(Rest.NEW))
+    generation: int = 0
+    """The latest one that was started."""
+    lingering: int | None = None
+    """The generation whose process is not known to be gone."""
+    restarts: RestartState = RestartState()
+    status: Status | None = None
+    job: Job | None = None
+    not_before_ms: int | None = None
+    """Until when a delay that a former run decided holds the first start back."""
+    open_death: bool = False
+    """The latest death was decided before its process had ended; how it ended is still to come."""
+
+    @property
+    def id(self) -> str:
+        """The worker's component id."""
+        return self.spec.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The moment in which something happens."""
+
+    now_ms: int
+    wall_ms: int
+    stopping: bool = False
+    paused: bool = False
+    chance: float = 0.0
+
+
+# ── Effects ──────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Register this incarnation with the monitor and start it."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """End the process of this generation."""
+
+    generation: int
+    urgency: Urgency
+
+
+@dataclass(frozen=True, slots=True)
+class Idling:
+    """Tell the running worker to idle, or to go on."""
+
+    generation: int
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Deliver this timer message later, in place of an earlier one of its kind."""
+
+    delay_ms: int
+    message: BackoffElapsed | HealthSustained | SaveOverdue
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimers:
+    """Nothing of this worker is to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRecord:
+    """Have this written down."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell everyone who listens."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Tell the monitor that the worker is failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Tell the monitor to expect nothing of the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStop:
+    """The worker came to rest; whoever waits for its stop may know how it ended."""
+
+    exit: Exit | None
+    forced: int | None
+
+
+Effect = (
+    Launch | Halt | Idling | Schedule | CancelTimers | KeepRecord | Announce | GiveUp | Forget | ReportStop
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The worker afterwards, and what is to be done."""
+
+    worker: Worker
+    effects: tuple[Effect, ...] = ()
+
+
+# ── From the store ───────────────────────────────────────────────────────────────────────
+
+
+def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
+    """A worker as the former run left it: counters, failure, and a delay that is not over."""
+
+    def moved(wall_ms: int) -> int:
+        # Wall time becomes a point on our own timeline; a stamp from the future counts as now.
+        return world.now_ms - max(0, world.wall_ms - wall_ms)
+
+    last, due = known.last_restart_wall_ms, known.restart_due_wall_ms
+    longest_ms = round(spec.restart.max_delay_s * 1000)
+    worker = Worker(
+        spec,
+        generation=known.last_generation,
+        # However the clock was set meanwhile, nothing waits longer than the policy's longest delay.
+        not_before_ms=None if due is None else world.now_ms + min(due - world.wall_ms, longest_ms),
+        restarts=RestartState(
+            restart_count=known.restart_count,
+            streak_count=known.streak_count,
+            last_restart_ms=None if last is None else moved(last),
+            deaths_ms=tuple(moved(at) for at in known.recent_deaths_wall_ms),
+        ),
+    )
+    if known.failed_at_wall_ms is not None:
+        failed = replace(worker, phase=Failed(known.failure_reason or DEFAULT_FAILURE), status=Status.FAILED)
+        return Step(failed, (GiveUp(),))
+    return Step(worker)
+
+
+# ── Health, as the monitor tells it ──────────────────────────────────────────────────────
+
+
+def health_changed(worker: Worker, generation: int, status: Status) -> Step:
+    """A change of a living worker: only sustained health ever clears the streak."""
+    if not _is_up(worker, generation):
+        return Step(worker)
+    worker = replace(worker, status=status)
+    after = worker.spec.restart.reset_after_healthy_s
+    if status is Status.HEALTHY and after is not None and worker.restarts.streak_count:
+        message = HealthSustained(worker.id, generation)
+        return Step(worker, (Schedule(round(after * 1000), message),))
+    return Step(worker, (CancelTimers(),)) if status is not Status.HEALTHY else Step(worker)
+
+
+def job_changed(worker: Worker, generation: int, job: Job | None) -> Step:
+    """The living worker took or left a job."""
+    return Step(replace(worker, job=job) if _is_up(worker, generation) else worker)
+
+
+def sustained(worker: Worker, generation: int, world: World) -> Step:
+    """Health lasted long enough: the streak is over, the lifetime count stays."""
+    if not _is_up(worker, generation) or worker.status is not Status.HEALTHY:
+        return Step(worker)
+    worker = replace(worker, restarts=cleared_streak(worker.restarts))
+    return Step(worker, (KeepRecord(StreakCleared(worker.id, world.wall_ms)),))
+
+
+def died(worker: Worker, death: Death, world: World) -> Step:
+    """A death, once per incarnation: decide, write it down, then act."""
+    if not _is_up(worker, death.generation):
+        return Step(worker)
+    around = Circumstances(
+        now_ms=world.now_ms, stopping=world.stopping, paused=world.paused, chance=world.chance
+    )
+    decision = decide(worker.spec.restart, worker.restarts, death, around)
+    ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
+    alive = worker.lingering == death.generation and not ended
+    worker = replace(worker, restarts=decision.state, status=Status.DEAD, job=None, open_death=alive)
+    record = death_record(death, decision, world.wall_ms)
+    effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(_died_event(death, decision))]
+    if alive:
+        # Taken for dead while it still runs: it must be gone before another one starts.
+        effects.append(Halt(death.generation, Urgency.FIRM))
+    step = _after_death(worker, death, decision, record, world)
+    return Step(step.worker, (*effects, *step.effects))
+
+
+def death_record(death: Death, decision: Decision, wall_ms: int) -> DeathRecord:
+    """A death and its decision, as they are kept."""
+    return DeathRecord(
+        component_id=death.component_id,
+        generation=death.generation,
+        died_at_wall_ms=wall_ms,
+        cause=death.cause,
+        exit_code=death.exit.code,
+        signal=death.exit.signal,
+        uptime_ms=death.uptime_ms,
+        job=death.job,
+        action=decision.action,
+        reason=decision.reason,
+        delay_ms=decision.delay_ms,
+        streak_cleared=decision.streak_cleared,
+    )
+
+
+def _after_death(
+    worker: Worker, death: Death, decision: Decision, record: DeathRecord, world: World
+) -> Step:
+    match decision.action:
+        case Action.RESTART:
+            phase = BackingOff(
+                record,
+                decided_ms=world.now_ms,
+                due_ms=world.now_ms + decision.delay_ms,
+                attempt=decision.state.restart_count,
+                elapsed=decision.delay_ms == 0,
+            )
+            return _back_off(replace(worker, phase=phase), phase, world)
+        case Action.MARK_FAILED:
+            reason = decision.failure_reason or DEFAULT_FAILURE
+            failed = replace(worker, phase=Failed(reason), status=Status.FAILED)
+            event = WorkerFailed(worker.id, death.generation, reason)
+            return Step(failed, (GiveUp(), Announce(event)))
+        case Action.NOTIFY_ONLY | Action.NONE:
+            rest = Rest.PAUSED if world.paused else Rest.STOPPED if world.stopping else Rest.LEFT
+            return Step(replace(worker, phase=Idle(rest, f"{death}; {decision.reason}")))
+
+
+def _died_event(death: Death, decision: Decision) -> WorkerDied:
+    return WorkerDied(
+        death, decision.action.value, decision.reason, decision.delay_ms / 1000, decision.state.restart_count
+    )
+
+
+# ── The wait before a restart ────────────────────────────────────────────────────────────
+
+
+def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> Step:
+    """The delay is over; a timer of an older attempt says nothing."""
+    phase = worker.phase
+    if not isinstance(phase, BackingOff) or (phase.record.generation, phase.attempt) != (
+        timer.generation,
+        timer.attempt,
+    ):
+        return Step(worker)
+    return _proceed(worker, replace(phase, elapsed=True), world)
+
+
+def kept(worker: Worker, generation: int, world: World) -> Step:
+    """The death is in the store."""
+    phase = worker.phase
+    if not isinstance(phase, BackingOff) or phase.record.generation != generation:
+        return Step(worker)
+    return _proceed(worker, replace(phase, kept=True), world)
+
+
+def save_overdue(worker: Worker, generation: int, world: World) -> Step:
+    """The store does not answer: go on from memory. The recorder keeps trying."""
+    return kept(worker, generation, world)
+
+
+def _back_off(worker: Worker, phase: BackingOff, world: World) -> Step:
+    if phase.elapsed:
+        return _proceed(worker, phase, world)
+    message = BackoffElapsed(worker.id, phase.record.generation, phase.attempt)
+    return Step(worker, (Schedule(max(0, phase.due_ms - world.now_ms), message),))
+
+
+def _proceed(worker: Worker, phase: BackingOff, world: World) -> Step:
+    """Start now if nothing holds the restart back any more."""
+    worker = replace(worker, phase=phase)
+    if not phase.elapsed or worker.lingering is not None:
+        return Step(worker)
+    if not phase.kept:
+        left = max(0, phase.decided_ms + SAVE_TIMEOUT_MS - world.now_ms)
+        return Step(worker, (Schedule(left, SaveOverdue(worker.id, phase.record.generation)),))
+    if world.stopping or world.paused:
+        rest = Rest.PAUSED if world.paused else Rest.STOPPED
+        return Step(replace(worker, phase=Idle(rest)), (CancelTimers(),))
+    return _launch(worker, world)
+
+
+def _launch(worker: Worker, world: World) -> Step:
+    """The one way in which a process comes to be, at the first start as after a death."""
+    generation = worker.generation + 1
+    worker = replace(
+        worker,
+        phase=Up(generation, world.now_ms),
+        generation=generation,
+        lingering=generation,
+        status=Status.PENDING,
+        job=None,
+        not_before_ms=None,
+        open_death=False,
+    )
+    return Step(worker, (CancelTimers(), Launch(generation)))
+
+
+# ── The process, as its proxy tells it ───────────────────────────────────────────────────
+
+
+def process_started(worker: Worker, generation: int, pid: int) -> Step:
+    """The incarnation has a pid."""
+    if isinstance(worker.phase, Up) and worker.phase.generation == generation:
+        return Step(replace(worker, phase=replace(worker.phase, pid=pid)))
+    return Step(worker)
+
+
+def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | None, world: World) -> Step:
+    """Nothing is left of an incarnation: what waited for that goes on."""
+    if worker.lingering != generation:
+        return Step(worker)
+    amendment = _amendment(worker, generation, exit_)
+    worker = replace(worker, lingering=None, open_death=False)
+    match worker.phase:
+        case BackingOff() as phase:
+            step = _proceed(worker, phase, world)
+        case Stopping() as phase:
+            step = _stopped(worker, phase, exit_, forced, world)
+        case Idle() | Failed():
+            step = Step(worker, (ReportStop(exit_, forced),))
+        case Up():
+            # Its death is the monitor's to tell.
+            step = Step(worker)
+    return Step(step.worker, (*amendment, *step.effects))
+
+
+def _amendment(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
+    if not worker.open_death or exit_ == Exit():
+        return ()
+    amended = DeathAmended(
+        component_id=worker.id, generation=generation, exit_code=exit_.code, signal=exit_.signal
+    )
+    return (KeepRecord(amended),)
+
+
+def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
+    event = Announce(WorkerStopped(worker.id, phase.generation, exit_, forced))
+    if phase.relaunch and not world.stopping and not world.paused:
+        step = _launch(worker, world)
+        return Step(step.worker, (event, *step.effects))
+    rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
+    worker = replace(worker, phase=Idle(rest), status=None, job=None)
+    return Step(worker, (event, ReportStop(exit_, forced)))
+
+
+# ── What operators want ──────────────────────────────────────────────────────────────────
+
+
+def start(worker: Worker, world: World) -> Step:
+    """Have it running: at once, without touching any counter."""
+    match worker.phase:
+        case Up() | Failed():
+            return Step(worker)
+        case Stopping() as phase:
+            return Step(replace(worker, phase=replace(phase, relaunch=True)))
+        case Idle() | BackingOff():
+            if world.paused:
+                return Step(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
+            if worker.lingering is not None:
+                waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True)
+                return Step(replace(worker, phase=waiting), (CancelTimers(),))
+            if worker.not_before_ms is not None and worker.not_before_ms > world.now_ms:
+                return _resume_backoff(worker, worker.not_before_ms, world)
+            return _launch(worker, world)
+
+
+def _resume_backoff(worker: Worker, due_ms: int, world: World) -> Step:
+    """Wait for the rest of a delay that a former run decided."""
+    record = DeathRecord(
+        component_id=worker.id,
+        generation=worker.generation,
+        died_at_wall_ms=world.wall_ms,
+        cause=Cause.UNKNOWN,
+        exit_code=None,
+        signal=None,
+        uptime_ms=0,
+        job=None,
+        action=Action.RESTART,
+        reason="decided before the supervisor restarted",
+    )
+    phase = BackingOff(
+        record,
+        decided_ms=world.now_ms,
+        due_ms=due_ms,
+        attempt=worker.restarts.restart_count,
+        elapsed=False,
+        kept=True,  # by the run that decided it
+    )
+    return _back_off(replace(worker, phase=phase, status=Status.DEAD, not_before_ms=None), phase, world)
+
+
+def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.STOPPED) -> Step:
+    """Have it gone. What was counted stays counted."""
+    match worker.phase:
+        case Up(generation=generation):
+            phase = Stopping(generation, rest, urgency=urgency)
+            return Step(
+                replace(worker, phase=phase), (CancelTimers(), Forget(), Halt(generation, urgency))
+            )
+        case Stopping() as phase:
+            phase = replace(phase, rest=rest, relaunch=False, urgency=max(urgency, phase.urgency))
+            return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
+        case BackingOff():
+            idle = replace(worker, phase=Idle(rest), status=None)
+            return Step(idle, (CancelTimers(), Forget(), *_rested(worker)))
+        case Idle(rest=Rest.NEW | Rest.PAUSED | Rest.RESET):
+            return Step(replace(worker, phase=Idle(rest)), _rested(worker))
+        case Idle() | Failed():
+            return Step(worker, _rested(worker))
+
+
+def pause(worker: Worker) -> Step:
+    """Hold the worker back, in the way that its spec says."""
+    if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
+        return Step(worker, (Idling(worker.phase.generation, paused=True),))
+    if isinstance(worker.phase, Idle) and worker.phase.rest in (Rest.STOPPED, Rest.LEFT, Rest.RESET):
+        return Step(worker)
+    return stop(worker, rest=Rest.PAUSED)
+
+
+def resume(worker: Worker, world: World) -> Step:
+    """End a pause: what it held back starts at once; what is failed or was stopped stays so."""
+    match worker.phase:
+        case Up(generation=generation) if worker.spec.pause_mode is PauseMode.IDLE:
+            return Step(worker, (Idling(generation, paused=False),))
+        case Idle(rest=Rest.PAUSED | Rest.RESET):
+            return start(worker, world)
+        case Stopping(rest=Rest.PAUSED):
+            return start(worker, world)
+        case _:
+            return Step(worker)
+
+
+def reset(worker: Worker, world: World) -> Step:
+    """Clear counters and failure; nothing is started, and what runs goes on."""
+    clear = KeepRecord(RestartReset(worker.id, world.wall_ms))
+    worker = replace(worker, restarts=RestartState())
+    match worker.phase:
+        case Failed() | Idle() | BackingOff():
+            worker = replace(worker, phase=Idle(Rest.RESET), status=None)
+            return Step(worker, (CancelTimers(), clear, Forget()))
+        case Up() | Stopping():
+            return Step(worker, (clear,))
+
+
+def restart(worker: Worker, world: World) -> Step:
+    """Reset, then start afresh: a running process is stopped first."""
+    cleared = reset(worker, world)
+    worker = cleared.worker
+    if isinstance(worker.phase, Up):
+        halted = stop(worker)
+        phase = halted.worker.phase
+        assert isinstance(phase, Stopping)
+        begun = Step(replace(halted.worker, phase=replace(phase, relaunch=True)), halted.effects)
+    else:
+        begun = start(worker, world)
+    return Step(begun.worker, (*cleared.effects, *begun.effects))
+
+
+def _rested(worker: Worker) -> tuple[Effect, ...]:
+    return () if worker.lingering is not None else (ReportStop(None, None),)
+
+
+# ── After an actor was replaced ──────────────────────────────────────────────────────────
+
+
+def reconcile(worker: Worker, found: int | None, world: World) -> Step:
+    """Fit what is wanted to what really runs; the answer of the process table is the truth."""
+    worker = replace(worker, lingering=found)
+    match worker.phase:
+        case Up(generation=generation, since_ms=since) if found is None:
+            uptime = world.now_ms - since
+            death = Death(
+                component_id=worker.id, generation=generation, cause=Cause.UNKNOWN, uptime_ms=uptime
+            )
+            return died(worker, death, world)
+        case Up():
+            return Step(worker)
+        case BackingOff() as phase:
+            again = _back_off(worker, phase, world)
+            halt = () if found is None else (Halt(found, Urgency.FIRM),)
+            return Step(again.worker, (KeepRecord(phase.record), *halt, *again.effects))
+        case Stopping() as phase if found is None:
+            return _stopped(worker, phase, Exit(), None, world)
+        case Stopping() as phase:
+            return Step(worker, (Halt(phase.generation, phase.urgency),))
+        case Idle() | Failed():
+            return Step(worker, () if found is None else (Halt(found, Urgency.FIRM),))
+
+
+def _is_up(worker: Worker, generation: int) -> bool:
+    return isinstance(worker.phase, Up) and worker.phase.generation == generation

@@ -1,0 +1,322 @@
+"""What a host holds: a supervisor with its actors, as ordinary typed methods.
+
+    with System(specs, store=open_store("state/rekindle.db")) as system:
+        system.wait_for("worker:tag:0", Status.HEALTHY, timeout_s=10)
+
+The methods wait for the actors' answer, with a timeout, and may be called from any thread.
+A host that consists of actors itself tells `system.supervisor` the messages of
+`rekindle.actors.messages`, and subscribes its own refs.
+
+A guest in the host's process: no signal handler, no logging set-up, no change of the
+environment, nobody else's children; after `stop` no thread, child or descriptor is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Self
+
+import pykka
+from loguru import logger
+
+from .assembly import Actors, assemble
+from .edges import EventStream, Inbox
+from .errors import Problem, RequestRefusedError, RequestTimeoutError, SpecError, UnknownWorkerError
+from .health import Status
+from .lifecycle import Urgency
+from .messages import (
+    AddWorker,
+    Done,
+    Flush,
+    Flushed,
+    PauseWorkers,
+    Refused,
+    RemoveWorker,
+    ReportStatus,
+    ResetWorker,
+    RestartWorker,
+    ResumeWorkers,
+    Shutdown,
+    StartWorkers,
+    StatusReport,
+    StopResult,
+    StopWorkers,
+    Subscribe,
+    Unsubscribe,
+    WorkersStopped,
+    WorkerStatus,
+)
+from .ports import Receiver, Store
+from .processes import RealProcesses
+from .records import DeathRecord
+from .runtime import ThreadRuntime, tell
+from .spec import WorkerSpec
+
+ANSWER_S = 5.0
+"""How long a request may take that waits for nothing but the actors."""
+
+
+class System:
+    """A supervisor and its workers. Use it as a context manager, or call `start` and `stop`."""
+
+    def __init__(
+        self,
+        specs: Iterable[WorkerSpec],
+        *,
+        store: Store,
+        max_concurrent_starts: int | None = None,
+        guarded: bool = True,
+    ) -> None:
+        """Describe a system; nothing runs yet.
+
+        Args:
+            specs: the workers.
+            store: where restart history is kept; the system closes it when it stops.
+            max_concurrent_starts: how many workers may be starting at the same time.
+            guarded: keep a small process beside us that ends the workers if we are killed.
+
+        Raises:
+            SpecError: two workers share an id.
+        """
+        self._specs = _distinct(specs)
+        self._store = store
+        self._max_concurrent_starts = max_concurrent_starts
+        self._guarded = guarded
+        self._runtime: ThreadRuntime | None = None
+        self._processes: RealProcesses | None = None
+        self._actors: Actors | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        """Start every worker that is not failed or paused; those that run are left alone."""
+        if self._actors is None:
+            self._set_up()
+        self._ask(lambda reply: StartWorkers(None, reply))
+
+    def _set_up(self) -> None:
+        for spec in self._specs:
+            for warning in spec.health.warnings():
+                logger.warning("worker {}: {}", spec.id, str(warning))
+        self._runtime = runtime = ThreadRuntime()
+        self._processes = RealProcesses(runtime.clock, guarded=self._guarded)
+        try:
+            self._actors = assemble(
+                self._specs,
+                runtime=runtime,
+                processes=self._processes,
+                store=self._store,
+                max_concurrent_starts=self._max_concurrent_starts,
+            )
+        except BaseException:
+            self._tear_down()
+            raise
+
+    def stop(self, timeout_s: float | None = None) -> tuple[StopResult, ...]:
+        """Stop every worker, then everything else; how each of them ended.
+
+        Asked first, then SIGTERM, then SIGKILL, each as the worker's policy says. A second
+        call does nothing.
+        """
+        if self._actors is None:
+            return ()
+        inbox = Inbox()
+        patience = self._longest_stop() if timeout_s is None else timeout_s
+        try:
+            tell(self._actors.supervisor, Shutdown(inbox))
+            stopped: WorkersStopped = inbox.get(patience)
+            results = stopped.results
+        except RequestTimeoutError:
+            logger.error("not every worker stopped within {} s; what is left is killed", patience)
+            results = ()
+        finally:
+            self._flush()
+            self._tear_down()
+        return results
+
+    def _flush(self) -> None:
+        assert self._actors is not None
+        inbox = Inbox()
+        tell(self._actors.recorder, Flush(inbox))
+        try:
+            flushed: Flushed = inbox.get(ANSWER_S)
+        except RequestTimeoutError:
+            logger.error("the store did not answer; records may be lost")
+        else:
+            if flushed.unsaved:
+                logger.error("{} records could not be written and are lost", flushed.unsaved)
+
+    def _tear_down(self) -> None:
+        self._actors = None
+        if self._processes is not None:
+            self._processes.close()
+        if self._runtime is not None:
+            self._runtime.close()
+        self._processes = self._runtime = None
+        self._store.close()
+
+    def _longest_stop(self) -> float:
+        ladders = [spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s for spec in self._specs]
+        return max(ladders, default=0.0) + ANSWER_S
+
+    # ── what an operator does ────────────────────────────────────────────────────────────
+
+    def start_worker(self, component_id: str) -> None:
+        """Start one worker now, whatever delay it is in; its counters stay."""
+        self._ask(lambda reply: StartWorkers((component_id,), reply))
+
+    def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
+        """Stop one worker; it stays down until it is started again."""
+        patience = self._longest_stop() if timeout_s is None else timeout_s
+        stopped = self._ask(lambda reply: StopWorkers((component_id,), reply), patience)
+        assert isinstance(stopped, WorkersStopped)
+        return stopped.results[0]
+
+    def stop_workers(
+        self, timeout_s: float | None = None, urgency: Urgency = Urgency.GRACEFUL
+    ) -> tuple[StopResult, ...]:
+        """Stop all workers; the system stays, and `start` starts them again."""
+        patience = self._longest_stop() if timeout_s is None else timeout_s
+        stopped = self._ask(lambda reply: StopWorkers(None, reply, urgency), patience)
+        assert isinstance(stopped, WorkersStopped)
+        return stopped.results
+
+    def restart(self, component_id: str) -> None:
+        """Clear a worker's counters and start it afresh, now."""
+        self._ask(lambda reply: RestartWorker(component_id, reply))
+
+    def reset(self, component_id: str) -> None:
+        """Clear a worker's counters and failure; it is not started."""
+        self._ask(lambda reply: ResetWorker(component_id, reply))
+
+    def pause(self, *component_ids: str) -> None:
+        """Pause these workers, or the whole system; remembered across restarts."""
+        self._ask(lambda reply: PauseWorkers(component_ids or None, reply))
+
+    def resume(self, *component_ids: str) -> None:
+        """End a pause."""
+        self._ask(lambda reply: ResumeWorkers(component_ids or None, reply))
+
+    def add(self, spec: WorkerSpec) -> None:
+        """Supervise one more worker."""
+        self._ask(lambda reply: AddWorker(spec, reply))
+        self._specs = (*self._specs, spec)
+
+    def remove(self, component_id: str, timeout_s: float | None = None) -> None:
+        """Stop a worker and forget it."""
+        patience = self._longest_stop() if timeout_s is None else timeout_s
+        self._ask(lambda reply: RemoveWorker(component_id, reply), patience)
+        self._specs = tuple(spec for spec in self._specs if spec.id != component_id)
+
+    # ── what there is to see ─────────────────────────────────────────────────────────────
+
+    def report(self) -> StatusReport:
+        """Every worker, and how the store is."""
+        report = self._ask(ReportStatus)
+        assert isinstance(report, StatusReport)
+        return report
+
+    def status(self, component_id: str) -> WorkerStatus:
+        """One worker."""
+        for worker in self.report().workers:
+            if worker.component_id == component_id:
+                return worker
+        raise UnknownWorkerError(component_id)
+
+    def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
+        """The latest deaths that were kept, newest first."""
+        return self._store.deaths(component_id, limit=limit)
+
+    def output(self, component_id: str) -> tuple[str, ...]:
+        """The last lines that a worker wrote."""
+        return () if self._processes is None else self._processes.output(component_id)
+
+    def events(self) -> EventStream:
+        """Everything that happens from now on."""
+        inbox = Inbox()
+        self.subscribe(inbox)
+        return EventStream(inbox, lambda: self.unsubscribe(inbox))
+
+    def subscribe(self, receiver: Receiver) -> None:
+        """Tell a receiver, such as a host's actor ref, every event from now on."""
+        tell(self._running().broker, Subscribe(receiver))
+
+    def unsubscribe(self, receiver: Receiver) -> None:
+        """Stop telling it."""
+        if self._actors is not None:
+            tell(self._actors.broker, Unsubscribe(receiver))
+
+    def wait_for(self, component_id: str, *wanted: Status, timeout_s: float) -> WorkerStatus:
+        """Wait until a worker has one of these statuses.
+
+        Raises:
+            RequestTimeoutError: it has not, in that time.
+        """
+        return self.wait_until(component_id, lambda worker: worker.status in wanted, timeout_s)
+
+    def wait_until(
+        self, component_id: str, condition: Callable[[WorkerStatus], bool], timeout_s: float
+    ) -> WorkerStatus:
+        """Wait until a condition holds for a worker; it is looked at whenever something happens."""
+        deadline = time.monotonic() + timeout_s
+        with self.events() as events:
+            while not condition(worker := self.status(component_id)):
+                try:
+                    events.next(deadline - time.monotonic())
+                except RequestTimeoutError:
+                    message = f"{component_id} is {worker.shown} after {timeout_s:g} s: {worker.why}"
+                    raise RequestTimeoutError(message) from None
+        return worker
+
+    @property
+    def supervisor(self) -> pykka.ActorRef[Any]:
+        """The ref that takes the commands of `rekindle.actors.messages` by `tell`."""
+        return self._running().supervisor
+
+    @property
+    def mark(self) -> str:
+        """What stands as REKINDLE_SYSTEM in the environment of every process of this system."""
+        self._running()
+        assert self._processes is not None
+        return self._processes.mark
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────
+
+    def _running(self) -> Actors:
+        if self._actors is None:
+            raise RequestRefusedError("the system is not running")
+        return self._actors
+
+    def _ask(
+        self, request: Callable[[Receiver], object], timeout_s: float = ANSWER_S
+    ) -> Done | WorkersStopped | StatusReport:
+        """Tell the Supervisor a request with a place for the answer, and wait for it there."""
+        inbox = Inbox()
+        if not tell(self._running().supervisor, request(inbox)):
+            raise RequestRefusedError("the supervisor has ended")
+        answer: Done | Refused | WorkersStopped | StatusReport = inbox.get(timeout_s)
+        if isinstance(answer, Refused):
+            if answer.unknown is not None:
+                raise UnknownWorkerError(answer.unknown)
+            raise RequestRefusedError(answer.reason)
+        return answer
+
+
+def _distinct(specs: Iterable[WorkerSpec]) -> tuple[WorkerSpec, ...]:
+    chosen: dict[str, WorkerSpec] = {}
+    for spec in specs:
+        if spec.id in chosen:
+            raise SpecError(spec.id, [Problem("id", "is used by two workers")])
+        chosen[spec.id] = spec
+    return tuple(chosen.values())

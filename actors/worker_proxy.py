@@ -1,0 +1,133 @@
+"""The WorkerProxy: one worker's process, from spawn to reap.
+
+Owns the state of that process and the timer of its stop ladder. Hears what to do from the
+Supervisor and what happened from the process table; tells the Supervisor `ProcessStarted`,
+`ProcessGone` and `WorkerUnkillable`. If it raises, it asks the process table what runs.
+"""
+
+from __future__ import annotations
+
+from .deaths import Exit
+from .lifecycle import (
+    Absent,
+    Alive,
+    Ask,
+    Effect,
+    Ended,
+    RungElapsed,
+    Send,
+    Spawn,
+    Start,
+    Started,
+    State,
+    Stop,
+    TellGone,
+    TellUnkillable,
+    Terms,
+    Trigger,
+    Wait,
+    advance,
+)
+from .messages import (
+    LadderElapsed,
+    PauseProcess,
+    ProcessExited,
+    ProcessFound,
+    ProcessGone,
+    ProcessStarted,
+    ProxyMessage,
+    SpawnFailed,
+    StartProcess,
+    StopProcess,
+    WorkerUnkillable,
+)
+from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
+from .runtime import ResilientActor, tell
+from .spec import WorkerSpec
+
+
+class WorkerProxy(ResilientActor):
+    """Stands for one worker's process."""
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        *,
+        runtime: Runtime,
+        processes: Processes,
+        supervisor: Receiver,
+        monitor: Receiver,
+        broker: Receiver,
+    ) -> None:
+        super().__init__(broker=broker)
+        self._spec = spec
+        self._runtime = runtime
+        self._processes = processes
+        self._supervisor = supervisor
+        self._monitor = monitor
+        self._terms = Terms(spec.stop, spec.run.reports_health)
+        self._state: State = Absent()
+        self._timer: Timer | None = None
+
+    def recover(self) -> None:
+        """Ask what runs; the answer goes on to the Supervisor, which repeats its wishes."""
+        self._cancel_timer()
+        self._state = Absent()
+        self._processes.report(self._spec.id, self.actor_ref)
+
+    def handle(self, message: ProxyMessage) -> None:
+        """Do what is wanted, take note of what happened."""
+        match message:
+            case StartProcess(generation=generation):
+                self._advance(Start(generation))
+            case StopProcess(generation=generation, urgency=urgency):
+                self._advance(Stop(generation, urgency))
+            case PauseProcess(generation=generation, paused=paused):
+                control = Control.PAUSE if paused else Control.RESUME
+                self._processes.send(self._spec.id, generation, control)
+            case LadderElapsed(generation=generation, step=step):
+                self._advance(RungElapsed(generation, step))
+            case ProcessStarted(generation=generation, pid=pid):
+                self._advance(Started(generation, pid))
+                self._supervisor.tell(message)
+            case SpawnFailed(generation=generation):
+                self._advance(Ended(generation, Exit()))
+            case ProcessExited(generation=generation, exit=exit_):
+                self._advance(Ended(generation, exit_))
+            case ProcessFound(generation=found, pid=pid):
+                self._state = Absent() if found is None or pid is None else Alive(found, pid)
+                self._supervisor.tell(message)
+            case unknown:
+                self.unexpected(unknown)
+
+    def _advance(self, trigger: Trigger) -> None:
+        step = advance(self._state, trigger, self._terms)
+        self._state = step.state
+        for effect in step.effects:
+            self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        id_ = self._spec.id
+        match effect:
+            case Spawn(generation=generation):
+                self._processes.spawn(SpawnRequest(self._spec, generation, self.actor_ref, self._monitor))
+            case Ask(generation=generation):
+                self._processes.send(id_, generation, Control.STOP)
+            case Send(generation=generation, signal=signum):
+                self._processes.signal(id_, generation, signum)
+            case Wait(generation=generation, step=step, seconds=seconds):
+                self._cancel_timer()
+                timer = LadderElapsed(generation, step)
+                self._timer = self._runtime.timers.after(seconds, self.actor_ref, timer)
+            case TellGone(generation=generation, exit=exit_, forced=forced):
+                self._cancel_timer()
+                self._supervisor.tell(ProcessGone(id_, generation, exit_, forced))
+            case TellUnkillable(generation=generation, pid=pid):
+                unkillable = WorkerUnkillable(id_, generation, pid)
+                self._supervisor.tell(unkillable)
+                tell(self.broker, unkillable)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
