@@ -8,34 +8,47 @@ VENV=.venv
 
 # The environment holds what pyproject.toml and the constraints say, for `core` or for `dev`.
 ensure_venv() {
-    wanted=$1
-    # Once a developer's environment, always one: the core is part of it.
-    [ ! -e "$VENV/.rekindle-dev" ] || wanted=dev
-    have=$(cat "$VENV/.rekindle-$wanted" 2>/dev/null || true)
-    need=$(cat pyproject.toml scripts/constraints.txt | cksum)
-    # The links of an editable install point here: a folder that was moved or copied is filled anew.
-    need="$need $PWD"
-    if [ "$have" = "$need" ] && "$VENV/bin/python" -c '' 2>/dev/null; then
-        return 0
-    fi
+    is_filled "$1" || (
+        # Two of these scripts at once fill it once. Without flock they take their chances.
+        ! command -v flock >/dev/null || flock 9
+        is_filled "$1" || fill "$1"
+    ) 9<scripts
+}
+
+is_filled() {
+    [ "$(cat "$VENV/.rekindle-$(kind "$1")" 2>/dev/null)" = "$(fingerprint)" ] &&
+        "$VENV/bin/python" -c '' 2>/dev/null
+}
+
+# Once a developer's environment, always one: the core is part of it.
+kind() {
+    if [ -e "$VENV/.rekindle-dev" ]; then echo dev; else echo "$1"; fi
+}
+
+# An editable install points at this folder, so one that was moved or copied is filled anew.
+fingerprint() {
+    echo "$(cat pyproject.toml scripts/constraints.txt | cksum) $PWD"
+}
+
+fill() {
+    kind=$(kind "$1")
     make_venv
-    case $wanted in
+    case $kind in
         dev) target='.[dev]' ;;
         *) target='.' ;;
     esac
     echo "setup: installing $target into $VENV" >&2
     "$VENV/bin/python" -m pip install --quiet --editable "$target" --constraint scripts/constraints.txt
-    echo "$need" >"$VENV/.rekindle-$wanted"
+    fingerprint >"$VENV/.rekindle-$kind"
 }
 
 make_venv() {
+    ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || return 0
     python=${PYTHON:-python3}
     if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
         echo "setup: Rekindle needs Python 3.11 or newer; set PYTHON to one ($python is not)" >&2
         exit 1
     fi
-    if ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
-        echo "setup: making $VENV with $python" >&2
-        "$python" -m venv --clear "$VENV"
-    fi
+    echo "setup: making $VENV with $python" >&2
+    "$python" -m venv --clear "$VENV"
 }
