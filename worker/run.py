@@ -11,6 +11,7 @@ an exception, with its traceback on stderr; `CANNOT_START` when there is nothing
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import signal
 import sys
@@ -78,6 +79,7 @@ class _Terminate:
     def __init__(self, worker: Worker) -> None:
         self._stop = worker.stop
         self._fork = threading.local()
+        atexit.register(self._at_exit)
         os.register_at_fork(
             before=self._before_fork,
             after_in_parent=self._after_fork,
@@ -89,6 +91,12 @@ class _Terminate:
         # There are no new threads while the interpreter shuts down, which is what was asked for.
         with suppress(RuntimeError):
             _thread.start_new_thread(self._stop, ())
+
+    def _at_exit(self) -> None:
+        # The interpreter puts the default action back before it ends, and a late SIGTERM would
+        # make a death by signal out of a clean exit.
+        if signal.getsignal(signal.SIGTERM) is self:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def _before_fork(self) -> None:
         self._fork.mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])

@@ -33,7 +33,8 @@ def test_sigterm_means_stop(start: Start) -> None:
     assert worker.exit_code() == 0
 
 
-def test_many_sigterms_while_it_waits_do_not_lock_a_worker_up_in_its_own_event(start: Start) -> None:
+def test_many_sigterms_neither_lock_a_worker_up_in_its_own_event_nor_spoil_its_exit(start: Start) -> None:
+    """Those that come while it waits, and those that come while the interpreter shuts down."""
     worker = start("loop_while_running")
     worker.frame(status="healthy")
     for _ in range(200):

@@ -1,0 +1,144 @@
+"""What becomes of the processes of a supervisor that was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from rekindle.worker.guardian import marked_processes, sweep
+
+Script = Callable[[str], list[str]]
+Spawn = Callable[..., "subprocess.Popen[bytes]"]
+
+SLEEP = ["sleep", "1000"]
+DEADLINE_S = 20.0
+
+
+@pytest.fixture
+def spawn(environment: dict[str, str]) -> Iterator[Spawn]:
+    """Starts a process with changes to the environment of the system, and ends it at last."""
+    with ExitStack() as stack:
+
+        def spawn(command: list[str], **changes: str) -> subprocess.Popen[bytes]:
+            process = stack.enter_context(
+                subprocess.Popen(command, env=environment | changes, stdout=subprocess.PIPE)
+            )
+            stack.callback(process.kill)
+            return process
+
+        yield spawn
+
+
+@pytest.fixture
+def guardian(mark: str, script: Script) -> Iterator[subprocess.Popen[bytes]]:
+    """A guardian of this test's processes, as a supervisor starts it."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("REKINDLE_")}
+    command = [*script("guardian.py"), mark]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True) as process:
+        yield process
+
+
+def test_a_marked_process_is_killed_when_the_pipe_closes(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    stray = spawn(SLEEP)
+    guardian.communicate(timeout=DEADLINE_S)
+    assert (guardian.returncode, stray.wait(DEADLINE_S)) == (0, -signal.SIGKILL)
+
+
+def test_a_grandchild_in_a_session_of_its_own_is_killed_too(
+    guardian: subprocess.Popen[bytes], spawn: Spawn, gone: Callable[[int], bool]
+) -> None:
+    """F8, F10: its parent has gone, its group and session are new; the mark is what it keeps."""
+    parent = spawn(["bash", "-c", "setsid sh -c 'echo $$; exec sleep 1000' & wait"])
+    assert parent.stdout is not None
+    grandchild = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait(DEADLINE_S)
+    guardian.communicate(timeout=DEADLINE_S)
+    assert gone(grandchild)
+
+
+def test_processes_that_are_replaced_while_the_guardian_kills_are_killed_as_well(
+    guardian: subprocess.Popen[bytes], spawn: Spawn, mark: str
+) -> None:
+    stray = spawn(["bash", "-c", "echo; while :; do setsid sleep 1000 & wait $!; done"])
+    assert stray.stdout is not None
+    stray.stdout.readline()
+    guardian.communicate(timeout=DEADLINE_S)
+    assert guardian.returncode == 0
+    assert marked_processes(mark) == []
+
+
+def test_a_stopped_process_and_one_that_ignores_sigterm_are_killed(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    stubborn = spawn(["sh", "-c", "trap '' TERM; echo; while :; do sleep 1000; done"])
+    assert stubborn.stdout is not None
+    stubborn.stdout.readline()
+    stopped = spawn(SLEEP)
+    stopped.send_signal(signal.SIGSTOP)
+    guardian.communicate(timeout=DEADLINE_S)
+    assert {stubborn.wait(DEADLINE_S), stopped.wait(DEADLINE_S)} == {-signal.SIGKILL}
+
+
+@pytest.mark.parametrize("other", ["", "0", "{mark}0", "x{mark}"])
+def test_a_process_with_another_mark_is_left_alone(
+    guardian: subprocess.Popen[bytes], spawn: Spawn, mark: str, other: str
+) -> None:
+    stranger = spawn(SLEEP, REKINDLE_SYSTEM=other.format(mark=mark), NOTE=f"REKINDLE_SYSTEM={mark}")
+    guardian.communicate(timeout=DEADLINE_S)
+    assert guardian.returncode == 0
+    assert stranger.poll() is None
+
+
+def test_a_guardian_that_hears_done_leaves_everything_alone(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    bystander = spawn(SLEEP)
+    guardian.communicate(b"done\n", timeout=DEADLINE_S)
+    assert guardian.returncode == 0
+    assert bystander.poll() is None
+
+
+def test_a_last_word_that_is_cut_short_is_none(guardian: subprocess.Popen[bytes], spawn: Spawn) -> None:
+    stray = spawn(SLEEP)
+    guardian.communicate(b"don", timeout=DEADLINE_S)
+    assert stray.wait(DEADLINE_S) == -signal.SIGKILL
+
+
+def test_other_words_on_the_pipe_mean_nothing(guardian: subprocess.Popen[bytes], spawn: Spawn) -> None:
+    bystander = spawn(SLEEP)
+    guardian.communicate(b"hello\n" * 100 + b"done\n", timeout=DEADLINE_S)
+    assert bystander.poll() is None
+
+
+def test_marked_processes_are_listed_with_the_worker_they_belong_to(spawn: Spawn, mark: str) -> None:
+    first = spawn(SLEEP, REKINDLE_WORKER="worker:tag:0")
+    second = spawn(SLEEP, REKINDLE_WORKER="worker:library:3")
+    expected = {(first.pid, "worker:tag:0"), (second.pid, "worker:library:3")}
+    assert set(marked_processes(mark)) == expected
+
+
+def test_a_process_that_has_ended_is_not_listed_although_nobody_has_reaped_it(
+    spawn: Spawn, mark: str, gone: Callable[[int], bool]
+) -> None:
+    zombie = spawn(SLEEP)
+    zombie.send_signal(signal.SIGKILL)
+    assert gone(zombie.pid)
+    assert marked_processes(mark) == []
+
+
+def test_processes_are_killed_by_number_where_the_kernel_has_no_pidfd(
+    spawn: Spawn, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stray = spawn(SLEEP)
+    with monkeypatch.context() as patch:
+        patch.delattr(os, "pidfd_open")
+        assert sweep(mark, within_s=DEADLINE_S)
+    assert stray.wait(DEADLINE_S) == -signal.SIGKILL

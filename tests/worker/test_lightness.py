@@ -1,0 +1,51 @@
+"""What it costs a process to be a worker."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+IMPORT_ROOT = Path(__file__).parents[2] / "scripts" / "import_root"
+
+ALLOWED_MS = 30.0
+
+MODULES = ["channel", "guardian", "handle", "pdeathsig", "pulse", "report", "run"]
+
+FOREIGN = f"""
+import sys
+sys.path.append({str(IMPORT_ROOT)!r})
+for name in {MODULES}:
+    __import__(f"rekindle.worker.{{name}}")
+known = sys.stdlib_module_names | {{"rekindle", "__main__"}}
+print([name for name in sys.modules if name.partition(".")[0] not in known])
+print({{name.split(".")[1] for name in sys.modules if name.startswith("rekindle.")}})
+"""
+
+
+def test_the_worker_s_side_imports_the_standard_library_and_itself_only() -> None:
+    ended = subprocess.run([sys.executable, "-I", "-S", "-c", FOREIGN], capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("[]\n{'worker'}\n", "")
+
+
+def test_every_module_of_the_worker_s_side_is_looked_at() -> None:
+    files = {path.stem for path in (IMPORT_ROOT / "rekindle" / "worker").glob("*.py")}
+    assert files == {*MODULES, "__init__"}
+
+
+def test_importing_the_worker_costs_a_few_milliseconds(tmp_path: Path) -> None:
+    """Median of several, from compiled files; -X importtime counts from a bare interpreter."""
+    _import_ms(tmp_path)
+    assert statistics.median(_import_ms(tmp_path) for _ in range(7)) < ALLOWED_MS
+
+
+def _import_ms(compiled: Path) -> float:
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    env |= {"PYTHONPATH": str(IMPORT_ROOT), "PYTHONPYCACHEPREFIX": str(compiled)}
+    command = [sys.executable, "-X", "importtime", "-c", "import rekindle.worker"]
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    _, cumulative_us, name = ended.stderr.splitlines()[-1].split("|")
+    assert name.strip() == "rekindle.worker"
+    return int(cumulative_us) / 1000
