@@ -10,10 +10,10 @@ import pykka
 
 from .broker import Broker
 from .health_monitor import HealthMonitor
-from .messages import Attend, Declare, Keep
+from .internal_messages import Attend, Declare, Keep
 from .ports import Processes, Runtime, Store
-from .records import MirrorWiped
 from .recorder import Recorder
+from .records import MirrorWiped
 from .spec import WorkerSpec
 from .supervisor import Supervisor
 

@@ -7,8 +7,7 @@ or that raises costs the others nothing.
 
 from __future__ import annotations
 
-
-from .messages import BrokerMessage, Subscribe, Unsubscribe
+from .internal_messages import BrokerMessage, Subscribe, Unsubscribe
 from .ports import Receiver
 from .runtime import ResilientActor, tell
 

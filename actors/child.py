@@ -20,7 +20,14 @@ CHUNK = 64 * 1024
 LAST_CHUNKS = 16
 """How much is still read of a stream whose process has ended; a grandchild may go on writing."""
 
-CONDITIONS = {"R": "running", "S": "sleeping", "D": "waiting for a disk", "T": "stopped", "t": "traced", "Z": "ended"}
+CONDITIONS = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "waiting for a disk",
+    "T": "stopped",
+    "t": "traced",
+    "Z": "ended",
+}
 
 
 class Child:

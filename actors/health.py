@@ -247,9 +247,7 @@ def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step
         change = Change(state.status, Status.UNHEALTHY, misses=misses)
         return Step(Unhealthy(seen, misses), None if isinstance(state, Unhealthy) else change)
     detail = f"{misses} heartbeats missed, silent for {now - seen:.3g} s"
-    return _dead(
-        state, Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses)
-    )
+    return _dead(state, Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses))
 
 
 def _granted(state: State, now: float) -> State:

@@ -31,7 +31,7 @@ from .health import (
     deadline,
     healthy_for,
 )
-from .messages import (
+from .internal_messages import (
     Attend,
     ChannelClosed,
     DeadlineReached,
@@ -49,9 +49,9 @@ from .messages import (
     RegistrationRefused,
     SetPaused,
     SpawnFailed,
-    StatusChanged,
     Unregister,
 )
+from .messages import StatusChanged
 from .ports import Processes, Receiver, Runtime, Timer
 from .records import HealthMirrored
 from .runtime import ResilientActor, tell
@@ -204,9 +204,7 @@ class HealthMonitor(ResilientActor):
         if not patient.reports_health:
             self._advance(patient, Launched())
 
-    def _lost(
-        self, component_id: str, generation: int, lost: Lost, output: tuple[str, ...] = ()
-    ) -> None:
+    def _lost(self, component_id: str, generation: int, lost: Lost, output: tuple[str, ...] = ()) -> None:
         patient = self._current(component_id, generation)
         if patient is not None:
             self._advance(patient, lost, _Evidence(lost.exit, output))

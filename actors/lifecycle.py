@@ -207,14 +207,8 @@ class Terms:
 
 def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
     """What a trigger does to a process's life; one of another generation does nothing."""
-    match state, trigger:
-        case Absent(), Start(generation=generation):
-            return Step(Spawning(generation), (Spawn(generation),))
-        case Absent(), Stop(generation=generation):
-            # Whoever wants it gone may have missed that it is.
-            return Step(state, (TellGone(generation, Exit()),))
-        case (Absent(), _) | (_, Start()):
-            return Step(state)
+    if isinstance(state, Absent):
+        return _without_process(state, trigger)
     if trigger.generation != state.generation:
         return Step(state)
     match state, trigger:
@@ -238,6 +232,17 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
             return Step(state)
 
 
+def _without_process(state: Absent, trigger: Trigger) -> Step:
+    match trigger:
+        case Start(generation=generation):
+            return Step(Spawning(generation), (Spawn(generation),))
+        case Stop(generation=generation):
+            # Whoever wants it gone may have missed that it is.
+            return Step(state, (TellGone(generation, Exit()),))
+        case _:
+            return Step(state)
+
+
 def _begin(generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0) -> Step:
     rungs = ladder(terms.policy, urgency, terms.has_channel)
     return _climb(Stopping(generation, pid, urgency, rungs, step))
@@ -245,9 +250,7 @@ def _begin(generation: int, pid: int, urgency: Urgency, terms: Terms, step: int 
 
 def _climb(state: Stopping) -> Step:
     if not state.rungs:
-        return Step(
-            Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),)
-        )
+        return Step(Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),))
     rung, *rest = state.rungs
     step = state.step + 1
     act = Ask(state.generation) if rung.signal is None else Send(state.generation, rung.signal)

@@ -70,9 +70,7 @@ NOTIFY = Preset(
         immediate_first=True,
         on_exhausted=OnExhausted.NOTIFY_ONLY,
     ),
-    health=HealthPolicy(
-        staleness_s=None, heartbeat_interval_s=5.0, recovery_min_s=None, recovery_max_s=None
-    ),
+    health=HealthPolicy(staleness_s=None, heartbeat_interval_s=5.0, recovery_min_s=None, recovery_max_s=None),
     pause_mode=PauseMode.IDLE,
     jobs=JobPolicy(crash_retries=None),
     limits=ResourceLimits(warn_memory_mb=4096.0, kill_memory_mb=8192.0),

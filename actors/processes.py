@@ -21,7 +21,7 @@ from loguru import logger
 
 from .child import Child
 from .guard import Guard
-from .messages import (
+from .internal_messages import (
     ChannelClosed,
     FrameReceived,
     ProcessExited,
@@ -133,7 +133,7 @@ class RealProcesses:
         """One misfortune must not end the watch over all the others."""
         try:
             call()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             logger.opt(exception=error).error("the process table met an error and goes on")
 
     def _patience(self) -> float:
@@ -147,9 +147,9 @@ class RealProcesses:
         id_, generation = request.spec.id, request.generation
         try:
             if self._closed:
-                raise OSError("the system is closing")  # noqa: TRY301
+                raise OSError("the system is closing")
             spawned = self._spawner.spawn(request.spec, generation)
-        except Exception as error:  # whatever it is, it is this worker's misfortune alone
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is this worker's misfortune alone
             self._tell_both(request, SpawnFailed(id_, generation, str(error)))
             return
         child = self._children[id_] = Child(request, spawned)
@@ -215,9 +215,7 @@ class RealProcesses:
             if child.exit is None:
                 child.request.monitor.tell(ChannelClosed(child.id, child.generation))
 
-    def _tell_both(
-        self, request: SpawnRequest, news: ProcessStarted | SpawnFailed | ProcessExited
-    ) -> None:
+    def _tell_both(self, request: SpawnRequest, news: ProcessStarted | SpawnFailed | ProcessExited) -> None:
         # The proxy first: the Supervisor then knows that the process is gone when it hears of
         # the death, and need not ask for its end.
         tell(request.observer, news)
@@ -269,5 +267,3 @@ class RealProcesses:
         self._spawner.close()
         self._epoll.close()
         os.close(self._wake)
-
-

@@ -18,7 +18,7 @@ from typing import ClassVar
 from loguru import logger
 
 from .errors import StoreError
-from .messages import (
+from .internal_messages import (
     Attend,
     BatchKept,
     CommitBatch,
@@ -28,9 +28,8 @@ from .messages import (
     Keep,
     RecorderMessage,
     RetryCommit,
-    StoreDegraded,
-    StoreRecovered,
 )
+from .messages import StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store
 from .records import DeathRecord, HealthMirrored, Record, RestartsCounted
 from .restarts import Action

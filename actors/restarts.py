@@ -71,9 +71,7 @@ class Circumstances:
     """A number from 0 up to but not including 1, for the jitter."""
 
 
-def decide(
-    policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances
-) -> Decision:
+def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
     """The verdict on a death; a function of its arguments alone."""
     if around.stopping:
         return _leave(state, "not restarted: stop requested")
@@ -85,7 +83,9 @@ def decide(
     if not _wanted(policy, death):
         return _leave(state, f"not restarted: {death} under restart_on = {policy.restart_on.value}")
     if death.exit.code is not None and death.exit.code in policy.give_up_exit_codes:
-        return _exhausted(policy, state, f"exit code {death.exit.code} means that a restart is pointless", death)
+        return _exhausted(
+            policy, state, f"exit code {death.exit.code} means that a restart is pointless", death
+        )
     rested = _sustained(policy, death)
     if rested:
         state = replace(state, streak_count=0)

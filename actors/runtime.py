@@ -16,7 +16,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from abc import abstractmethod
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound=pykka.Actor)
 
 
-class ResilientActor(pykka.Actor):
+class ResilientActor(pykka.ThreadingActor):
     """An actor that outlives its own mistakes.
 
     Subclasses handle messages in `handle` and rebuild themselves in `recover`.
@@ -46,11 +45,11 @@ class ResilientActor(pykka.Actor):
         super().__init__()
         self.broker = broker
 
-    @abstractmethod
     def handle(self, message: Any) -> None:
         """Handle one message; never block."""
+        raise NotImplementedError
 
-    def recover(self) -> None:  # noqa: B027  # an actor without state has nothing to rebuild
+    def recover(self) -> None:  # an actor without state has nothing to rebuild
         """Rebuild the state after `handle` raised."""
 
     def on_receive(self, message: Any) -> None:
@@ -83,7 +82,7 @@ def tell(receiver: Receiver | None, message: object) -> bool:
         return False
     try:
         receiver.tell(message)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         if not isinstance(error, pykka.ActorDeadError):
             logger.opt(exception=error).warning("a receiver refused {}", type(message).__name__)
         return False
@@ -132,7 +131,7 @@ class Lane:
             actor, envelope = item
             try:
                 take(actor, envelope)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 # Only pykka's own proxy calls get here: a host may aim one at us.
                 logger.opt(exception=error).error("{} refused a call", actor)
 
@@ -167,7 +166,7 @@ def housed(actor: type[A], put: Callable[[pykka.Actor, Envelope[Any]], None]) ->
         inbox.actor = self
         self.on_start()
 
-    body = {
+    body: dict[str, object] = {
         "__module__": actor.__module__,
         "__doc__": actor.__doc__,
         "_create_actor_inbox": staticmethod(lambda: LaneInbox(put)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .health import Status
 from .messages import WorkerStatus
-from .supervision import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
+from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
 
 
 def worker_status(worker: Worker, now_ms: int, *, paused: bool) -> WorkerStatus:

@@ -25,12 +25,11 @@ from .assembly import Actors, assemble
 from .edges import EventStream, Inbox
 from .errors import Problem, RequestRefusedError, RequestTimeoutError, SpecError, UnknownWorkerError
 from .health import Status
+from .internal_messages import Flush, Flushed, Subscribe, Unsubscribe
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
     Done,
-    Flush,
-    Flushed,
     PauseWorkers,
     Refused,
     RemoveWorker,
@@ -43,8 +42,6 @@ from .messages import (
     StatusReport,
     StopResult,
     StopWorkers,
-    Subscribe,
-    Unsubscribe,
     WorkersStopped,
     WorkerStatus,
 )
@@ -167,7 +164,9 @@ class System:
         self._store.close()
 
     def _longest_stop(self) -> float:
-        ladders = [spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s for spec in self._specs]
+        ladders = [
+            spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s for spec in self._specs
+        ]
         return max(ladders, default=0.0) + ANSWER_S
 
     # ── what an operator does ────────────────────────────────────────────────────────────

@@ -84,5 +84,5 @@ class Timekeeper:
             receiver.tell(message)
         except pykka.ActorDeadError:
             pass
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             logger.opt(exception=error).error("a timer could not be delivered")

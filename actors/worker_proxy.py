@@ -8,6 +8,18 @@ Supervisor and what happened from the process table; tells the Supervisor `Proce
 from __future__ import annotations
 
 from .deaths import Exit
+from .internal_messages import (
+    LadderElapsed,
+    PauseProcess,
+    ProcessExited,
+    ProcessFound,
+    ProcessGone,
+    ProcessStarted,
+    ProxyMessage,
+    SpawnFailed,
+    StartProcess,
+    StopProcess,
+)
 from .lifecycle import (
     Absent,
     Alive,
@@ -28,19 +40,7 @@ from .lifecycle import (
     Wait,
     advance,
 )
-from .messages import (
-    LadderElapsed,
-    PauseProcess,
-    ProcessExited,
-    ProcessFound,
-    ProcessGone,
-    ProcessStarted,
-    ProxyMessage,
-    SpawnFailed,
-    StartProcess,
-    StopProcess,
-    WorkerUnkillable,
-)
+from .messages import WorkerUnkillable
 from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
 from .runtime import ResilientActor, tell
 from .spec import WorkerSpec

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..deaths import Exit
 from ..frames import Frame
-from ..messages import (
+from ..internal_messages import (
     ChannelClosed,
     FrameReceived,
     ProcessExited,

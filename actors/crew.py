@@ -1,0 +1,238 @@
+"""The workers under supervision, and how effects on them are carried out.
+
+`supervision` decides what is to be done about one worker; this does it: tells the proxy, the
+monitor, the recorder and the broker, and keeps the one timer of each kind that a worker has.
+Belongs to the Supervisor and runs in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pykka
+from loguru import logger
+
+from . import supervision
+from .internal_messages import (
+    BackoffElapsed,
+    HealthSustained,
+    Keep,
+    MarkFailed,
+    PauseProcess,
+    Register,
+    SaveOverdue,
+    SetPaused,
+    StartProcess,
+    StopProcess,
+    Unregister,
+)
+from .ports import Processes, Receiver, Runtime, Timer
+from .records import RememberedWorker, StateRemoved
+from .runtime import tell
+from .spec import WorkerSpec
+from .stopping import StopWatch
+from .throttle import StartGate
+from .worker_proxy import WorkerProxy
+from .worker_state import (
+    Announce,
+    CancelTimers,
+    Effect,
+    Failed,
+    Forget,
+    GiveUp,
+    Halt,
+    Idling,
+    KeepRecord,
+    Launch,
+    ReportStop,
+    Schedule,
+    Step,
+    Up,
+    Worker,
+    World,
+)
+
+TimerMessage = BackoffElapsed | HealthSustained | SaveOverdue
+
+
+class Colleagues:
+    """Whom the Supervisor tells."""
+
+    def __init__(
+        self,
+        *,
+        supervisor: Receiver,
+        monitor: Receiver,
+        recorder: Receiver,
+        broker: Receiver,
+        processes: Processes,
+    ) -> None:
+        self.supervisor = supervisor
+        self.monitor = monitor
+        self.recorder = recorder
+        self.broker = broker
+        self.processes = processes
+
+
+class Crew:
+    """All workers of one Supervisor."""
+
+    def __init__(self, runtime: Runtime, colleagues: Colleagues, max_concurrent_starts: int | None) -> None:
+        self.stops = StopWatch()
+        self._runtime = runtime
+        self._to = colleagues
+        self._workers: dict[str, Worker] = {}
+        self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
+        self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
+        self._gate = StartGate(max_concurrent_starts)
+        self._removing: set[str] = set()
+
+    def __contains__(self, component_id: str) -> bool:
+        return component_id in self._workers
+
+    def __iter__(self) -> Iterator[Worker]:
+        return iter(tuple(self._workers.values()))
+
+    def get(self, component_id: str) -> Worker | None:
+        """The worker with this id."""
+        return self._workers.get(component_id)
+
+    def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
+        """Take a worker in, as the former run left it."""
+        self._proxies[spec.id] = self._runtime.start(
+            WorkerProxy,
+            spec,
+            runtime=self._runtime,
+            processes=self._to.processes,
+            supervisor=self._to.supervisor,
+            monitor=self._to.monitor,
+            broker=self._to.broker,
+        )
+        self.carry_out(supervision.remembered(spec, known, world))
+
+    def dismiss(self, component_id: str) -> None:
+        """Forget this worker once it has come to rest."""
+        self._removing.add(component_id)
+
+    def tell_proxy(self, component_id: str, message: object) -> None:
+        """Tell a worker's proxy something."""
+        tell(self._proxies.get(component_id), message)
+
+    def ask_what_runs(self) -> None:
+        """Forget timers and queued starts, and have every worker compared with the process table."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._gate.clear()
+        for id_ in self._workers:
+            self._to.processes.report(id_, self._to.supervisor)
+
+    def register_again(self) -> None:
+        """The monitor lost its state: give it the living and the failed, and what really runs."""
+        for id_, worker in self._workers.items():
+            if isinstance(worker.phase, Up):
+                self._register(worker)
+                self._to.processes.report(id_, self._to.monitor)
+            elif isinstance(worker.phase, Failed):
+                tell(self._to.monitor, MarkFailed(id_))
+
+    # ── one step of one worker ───────────────────────────────────────────────────────────
+
+    def step(self, component_id: str, change: Callable[[Worker], Step]) -> None:
+        """Change one worker, and do what follows from it."""
+        worker = self._workers.get(component_id)
+        if worker is None:
+            logger.debug("news of {!r}, which nobody supervises", component_id)
+            return
+        self.carry_out(change(worker))
+
+    def carry_out(self, step: Step) -> None:
+        """Put the new state in place, then do what it asks for.
+
+        In that order: an effect that raises leaves a worker whose wishes can be reconciled
+        with what runs.
+        """
+        worker = step.worker
+        self._workers[worker.id] = worker
+        for effect in step.effects:
+            self._perform(worker, effect)
+
+    def _perform(self, worker: Worker, effect: Effect) -> None:
+        match effect:
+            case Launch(generation=generation):
+                if self._gate.admit((worker.id, generation)):
+                    self._launch(worker)
+            case Halt(generation=generation, urgency=urgency):
+                self.tell_proxy(worker.id, StopProcess(generation, urgency))
+            case Schedule(delay_ms=delay_ms, message=message):
+                self._schedule(worker.id, delay_ms, message)
+            case CancelTimers():
+                self._cancel_timers(worker.id)
+            case KeepRecord(record=record):
+                tell(self._to.recorder, Keep(record))
+            case Announce(event=event):
+                tell(self._to.broker, event)
+            case GiveUp():
+                tell(self._to.monitor, MarkFailed(worker.id))
+            case Forget():
+                tell(self._to.monitor, Unregister(worker.id))
+            case Idling(generation=generation, paused=paused):
+                tell(self._to.monitor, SetPaused(worker.id, paused))
+                self.tell_proxy(worker.id, PauseProcess(generation, paused))
+            case ReportStop(exit=exit_, forced=forced):
+                self.stops.settled(worker.id, exit_, forced)
+                self._came_to_rest(worker)
+
+    # ── starts ───────────────────────────────────────────────────────────────────────────
+
+    def _launch(self, worker: Worker) -> None:
+        # Registered first: a fast worker's first frame must find its place.
+        self._register(worker)
+        self.tell_proxy(worker.id, StartProcess(worker.generation))
+
+    def _register(self, worker: Worker) -> None:
+        spec = worker.spec
+        register = Register(spec.id, worker.generation, spec.health, spec.run.reports_health)
+        tell(self._to.monitor, register)
+
+    def start_is_over(self, component_id: str, generation: int) -> None:
+        """An incarnation is healthy or dead: let the next one in."""
+        ticket = self._gate.release((component_id, generation))
+        while ticket is not None:
+            worker = self._workers.get(ticket[0])
+            if worker is not None and isinstance(worker.phase, Up) and worker.generation == ticket[1]:
+                self._launch(worker)
+                return
+            ticket = self._gate.release(ticket)
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────
+
+    def _came_to_rest(self, worker: Worker) -> None:
+        if worker.id in self._removing:
+            self._removing.discard(worker.id)
+            del self._workers[worker.id]
+            self._proxies.pop(worker.id).stop(block=False)
+            self._to.processes.forget(worker.id)
+            tell(self._to.monitor, Unregister(worker.id))
+            tell(self._to.recorder, Keep(StateRemoved(worker.id)))
+        self.answer_stops()
+
+    def answer_stops(self) -> None:
+        """Tell those whose wait is over."""
+        for reply_to, answer in self.stops.finished():
+            tell(reply_to, answer)
+
+    # ── timers ───────────────────────────────────────────────────────────────────────────
+
+    def _schedule(self, component_id: str, delay_ms: int, message: TimerMessage) -> None:
+        key = (component_id, type(message))
+        earlier = self._timers.pop(key, None)
+        if earlier is not None:
+            earlier.cancel()
+        self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._to.supervisor, message)
+
+    def _cancel_timers(self, component_id: str) -> None:
+        for kind in (BackoffElapsed, HealthSustained, SaveOverdue):
+            timer = self._timers.pop((component_id, kind), None)
+            if timer is not None:
+                timer.cancel()

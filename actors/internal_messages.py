@@ -1,0 +1,352 @@
+"""What our actors say among themselves, grouped by who hears it.
+
+Whatever concerns one incarnation carries (component_id, generation), and what belongs to an
+older one is dropped by its hearer. Timers are events too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .deaths import Exit, Job
+from .frames import Frame
+from .lifecycle import Urgency
+from .messages import Event, HostCommand, StatusChanged, StoreDegraded, StoreRecovered, WorkerUnkillable
+from .ports import Receiver
+from .records import Record, Remembered
+from .spec import HealthPolicy, WorkerSpec
+
+# ── To the Broker ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Tell this receiver every event from now on."""
+
+    receiver: Receiver
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """Stop telling it."""
+
+    receiver: Receiver
+
+
+BrokerMessage = Subscribe | Unsubscribe | Event
+
+# ── To the HealthMonitor and the Recorder, once, before anything else ────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """This is the Supervisor to tell."""
+
+    supervisor: Receiver
+
+
+# ── To the HealthMonitor ─────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Watch this incarnation. Refused while the worker is failed."""
+
+    component_id: str
+    generation: int
+    policy: HealthPolicy
+    reports_health: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister:
+    """Forget the worker without a word; its end is expected, or it was reset."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkFailed:
+    """The worker will not be started again."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetPaused:
+    """While a worker is paused its silence means nothing."""
+
+    component_id: str
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FrameReceived:
+    """A worker said something about itself."""
+
+    component_id: str
+    generation: int
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelClosed:
+    """A worker's channel ended although its process still runs."""
+
+    component_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolViolated:
+    """A worker sent too much that cannot be understood."""
+
+    component_id: str
+    generation: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineReached:
+    """Timer: some worker's deadline may have passed."""
+
+    due: float
+
+
+# ── Of a process's life, to its proxy and the HealthMonitor ──────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStarted:
+    """The process is there."""
+
+    component_id: str
+    generation: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnFailed:
+    """The process could not be started; the text is the system's own."""
+
+    component_id: str
+    generation: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessExited:
+    """The process ended and was reaped."""
+
+    component_id: str
+    generation: int
+    exit: Exit
+    output: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFound:
+    """What runs under this id now; generation None is nothing. The answer to a rebuild's question."""
+
+    component_id: str
+    generation: int | None
+    pid: int | None = None
+
+
+MonitorMessage = (
+    Attend
+    | Register
+    | Unregister
+    | MarkFailed
+    | SetPaused
+    | FrameReceived
+    | ChannelClosed
+    | ProtocolViolated
+    | DeadlineReached
+    | ProcessStarted
+    | SpawnFailed
+    | ProcessExited
+    | ProcessFound
+)
+
+# ── To a WorkerProxy ─────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class StartProcess:
+    """Start this incarnation."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopProcess:
+    """End this incarnation, step by step."""
+
+    generation: int
+    urgency: Urgency
+
+
+@dataclass(frozen=True, slots=True)
+class PauseProcess:
+    """Tell the worker to idle, or to go on."""
+
+    generation: int
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LadderElapsed:
+    """Timer: a step of the stop ladder has waited long enough."""
+
+    generation: int
+    step: int
+
+
+ProxyMessage = (
+    StartProcess
+    | StopProcess
+    | PauseProcess
+    | LadderElapsed
+    | ProcessStarted
+    | SpawnFailed
+    | ProcessExited
+    | ProcessFound
+)
+
+# ── To the Supervisor, from our own actors ───────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessGone:
+    """Nothing is left of this incarnation; `forced` is the signal of ours that ended it."""
+
+    component_id: str
+    generation: int
+    exit: Exit
+    forced: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationRefused:
+    """The HealthMonitor holds the worker for failed."""
+
+    component_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanged:
+    """A worker took or left a job."""
+
+    component_id: str
+    generation: int
+    job: Job | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffElapsed:
+    """Timer: the delay before a restart is over."""
+
+    component_id: str
+    generation: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSustained:
+    """Timer: a worker stayed healthy for as long as its policy asks."""
+
+    component_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOverdue:
+    """Timer: the store did not answer in time; supervision goes on from memory."""
+
+    component_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchKept:
+    """These deaths, as (component_id, generation), are in the store now."""
+
+    deaths: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """The workers to supervise, and what is remembered of them; once, before anything else."""
+
+    specs: tuple[WorkerSpec, ...]
+    remembered: Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorReplaced:
+    """The HealthMonitor lost its state and asks for its registrations."""
+
+
+SupervisorMessage = (
+    HostCommand
+    | Declare
+    | StatusChanged
+    | ProcessStarted
+    | ProcessGone
+    | ProcessFound
+    | WorkerUnkillable
+    | RegistrationRefused
+    | JobChanged
+    | BackoffElapsed
+    | HealthSustained
+    | SaveOverdue
+    | BatchKept
+    | StoreDegraded
+    | StoreRecovered
+    | MonitorReplaced
+)
+
+# ── To the Recorder ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Write this record as soon as possible."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBatch:
+    """To itself: commit all that has been queued until now."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryCommit:
+    """Timer: try again what could not be written."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlushMirror:
+    """Timer: write the health mirror's changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Write everything now, as far as possible, and answer with `Flushed`."""
+
+    reply_to: Receiver
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """What could not be written."""
+
+    unsaved: int
+
+
+RecorderMessage = Attend | Keep | CommitBatch | RetryCommit | FlushMirror | Flush
