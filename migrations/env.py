@@ -6,6 +6,7 @@ Only our own tables are looked at: the database may be a host's.
 from __future__ import annotations
 
 from alembic import context
+
 from rekindle.persistence.migrate import VERSION_TABLE
 from rekindle.persistence.models import TABLE_PREFIX, Model
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.actors.errors import StoreError
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import NullPool
+
+from rekindle.actors.errors import StoreError
 
 
 def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> Engine:

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
 
 _DAMAGED_SQLITE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _DAMAGED_POSTGRESQL = {"XX001", "XX002"}  # data_corrupted, index_corrupted

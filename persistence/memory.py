@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
@@ -52,12 +52,7 @@ class MemoryStore:
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
     ) -> tuple[DeathRecord, ...]:
         """The latest deaths, newest first, of one worker or of all."""
-        newest_first = reversed(self._deaths.values())
-        found = (
-            death
-            for death in newest_first
-            if component_id in (None, death.component_id) and signal in (None, death.signal)
-        )
+        found = (death for death in self._newest_first(component_id) if signal in (None, death.signal))
         return tuple(islice(found, max(limit, 0)))
 
     def commit(self, records: Sequence[Record]) -> None:
@@ -149,6 +144,12 @@ class MemoryStore:
             streak_count=was.streak_count + record.streak,
             last_restart_wall_ms=max(was.last_restart_wall_ms or record.at_wall_ms, record.at_wall_ms),
         )
+
+    def _newest_first(self, component_id: str | None) -> Iterator[DeathRecord]:
+        if component_id is None:
+            return reversed(self._deaths.values())
+        generations = sorted(self._histories.get(component_id, ()), reverse=True)
+        return (self._deaths[component_id, generation] for generation in generations)
 
     def _remembered(self, worker: str) -> RememberedWorker:
         generations = sorted(self._histories.get(worker, ()))[-RECENT_DEATHS:]

@@ -12,8 +12,9 @@ from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from rekindle.actors.errors import StoreTooNewError
 from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select, text
+
+from rekindle.actors.errors import StoreTooNewError
 
 if TYPE_CHECKING:
     from alembic.config import Config

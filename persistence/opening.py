@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rekindle.actors.errors import StoreDamagedError, StoreError
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError
+
+from rekindle.actors.errors import StoreDamagedError, StoreError
 
 from . import migrate
 from .database_file import locked, prepare, side_file

@@ -8,9 +8,10 @@ import socket
 from pathlib import Path
 from typing import Protocol
 
-from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
+
+from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 
 from .database_file import open_lock, side_file, try_lock
 from .failures import translated
@@ -123,7 +124,9 @@ class ServerOwnership:
             if driver is None or driver.closed:
                 return False
             # An idle session hears nothing from its server, save for its end.
-            if not select.select([driver.fileno()], [], [], 0)[0]:
+            poll = select.poll()
+            poll.register(driver.fileno(), select.POLLIN)
+            if not poll.poll(0):
                 return True
             session.execute(text("SELECT 1"))
         except (SQLAlchemyError, OSError, ValueError):

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.actors.records import RECENT_DEATHS
 from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+
+from rekindle.actors.records import RECENT_DEATHS
 
 from .models import DeathRow, EventRow, HealthRow, MetaRow, RestartPolicyRow
 
@@ -194,12 +195,11 @@ LOAD_RECENT_DEATHS: Select[Any] = _recent_deaths()
 
 
 def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> Select[Any]:
-    """Deaths in the order in which they were decided, newest first; clocks may jump, ids do not."""
-    statement = select(DEATH).order_by(DEATH.c.id.desc()).limit(max(limit, 0))
+    """Deaths, newest first: by generation for one worker, by id for all. Clocks jump, these do not."""
+    order = DEATH.c.id if component_id is None else DEATH.c.generation
+    statement = select(DEATH).order_by(order.desc()).limit(max(limit, 0))
     if component_id is not None:
-        # The same order as by id, and the unique index has it.
         statement = statement.where(DEATH.c.component_id == component_id)
-        statement = statement.order_by(None).order_by(DEATH.c.generation.desc())
     if signal is not None:
         statement = statement.where(DEATH.c.signal == signal)
     return statement

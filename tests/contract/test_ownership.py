@@ -1,0 +1,142 @@
+"""F12: one supervisor a store."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+from tests.contract.processes import Opener
+from tests.contract.records import death, known
+
+from rekindle.actors.errors import StoreOwnedError
+from rekindle.persistence import open_store
+from rekindle.persistence.store import SqlStore
+
+
+def test_f12_a_second_owner_in_the_same_process_is_refused(sql_store: SqlStore, address: str) -> None:
+    with pytest.raises(StoreOwnedError, match=f"in use by another supervisor.* pid {os.getpid()}"):
+        open_store(address)
+    sql_store.commit([death(1)])
+    assert known(sql_store).restart_count == 1
+
+
+def test_f12_a_second_owner_in_another_process_is_refused_and_told_the_pid(
+    sql_store: SqlStore, address: str
+) -> None:
+    other = Opener(address)
+    other.go()
+    told = other.told()
+    other.end()
+    assert told.startswith("StoreOwnedError: the store ")
+    assert f"pid {os.getpid()}" in told
+
+
+def test_f12_an_owner_that_was_killed_leaves_the_store_free(address: str) -> None:
+    other = Opener(address)
+    other.go()
+    assert other.told().startswith("open")
+    with pytest.raises(StoreOwnedError, match=f"pid {other.process.pid}"):
+        open_store(address)
+    other.process.send_signal(signal.SIGKILL)
+    other.process.communicate(timeout=10)
+    reopened_within(address, seconds=10)
+
+
+def reopened_within(address: str, seconds: float) -> None:
+    """A server needs a moment to notice that a client is gone."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            open_store(address).close()
+        except StoreOwnedError:
+            assert time.monotonic() < deadline, "the lock of a dead process is still held"
+        else:
+            return
+
+
+def test_a_closed_store_can_be_owned_again(sql_store: SqlStore, address: str) -> None:
+    sql_store.close()
+    reopened_within(address, seconds=10)
+
+
+def test_who_only_looks_needs_no_ownership(sql_store: SqlStore, address: str) -> None:
+    sql_store.commit([death(1)])
+    onlooker = open_store(address, exclusive=False)
+    assert known(onlooker).restart_count == 1
+    onlooker.close()
+
+
+def test_two_names_of_one_file_meet_at_one_lock(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "rekindle.db")
+    (tmp_path / "alias.db").symlink_to(tmp_path / "rekindle.db")
+    with pytest.raises(StoreOwnedError):
+        open_store(tmp_path / "alias.db")
+    store.close()
+
+
+def test_closing_leaves_no_descriptor_behind(tmp_path: Path) -> None:
+    open_store(tmp_path / "rekindle.db").close()
+    before = sorted(os.listdir("/proc/self/fd"))
+    store = open_store(tmp_path / "rekindle.db")
+    store.commit([death(1)])
+    store.deaths()
+    store.close()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_no_descriptor_is_handed_down_to_a_worker(address: str) -> None:
+    before = inheritable_descriptors()
+    store = open_store(address)
+    store.commit([death(1)])
+    assert inheritable_descriptors() == before
+    store.close()
+
+
+def inheritable_descriptors() -> set[int]:
+    found = set()
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):  # the one that listed the directory
+            if os.get_inheritable(descriptor):
+                found.add(descriptor)
+    return found
+
+
+def test_f24_an_owner_whose_session_was_cut_takes_its_lock_again(postgres_url: str) -> None:
+    store, admin = open_store(postgres_url), open_store(postgres_url, exclusive=False)
+    store.commit([death(1)])
+    cut_the_owner(admin._reader)
+    store.commit([death(2)])
+    assert known(store).restart_count == 2
+    with pytest.raises(StoreOwnedError):
+        open_store(postgres_url)
+    store.close()
+
+
+def test_f24_an_owner_that_was_overtaken_while_cut_off_writes_no_more(postgres_url: str) -> None:
+    first, admin = open_store(postgres_url), open_store(postgres_url, exclusive=False)
+    first.commit([death(1)])
+    cut_the_owner(admin._reader)
+    second = open_store(postgres_url)
+    with pytest.raises(StoreOwnedError, match=f"pid {os.getpid()}"):
+        first.commit([death(2)])
+    assert known(second).restart_count == 1
+    second.close()
+    first.commit([death(2)])
+    assert known(first).restart_count == 2
+    first.close()
+
+
+def cut_the_owner(engine: Engine) -> None:
+    """End the session that holds the ownership lock, as a server or a network would."""
+    cut = text(
+        "SELECT pg_terminate_backend(lock.pid, 5000) FROM pg_locks AS lock JOIN pg_database AS here"
+        " ON here.oid = lock.database AND here.datname = current_database()"
+        " WHERE lock.locktype = 'advisory'"
+    )
+    with engine.connect() as connection:
+        assert connection.scalars(cut).all() == [True]

@@ -1,0 +1,203 @@
+"""What a database adds to the contract: rows that people and other programs read, and sessions at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine, Integer, delete, inspect, select, text
+from tests.contract.records import NOW, TAG, death, final_death, known
+
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.records import HealthMirrored, MetaSet, MirrorWiped, StateRemoved
+from rekindle.persistence import open_store
+from rekindle.persistence.models import EventRow, HealthRow, RestartPolicyRow
+from rekindle.persistence.store import SqlStore
+
+HEALTHY = HealthMirrored(
+    component_id=TAG,
+    generation=3,
+    status="healthy",
+    pid=4242,
+    current_job="7",
+    last_heartbeat_wall_ms=NOW,
+)
+
+
+def test_a_death_leaves_an_event_that_tells_all_of_it(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1, job=42)])
+    with rows.connect() as connection:
+        (event,) = connection.execute(select(EventRow.__table__)).all()
+    assert (event.type, event.component_id, event.at_wall_ms) == ("worker_died", TAG, NOW)
+    assert event.schema_version == 1
+    assert json.loads(event.payload) == {
+        "generation": 1,
+        "cause": "signalled",
+        "exit_code": None,
+        "signal": 9,
+        "uptime_ms": 3_000,
+        "job": 42,
+        "action": "restart",
+        "reason": "Restart #1 with 1s backoff",
+        "delay_ms": 1_000,
+    }
+
+
+def test_a_final_death_leaves_a_second_event_after_the_first(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1), final_death(2)])
+    with rows.connect() as connection:
+        events = connection.execute(select(EventRow.type, EventRow.payload).order_by(EventRow.id)).all()
+    assert [event.type for event in events] == ["worker_died", "worker_died", "worker_failed"]
+    assert json.loads(events[2].payload) == {"generation": 2, "reason": "too many restarts"}
+
+
+def test_a_repeated_death_leaves_no_second_event(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1)])
+    sql_store.commit([death(1)])
+    with rows.connect() as connection:
+        assert len(connection.execute(select(EventRow.id)).all()) == 1
+
+
+def test_the_ids_of_events_are_never_given_out_again(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1), death(2)])
+    with rows.begin() as connection:
+        before = connection.scalars(select(EventRow.id)).all()
+        connection.execute(delete(EventRow))
+    sql_store.commit([death(3)])
+    with rows.connect() as connection:
+        assert connection.scalars(select(EventRow.id)).one() > max(before)
+
+
+def test_ps_02_a_restart_is_also_when_the_row_was_updated(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1)])
+    with rows.connect() as connection:
+        row = connection.execute(select(RestartPolicyRow.__table__)).one()
+    assert (row.last_restart_wall_ms, row.updated_at_wall_ms) == (NOW, NOW)
+
+
+def test_ps_11_every_time_is_an_integer_of_wall_milliseconds(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1), final_death(2), HEALTHY])
+    stamps: list[int | None] = []
+    with rows.connect() as connection:
+        for table in inspect(connection).get_table_names():
+            for column in inspect(connection).get_columns(table):
+                if column["name"].endswith("_wall_ms"):
+                    assert isinstance(column["type"], Integer)
+                    stamps += connection.scalars(text(f"SELECT {column['name']} FROM {table}")).all()
+    written = [stamp for stamp in stamps if stamp is not None]
+    assert len(written) >= 8
+    assert all(isinstance(stamp, int) and stamp > 1_700_000_000_000 for stamp in written)
+
+
+def test_ps_11_a_column_that_holds_a_time_says_so_in_its_name(sql_store: SqlStore, rows: Engine) -> None:
+    with rows.connect() as connection:
+        tables = [name for name in inspect(connection).get_table_names() if name.startswith("rekindle_")]
+        columns = {column["name"] for table in tables for column in inspect(connection).get_columns(table)}
+    assert not {name for name in columns if "_at" in name and not name.endswith("_wall_ms")}
+    assert not {name for name in columns if "monotonic" in name}
+
+
+def test_ps_12_increments_from_two_sessions_at_once_are_all_counted(address: str) -> None:
+    each = 25
+    stores = [open_store(address, exclusive=False, busy_timeout_ms=10_000) for _ in range(2)]
+    barrier = threading.Barrier(2)
+
+    def count(store: SqlStore, first: int) -> Callable[[], None]:
+        def run() -> None:
+            barrier.wait(10)
+            for generation in range(first, first + each):
+                store.commit([death(generation)])
+
+        return run
+
+    threads = [threading.Thread(target=count(store, 1 + n * each)) for n, store in enumerate(stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert known(stores[0]).restart_count == 2 * each
+    for store in stores:
+        store.close()
+
+
+def test_ps_15_a_new_start_wipes_the_mirror_and_leaves_the_counters(
+    sql_store: SqlStore, rows: Engine
+) -> None:
+    sql_store.commit([death(1), HEALTHY])
+    sql_store.commit([MirrorWiped()])
+    with rows.connect() as connection:
+        assert connection.execute(select(HealthRow.__table__)).all() == []
+    assert known(sql_store).restart_count == 1
+
+
+def test_the_mirror_shows_the_latest_health_only(sql_store: SqlStore, rows: Engine) -> None:
+    idle = HealthMirrored(
+        component_id=TAG,
+        generation=4,
+        status="pending",
+        pid=None,
+        current_job=None,
+        last_heartbeat_wall_ms=None,
+    )
+    sql_store.commit([HEALTHY, idle])
+    with rows.connect() as connection:
+        row = connection.execute(select(HealthRow.__table__)).one()
+    assert row[:6] == (TAG, 4, "pending", None, None, None)
+
+
+def test_a_removed_worker_leaves_the_mirror(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([HEALTHY, StateRemoved(TAG)])
+    with rows.connect() as connection:
+        assert connection.execute(select(HealthRow.__table__)).all() == []
+
+
+def test_a_batch_is_kept_as_a_whole_or_not_at_all(sql_store: SqlStore, rows: Engine) -> None:
+    with rows.begin() as connection:
+        connection.execute(text("CREATE UNIQUE INDEX one_of_a_kind ON rekindle_meta (value)"))
+    with pytest.raises(StoreUnavailableError):
+        sql_store.commit([death(1), MetaSet("a", "same"), MetaSet("b", "same"), death(2)])
+    assert (sql_store.load().workers, sql_store.load().meta, sql_store.deaths()) == ({}, {}, ())
+    sql_store.commit([death(1), MetaSet("a", "same")])
+    assert known(sql_store).restart_count == 1
+
+
+def test_text_that_a_database_refuses_does_not_block_a_batch(sql_store: SqlStore) -> None:
+    sql_store.commit([final_death(1, reason="nul \0 and half \ud83d a pair"), MetaSet("k", "\0")])
+    assert known(sql_store).failure_reason == "nul \N{REPLACEMENT CHARACTER} and half ? a pair"
+
+
+def test_a_word_that_a_newer_version_wrote_does_not_stop_a_reader(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([death(1)])
+    with rows.begin() as connection:
+        connection.execute(text("UPDATE rekindle_death SET cause = 'meteor', action = 'pray', job = '{'"))
+    (record,) = sql_store.deaths()
+    assert (record.cause.value, record.action.value, record.job) == ("unknown", "none", "{")
+
+
+def test_an_edge_reads_while_the_recorder_writes(sql_store: SqlStore) -> None:
+    # Every read sees whole batches: two deaths at a time.
+    done = threading.Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append(known(sql_store).restart_count)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for generation in range(1, 101, 2):
+            sql_store.commit([death(generation), death(generation + 1)])
+    finally:
+        done.set()
+        reader.join(10)
+    assert seen == sorted(seen)
+    assert all(count % 2 == 0 for count in seen)
+
+
+def test_a_store_that_was_closed_says_so(sql_store: SqlStore) -> None:
+    sql_store.close()
+    with pytest.raises(StoreUnavailableError, match="is closed"):
+        sql_store.commit([death(1)])
