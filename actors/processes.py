@@ -56,6 +56,7 @@ class RealProcesses:
         self._closed = False
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._waking = threading.Lock()
         self._epoll.register(self._wake, select.EPOLLIN)
         self._thread = threading.Thread(target=self._run, name="rekindle-watcher", daemon=True)
         self._thread.start()
@@ -102,8 +103,10 @@ class RealProcesses:
 
     def _post(self, order: Callable[[], None]) -> None:
         self._orders.append(order)
-        with suppress(OSError):
-            os.eventfd_write(self._wake, 1)
+        # Under a lock: once it is closed, its number may stand for a file of the host.
+        with self._waking, suppress(OSError):
+            if self._wake != -1:
+                os.eventfd_write(self._wake, 1)
 
     def _run(self) -> None:
         self._spawner = Spawner(self.mark)
@@ -245,12 +248,17 @@ class RealProcesses:
 
     def _watch_guard(self, guard: Guard) -> None:
         def renew() -> None:
-            self._drop(guard.pidfd)
             if guard.renew():
-                self._handle(guard.pidfd, renew)
+                self._handle(guard.pidfd, ended)
+
+        def ended() -> None:
+            self._drop(guard.pidfd)
+            # Not before all that was reported is handled: a new descriptor may get the number
+            # of one that was just closed, and the news of the one be taken for the other's.
+            self._orders.append(renew)
 
         if guard.start():
-            self._handle(guard.pidfd, renew)
+            self._handle(guard.pidfd, ended)
 
     def _living(self) -> list[Child]:
         return [child for child in self._children.values() if child.exit is None]
@@ -266,4 +274,6 @@ class RealProcesses:
             guard.dismiss()
         self._spawner.close()
         self._epoll.close()
-        os.close(self._wake)
+        with self._waking:
+            os.close(self._wake)
+            self._wake = -1
