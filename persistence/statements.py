@@ -156,11 +156,11 @@ REMOVE_MIRROR: Delete = delete(HEALTH).where(HEALTH.c.component_id == bindparam(
 REMOVE_META: Delete = delete(META).where(META.c.key == bindparam("name"))
 WIPE_MIRROR: Delete = delete(HEALTH)
 
-LOAD_POLICIES: Select[Any] = select(POLICY)
-LOAD_META: Select[Any] = select(META.c.key, META.c.value)
+LOAD_POLICIES: Select[*tuple[Any, ...]] = select(POLICY)
+LOAD_META: Select[*tuple[Any, ...]] = select(META.c.key, META.c.value)
 
 
-def _recent_deaths() -> Select[Any]:
+def _recent_deaths() -> Select[*tuple[Any, ...]]:
     # A window function would read every death there ever was. The unique index instead gives
     # the workers one after the other, and for each the generation at which "recent" begins:
     # the cost depends on the number of workers, not on the length of their history.
@@ -191,10 +191,10 @@ def _recent_deaths() -> Select[Any]:
     )
 
 
-LOAD_RECENT_DEATHS: Select[Any] = _recent_deaths()
+LOAD_RECENT_DEATHS: Select[*tuple[Any, ...]] = _recent_deaths()
 
 
-def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> Select[Any]:
+def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> Select[*tuple[Any, ...]]:
     """Deaths, newest first: by generation for one worker, by id for all. Clocks jump, these do not."""
     order = DEATH.c.id if component_id is None else DEATH.c.generation
     statement = select(DEATH).order_by(order.desc()).limit(max(limit, 0))
