@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -104,7 +105,8 @@ class Child:
         """Tell it something; a worker that does not read misses it."""
         if self.channel is not None:
             with suppress(OSError):
-                self.channel.send(b'{"do": "%s"}\n' % control.value.encode())
+                # A host that wants SIGPIPE must not die of a worker that has just ended.
+                self.channel.send(b'{"do": "%s"}\n' % control.value.encode(), socket.MSG_NOSIGNAL)
 
     def signal(self, signum: int) -> None:
         """Send it a signal; SIGKILL reaches the whole group."""

@@ -1,12 +1,13 @@
 """Our side of the guardian: the process that ends the workers if we are killed.
 
-It holds the other end of a pipe of ours, and the kernel closes ours however we end. Renewed
+It holds the other end of a socket of ours, and the kernel closes ours however we end. Renewed
 if somebody kills it. See `worker/guardian.py` for its own side.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -23,32 +24,33 @@ class Guard:
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
-        self._pipe = -1
+        self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._renewals = 0
         self.pidfd = -1
 
     def start(self) -> bool:
         """Start the guardian; without one, foreign programs may outlive a killed supervisor."""
-        read, self._pipe = os.pipe2(os.O_CLOEXEC)
-        environment = {name: value for name, value in os.environ.items() if name != "REKINDLE_SYSTEM"}
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(worker_file("guardian.py")), self._mark],
-                stdin=read,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                cwd="/",
-                start_new_session=True,
-            )
-            self.pidfd = os.pidfd_open(self._process.pid)
+            self._start()
         except OSError as error:
             logger.warning("no guardian could be started: {}", str(error))
             return False
-        finally:
-            os.close(read)
         return True
+
+    def _start(self) -> None:
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(worker_file("guardian.py")), self._mark],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={name: value for name, value in os.environ.items() if name != "REKINDLE_SYSTEM"},
+                cwd="/",
+                start_new_session=True,
+            )
+        self.pidfd = os.pidfd_open(self._process.pid)
 
     def renew(self) -> bool:
         """The guardian ended although we live: start another one, within reason."""
@@ -62,17 +64,19 @@ class Guard:
 
     def dismiss(self) -> None:
         """All workers are gone: let the guardian go too."""
-        if self._process is None:
-            return
-        with suppress(OSError):
-            os.write(self._pipe, b"done\n")
+        if self._line is not None:
+            with suppress(OSError):
+                # A host that wants SIGPIPE must not die of a guardian that was killed.
+                self._line.send(b"done\n", socket.MSG_NOSIGNAL)
         self._let_go()
 
     def _let_go(self) -> None:
-        for descriptor in (self._pipe, self.pidfd):
-            if descriptor != -1:
-                os.close(descriptor)
-        self._pipe = self.pidfd = -1
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        if self.pidfd != -1:
+            os.close(self.pidfd)
+            self.pidfd = -1
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(5.0)
