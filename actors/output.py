@@ -8,11 +8,14 @@ from collections.abc import Iterator
 MOST_LINES = 200
 LONGEST_LINE = 4096
 
+_SHOWN = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\t")}
+
 
 class OutputTail:
     """Splits what arrives into lines and keeps the last of them.
 
-    Text that never ends its line is cut; bytes that are not UTF-8 are shown as escapes.
+    Text that never ends its line is cut. Bytes that are not UTF-8 are shown as escapes, and so
+    are control characters: a worker must not write on the terminal of whoever reads its lines.
     """
 
     __slots__ = ("_lines", "_partial", "dropped")
@@ -44,7 +47,7 @@ class OutputTail:
         return tuple(list(self._lines)[-most:])
 
     def _keep(self, line: bytes) -> str:
-        text = line[:LONGEST_LINE].decode("utf-8", "backslashreplace").rstrip("\r")
+        text = line[:LONGEST_LINE].decode("utf-8", "backslashreplace").rstrip("\r").translate(_SHOWN)
         if len(self._lines) == MOST_LINES:
             self.dropped += 1
         self._lines.append(text)
