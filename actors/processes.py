@@ -16,8 +16,11 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from loguru import logger
+
+from rekindle.worker.guardian import marked_processes
 
 from .child import Child
 from .guard import Guard
@@ -88,6 +91,18 @@ class RealProcesses:
         """What the kernel says that the process does: running, sleeping, stopped…"""
         child = self._children.get(component_id)
         return "gone" if child is None else child.condition()
+
+    def strays(self, timeout_s: float = 5.0) -> tuple[tuple[int, str], ...]:
+        """Processes that left their worker's session, with the worker that they came from."""
+        marked = marked_processes(self.mark)
+        # Asked after the look around: a worker that was just being started is known by then.
+        answer: SimpleQueue[set[int]] = SimpleQueue()
+        self._post(lambda: answer.put({child.pid for child in self._living()}))
+        try:
+            sessions = answer.get(timeout=timeout_s)
+        except Empty:
+            return ()
+        return tuple((pid, id_) for pid, id_ in marked if _session(pid) not in {*sessions, None})
 
     def forget(self, component_id: str) -> None:
         """Keep nothing of a worker that was removed."""
@@ -277,3 +292,11 @@ class RealProcesses:
         with self._waking:
             os.close(self._wake)
             self._wake = -1
+
+
+def _session(pid: int) -> int | None:
+    """The session that a process belongs to; None if it has ended."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None

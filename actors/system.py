@@ -13,6 +13,7 @@ environment, nobody else's children; after `stop` no thread, child or descriptor
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -84,6 +85,8 @@ class System:
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._actors: Actors | None = None
+        self._life = threading.Lock()
+        self._ended = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -97,9 +100,16 @@ class System:
     # ── life ─────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
-        """Start every worker that is not failed or paused; those that run are left alone."""
-        if self._actors is None:
-            self._set_up()
+        """Start every worker that is not failed or paused; those that run are left alone.
+
+        Raises:
+            RequestRefusedError: the system has been stopped; its store is closed.
+        """
+        with self._life:
+            if self._ended:
+                raise RequestRefusedError("the system has been stopped: make a new one, with a new store")
+            if self._actors is None:
+                self._set_up()
         self._ask(lambda reply: StartWorkers(None, reply))
 
     def _set_up(self) -> None:
@@ -126,26 +136,31 @@ class System:
         Asked first, then SIGTERM, then SIGKILL, each as the worker's policy says. A second
         call does nothing.
         """
-        if self._actors is None:
-            return ()
+        with self._life:
+            if self._actors is None:
+                return ()
+            try:
+                return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
+            finally:
+                self._flush()
+                self._tear_down()
+
+    def _shut_down(self, patience: float) -> tuple[StopResult, ...]:
         inbox = Inbox()
-        patience = self._longest_stop() if timeout_s is None else timeout_s
+        if not tell(self._running().supervisor, Shutdown(inbox)):
+            logger.error("the supervisor was stopped by somebody else; what is left is killed")
+            return ()
         try:
-            tell(self._actors.supervisor, Shutdown(inbox))
             stopped: WorkersStopped = inbox.get(patience)
-            results = stopped.results
         except RequestTimeoutError:
             logger.error("not every worker stopped within {} s; what is left is killed", patience)
-            results = ()
-        finally:
-            self._flush()
-            self._tear_down()
-        return results
+            return ()
+        return stopped.results
 
     def _flush(self) -> None:
-        assert self._actors is not None
         inbox = Inbox()
-        tell(self._actors.recorder, Flush(inbox))
+        if not tell(self._running().recorder, Flush(inbox)):
+            return
         try:
             flushed: Flushed = inbox.get(ANSWER_S)
         except RequestTimeoutError:
@@ -155,7 +170,7 @@ class System:
                 logger.error("{} records could not be written and are lost", flushed.unsaved)
 
     def _tear_down(self) -> None:
-        self._actors = None
+        self._actors, self._ended = None, True
         if self._processes is not None:
             self._processes.close()
         if self._runtime is not None:
@@ -240,6 +255,14 @@ class System:
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that a worker wrote."""
         return () if self._processes is None else self._processes.output(component_id)
+
+    def strays(self) -> tuple[tuple[int, str], ...]:
+        """Processes that a worker started and that left its session, as (pid, component_id).
+
+        They are not ended with their worker, and are killed with everything else if the
+        supervisor is killed.
+        """
+        return () if self._processes is None else self._processes.strays()
 
     def events(self) -> EventStream:
         """Everything that happens from now on."""
