@@ -7,6 +7,7 @@ Belongs to the Supervisor and runs in it.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pykka
@@ -126,6 +127,12 @@ class Crew:
         self._gate.clear()
         for id_ in self._workers:
             self._to.processes.report(id_, self._to.supervisor)
+
+    def kill_all(self) -> None:
+        """Kill what still runs: nobody will be there to see it end."""
+        for worker in self:
+            if worker.lingering is not None:
+                self._to.processes.signal(worker.id, worker.lingering, signal.SIGKILL)
 
     def register_again(self) -> None:
         """The monitor lost its state: give it the living and the failed, and what really runs."""

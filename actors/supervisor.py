@@ -91,6 +91,10 @@ class Supervisor(ResilientActor):
         self._started = self._stopping = False
         self._degraded: StoreDegraded | None = None
 
+    def on_stop(self) -> None:
+        """Leave no process behind, whoever stopped us: `ActorRegistry.stop_all()` asks no System."""
+        self._crew.kill_all()
+
     def recover(self) -> None:
         """Keep what was decided, which a handler cannot change by halves; ask for what is."""
         self._crew.ask_what_runs()
