@@ -58,7 +58,7 @@ def upserts(dialect: str) -> Upserts:
 
 
 def _count_restart(insert: Any) -> Insert:
-    # The counters come as what is added; `kept` is 0 where sustained health cleared the streak.
+    # `kept` is 0 where sustained health had cleared the streak, else 1.
     statement = insert(POLICY).values(
         component_id=bindparam("worker"),
         restart_count=1,
