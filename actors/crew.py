@@ -7,6 +7,7 @@ Belongs to the Supervisor and runs in it.
 
 from __future__ import annotations
 
+import heapq
 import signal
 from collections.abc import Callable, Iterator
 
@@ -36,6 +37,7 @@ from .throttle import StartGate
 from .worker_proxy import WorkerProxy
 from .worker_state import (
     Announce,
+    AwaitSave,
     CancelTimers,
     Effect,
     Failed,
@@ -53,7 +55,7 @@ from .worker_state import (
     World,
 )
 
-TimerMessage = BackoffElapsed | HealthSustained | SaveOverdue
+TimerMessage = BackoffElapsed | HealthSustained
 
 
 class Colleagues:
@@ -87,6 +89,8 @@ class Crew:
         self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
         self._gate = StartGate(max_concurrent_starts)
         self._removing: set[str] = set()
+        self._unsaved: list[tuple[float, str, int]] = []
+        self._save_timer: Timer | None = None
 
     def __contains__(self, component_id: str) -> bool:
         return component_id in self._workers
@@ -124,6 +128,8 @@ class Crew:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._unsaved.clear()
+        self._save_timer = None
         self._gate.clear()
         for id_ in self._workers:
             self._to.processes.report(id_, self._to.supervisor)
@@ -173,6 +179,8 @@ class Crew:
                 self.tell_proxy(worker.id, StopProcess(generation, urgency))
             case Schedule(delay_ms=delay_ms, message=message):
                 self._schedule(worker.id, delay_ms, message)
+            case AwaitSave(generation=generation, delay_ms=delay_ms):
+                self._await_save(worker.id, generation, delay_ms)
             case CancelTimers():
                 self._cancel_timers(worker.id)
             case KeepRecord(record=record):
@@ -239,7 +247,36 @@ class Crew:
         self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._to.supervisor, message)
 
     def _cancel_timers(self, component_id: str) -> None:
-        for kind in (BackoffElapsed, HealthSustained, SaveOverdue):
+        for kind in (BackoffElapsed, HealthSustained):
             timer = self._timers.pop((component_id, kind), None)
             if timer is not None:
                 timer.cancel()
+
+    def _await_save(self, component_id: str, generation: int, delay_ms: int) -> None:
+        """Have the wait for the store end at some time.
+
+        One timer serves all workers, since nearly always the store answers long before: a timer
+        for each death would cost every restart a wake-up.
+        """
+        due = self._runtime.clock.monotonic() + delay_ms / 1000
+        heapq.heappush(self._unsaved, (due, component_id, generation))
+        if self._save_timer is None or self._unsaved[0][0] == due:
+            self._arm_save_timer()
+
+    def _arm_save_timer(self) -> None:
+        if self._save_timer is not None:
+            self._save_timer.cancel()
+            self._save_timer = None
+        if self._unsaved:
+            delay = max(0.0, self._unsaved[0][0] - self._runtime.clock.monotonic())
+            self._save_timer = self._runtime.timers.after(delay, self._to.supervisor, SaveOverdue())
+
+    def overdue_saves(self) -> list[tuple[str, int]]:
+        """The deaths, as (component_id, generation), that were not to wait for the store any longer."""
+        now = self._runtime.clock.monotonic()
+        overdue = []
+        while self._unsaved and self._unsaved[0][0] <= now:
+            _, component_id, generation = heapq.heappop(self._unsaved)
+            overdue.append((component_id, generation))
+        self._arm_save_timer()
+        return overdue

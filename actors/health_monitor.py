@@ -9,7 +9,7 @@ Supervisor for its registrations and starts over.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loguru import logger
 
@@ -37,8 +37,9 @@ from .internal_messages import (
     DeadlineReached,
     FrameReceived,
     JobChanged,
-    Keep,
+    KeepMirror,
     MarkFailed,
+    MirrorDue,
     MonitorMessage,
     MonitorReplaced,
     ProcessExited,
@@ -57,6 +58,9 @@ from .records import HealthMirrored
 from .runtime import ResilientActor, tell
 from .spec import HealthPolicy
 
+MIRROR_DELAY_S = 0.5
+"""How long a change of health may wait before people see it in the store."""
+
 
 @dataclass(slots=True)
 class Patient:
@@ -74,6 +78,11 @@ class Patient:
     paused: bool = False
     checked_at: float | None = None
     """The deadline that stands in the queue for it."""
+
+    @property
+    def is_due_to_speak(self) -> bool:
+        """A plain program never sends a frame: that it was started is all that can be asked of it."""
+        return self.reports_health or isinstance(self.state, Pending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,7 @@ class HealthMonitor(ResilientActor):
     def _begin(self) -> None:
         self._patients: dict[str, Patient] = {}
         self._queue: list[tuple[float, str, int]] = []
+        self._unmirrored: set[str] = set()
         self._timer: Timer | None = None
         self._timer_due = float("inf")
 
@@ -135,6 +145,8 @@ class HealthMonitor(ResilientActor):
                 self._mark_failed(id_)
             case SetPaused(component_id=id_, paused=paused):
                 self._set_paused(id_, paused)
+            case MirrorDue():
+                self._write_mirror()
             case Attend(supervisor=supervisor):
                 self._supervisor = supervisor
             case unknown:
@@ -148,12 +160,10 @@ class HealthMonitor(ResilientActor):
             tell(self._supervisor, RegistrationRefused(request.component_id, request.generation))
             return
         now = self._runtime.clock.monotonic()
-        # A plain program never sends a frame: that it runs is all that can be asked of it.
-        policy = request.policy if request.reports_health else replace(request.policy, staleness_s=None)
         patient = Patient(
             request.component_id,
             request.generation,
-            policy,
+            request.policy,
             request.reports_health,
             Pending(now),
             now,
@@ -228,7 +238,7 @@ class HealthMonitor(ResilientActor):
         queues the next one. So a heartbeat costs no timer.
         """
         due = deadline(patient.state, patient.policy)
-        if due is None or patient.paused:
+        if due is None or patient.paused or not patient.is_due_to_speak:
             return
         if patient.checked_at is not None and patient.checked_at <= due:
             return
@@ -319,12 +329,23 @@ class HealthMonitor(ResilientActor):
         return f"hung ({self._processes.condition(patient.component_id)}), {detail}"
 
     def _mirror(self, patient: Patient) -> None:
-        mirrored = HealthMirrored(
-            component_id=patient.component_id,
-            generation=patient.generation,
-            status=patient.state.status.value,
-            pid=patient.pid,
-            current_job=patient.job,
-            last_heartbeat_wall_ms=patient.heartbeat_wall_ms,
-        )
-        tell(self._recorder, Keep(mirrored))
+        """Note that the mirror is out of date; it is brought up to date a little later, all at once."""
+        if not self._unmirrored:
+            self._runtime.timers.after(MIRROR_DELAY_S, self.actor_ref, MirrorDue())
+        self._unmirrored.add(patient.component_id)
+
+    def _write_mirror(self) -> None:
+        patients = [self._patients[id_] for id_ in sorted(self._unmirrored) if id_ in self._patients]
+        self._unmirrored.clear()
+        tell(self._recorder, KeepMirror(tuple(_mirrored(patient) for patient in patients)))
+
+
+def _mirrored(patient: Patient) -> HealthMirrored:
+    return HealthMirrored(
+        component_id=patient.component_id,
+        generation=patient.generation,
+        status=patient.state.status.value,
+        pid=patient.pid,
+        current_job=patient.job,
+        last_heartbeat_wall_ms=patient.heartbeat_wall_ms,
+    )

@@ -13,7 +13,7 @@ from .frames import Frame
 from .lifecycle import Urgency
 from .messages import Event, HostCommand, StatusChanged, StoreDegraded, StoreRecovered, WorkerUnkillable
 from .ports import Receiver
-from .records import Record, Remembered
+from .records import HealthMirrored, Record, Remembered
 from .spec import HealthPolicy, WorkerSpec
 
 # ── To the Broker ────────────────────────────────────────────────────────────────────────
@@ -107,6 +107,11 @@ class ProtocolViolated:
 
 
 @dataclass(frozen=True, slots=True)
+class MirrorDue:
+    """Timer: write the changes of health for people to read."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeadlineReached:
     """Timer: some worker's deadline may have passed."""
 
@@ -163,6 +168,7 @@ MonitorMessage = (
     | ChannelClosed
     | ProtocolViolated
     | DeadlineReached
+    | MirrorDue
     | ProcessStarted
     | SpawnFailed
     | ProcessExited
@@ -263,10 +269,7 @@ class HealthSustained:
 
 @dataclass(frozen=True, slots=True)
 class SaveOverdue:
-    """Timer: the store did not answer in time; supervision goes on from memory."""
-
-    component_id: str
-    generation: int
+    """Timer: the store may not have answered in time; supervision goes on from memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +334,10 @@ class RetryCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class FlushMirror:
-    """Timer: write the health mirror's changes."""
+class KeepMirror:
+    """Write these states of health when it is convenient; the latest one of a worker counts."""
+
+    states: tuple[HealthMirrored, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,4 +354,4 @@ class Flushed:
     unsaved: int
 
 
-RecorderMessage = Attend | Keep | CommitBatch | RetryCommit | FlushMirror | Flush
+RecorderMessage = Attend | Keep | CommitBatch | RetryCommit | KeepMirror | Flush

@@ -24,8 +24,8 @@ from .internal_messages import (
     CommitBatch,
     Flush,
     Flushed,
-    FlushMirror,
     Keep,
+    KeepMirror,
     RecorderMessage,
     RetryCommit,
 )
@@ -37,9 +37,6 @@ from .runtime import ResilientActor, tell
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """The last one repeats until the store answers."""
-
-MIRROR_DELAY_S = 0.5
-"""How long a change of health may wait before people see it in the store."""
 
 MOST_WAITING = 10_000
 """Past this many waiting records the oldest deaths keep their counts and lose their rows."""
@@ -57,21 +54,18 @@ class Recorder(ResilientActor):
         self._supervisor: Receiver | None = None
         self._waiting: list[Record] = []
         self._mirror: dict[str, HealthMirrored] = {}
-        self._mirror_scheduled = False
         self._commit_queued = False
         self._failures = 0
 
     def recover(self) -> None:
         """Keep the records, which are facts, and try again."""
-        self._commit_queued = self._mirror_scheduled = False
+        self._commit_queued = False
         self._failures += 1
         self._retry_later()
 
     def handle(self, message: RecorderMessage) -> None:
         """Take a record, or write what has gathered."""
         match message:
-            case Keep(record=HealthMirrored() as mirrored):
-                self._keep_mirror(mirrored)
             case Keep(record=record):
                 self._keep(record)
             case CommitBatch():
@@ -81,10 +75,9 @@ class Recorder(ResilientActor):
             case RetryCommit(attempt=attempt):
                 if attempt == self._failures:
                     self._commit()
-            case FlushMirror():
-                self._mirror_scheduled = False
-                if not self._failures:
-                    self._commit()
+            case KeepMirror(states=states):
+                self._mirror.update((state.component_id, state) for state in states)
+                self._queue_commit()
             case Flush(reply_to=reply_to):
                 self._commit()
                 tell(reply_to, Flushed(len(self._waiting)))
@@ -97,16 +90,12 @@ class Recorder(ResilientActor):
         self._waiting.append(record)
         if len(self._waiting) > MOST_WAITING:
             self._waiting = compacted(self._waiting, MOST_WAITING // 2)
+        self._queue_commit()
+
+    def _queue_commit(self) -> None:
         if not self._commit_queued:
             self._commit_queued = True
             self.actor_ref.tell(CommitBatch())
-
-    def _keep_mirror(self, mirrored: HealthMirrored) -> None:
-        # Only the latest state of a worker matters, and nobody decides by it: it may wait.
-        self._mirror[mirrored.component_id] = mirrored
-        if not self._mirror_scheduled:
-            self._mirror_scheduled = True
-            self._runtime.timers.after(MIRROR_DELAY_S, self.actor_ref, FlushMirror())
 
     def _commit(self) -> None:
         batch, mirror = self._waiting, self._mirror

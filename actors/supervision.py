@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from .deaths import Cause, Death, Exit, Job
 from .health import Status
-from .internal_messages import BackoffElapsed, HealthSustained, SaveOverdue
+from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
 from .messages import WorkerDied, WorkerFailed, WorkerStopped
 from .records import DeathAmended, DeathRecord, RememberedWorker, RestartReset, StreakCleared
@@ -32,6 +32,7 @@ from .restarts import (
 from .spec import PauseMode, WorkerSpec
 from .worker_state import (
     Announce,
+    AwaitSave,
     BackingOff,
     CancelTimers,
     Effect,
@@ -221,7 +222,7 @@ def _proceed(worker: Worker, phase: BackingOff, world: World) -> Step:
         return Step(worker)
     if not phase.kept:
         left = max(0, phase.decided_ms + SAVE_TIMEOUT_MS - world.now_ms)
-        return Step(worker, (Schedule(left, SaveOverdue(worker.id, phase.record.generation)),))
+        return Step(worker, (AwaitSave(phase.record.generation, left),))
     if world.stopping or world.paused:
         rest = Rest.PAUSED if world.paused else Rest.STOPPED
         return Step(replace(worker, phase=Idle(rest)), (CancelTimers(),))

@@ -116,8 +116,8 @@ class Supervisor(ResilientActor):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
                 step(id_, lambda w: supervision.sustained(w, generation, self._world(w)))
-            case SaveOverdue(component_id=id_, generation=generation):
-                step(id_, lambda w: supervision.save_overdue(w, generation, self._world(w)))
+            case SaveOverdue():
+                self._go_on_from_memory()
             case JobChanged(component_id=id_, generation=generation, job=job):
                 step(id_, lambda w: supervision.job_changed(w, generation, job))
             case ProcessFound(component_id=id_, generation=found):
@@ -186,6 +186,12 @@ class Supervisor(ResilientActor):
             worker = self._crew.get(component_id)
             if worker is not None:
                 self._crew.carry_out(supervision.kept(worker, generation, self._world(worker)))
+
+    def _go_on_from_memory(self) -> None:
+        for component_id, generation in self._crew.overdue_saves():
+            worker = self._crew.get(component_id)
+            if worker is not None:
+                self._crew.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
     # ── what hosts want ──────────────────────────────────────────────────────────────────
 

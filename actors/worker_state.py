@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from .deaths import Exit, Job
 from .health import Status
-from .internal_messages import BackoffElapsed, HealthSustained, SaveOverdue
+from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
 from .messages import Event
 from .records import DeathRecord, Record
@@ -143,7 +143,15 @@ class Schedule:
     """Deliver this timer message later, in place of an earlier one of its kind."""
 
     delay_ms: int
-    message: BackoffElapsed | HealthSustained | SaveOverdue
+    message: BackoffElapsed | HealthSustained
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitSave:
+    """Go on from memory if the death of this generation is not kept after this time."""
+
+    generation: int
+    delay_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +192,17 @@ class ReportStop:
 
 
 Effect = (
-    Launch | Halt | Idling | Schedule | CancelTimers | KeepRecord | Announce | GiveUp | Forget | ReportStop
+    Launch
+    | Halt
+    | Idling
+    | Schedule
+    | AwaitSave
+    | CancelTimers
+    | KeepRecord
+    | Announce
+    | GiveUp
+    | Forget
+    | ReportStop
 )
 
 

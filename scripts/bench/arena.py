@@ -57,12 +57,15 @@ class Revival:
 class Arena:
     """The slots, and the killing of the workers that write into them."""
 
-    def __init__(self, path: Path, slots: int, *, deadline_s: float = _DEADLINE_S) -> None:
-        """Make the file anew, with every slot empty."""
+    def __init__(
+        self, path: Path, slots: int, *, anew: bool = True, deadline_s: float = _DEADLINE_S
+    ) -> None:
+        """Make the file anew, with every slot empty, or share one that somebody else made."""
         self.path = path
         self.slots = slots
         self._deadline_s = deadline_s
-        path.write_bytes(bytes(slots * _SLOT_BYTES))
+        if anew:
+            path.write_bytes(bytes(slots * _SLOT_BYTES))
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
         self._words = memoryview(self._map).cast("Q")

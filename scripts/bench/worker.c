@@ -1,7 +1,8 @@
 /* The trivial worker: says when it began, then waits to be killed.
  *
- *     worker ARENA SLOT
+ *     worker ARENA SLOT [SECONDS]
  *
+ * With SECONDS it is a worker that reports its health: a frame at once, then one every so often.
  * The layout of a slot is written down in arena.py. The start counter is written last: whoever sees it
  * move finds this incarnation's time and pid beside it.
  */
@@ -14,11 +15,19 @@
 
 enum { STARTS, PID, STARTED_NS, SEEN_NS, WORDS = 8 };
 
+static void beat(int seconds)
+{
+    static const char frame[] = "{\"status\": \"healthy\"}\n";
+    const char *channel = getenv("REKINDLE_FD");
+    while (channel && write(atoi(channel), frame, sizeof frame - 1) > 0)
+        sleep(seconds);
+}
+
 int main(int argc, char **argv)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
 
     size_t slot = strtoul(argv[2], NULL, 10);
@@ -36,6 +45,8 @@ int main(int argc, char **argv)
     mine[PID] = (uint64_t)getpid();
     __atomic_fetch_add(&mine[STARTS], 1, __ATOMIC_RELEASE);
 
+    if (argc == 4)
+        beat(atoi(argv[3]));
     for (;;)
         pause();
 }

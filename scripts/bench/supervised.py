@@ -1,0 +1,74 @@
+"""Rekindle at work, as a process of its own: python -m scripts.bench.supervised --help.
+
+Keeps a worker alive in every slot of an arena: no delay, no limit, every death committed to
+SQLite with synchronous=FULL before the next start. Says `ready`, and stops when its standard
+input ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
+from rekindle.persistence import open_store
+
+from .arena import Arena
+
+AT_ONCE = RestartPolicy(
+    max_in_window=None, max_lifetime=None, initial_delay_s=0.0, max_delay_s=0.0, min_delay_s=0.0
+)
+
+
+class Witness:
+    """Stamps a slot as soon as its worker's death is known."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+
+    def tell(self, event: object) -> None:
+        """Hear an event."""
+        if isinstance(event, StatusChanged) and event.death is not None:
+            self._arena.mark_seen(int(event.component_id.rpartition(":")[2]))
+
+
+def main() -> None:
+    """Run until standard input ends."""
+    options = _arguments()
+    arena = Arena(options.arena, options.slots, anew=False)
+    with System(_specs(options), store=open_store(options.database)) as system:
+        system.subscribe(Witness(arena))
+        print("ready", flush=True)
+        sys.stdin.read()
+        system.stop_workers()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("arena", type=Path)
+    parser.add_argument("slots", type=int)
+    parser.add_argument("database", type=Path)
+    parser.add_argument("--heartbeat", type=int, default=0, help="seconds; 0 is none")
+    parser.add_argument("worker", nargs="+")
+    return parser.parse_args()
+
+
+def _specs(options: argparse.Namespace) -> list[WorkerSpec]:
+    further = [str(options.heartbeat)] if options.heartbeat else []
+    health = HealthPolicy(staleness_s=15.0, heartbeat_interval_s=5.0)
+    return [
+        WorkerSpec(
+            f"worker:bench:{slot}",
+            command(
+                *options.worker, str(options.arena), str(slot), *further, reports_health=bool(further)
+            ),
+            restart=AT_ONCE,
+            health=health,
+        )
+        for slot in range(options.slots)
+    ]
+
+
+if __name__ == "__main__":
+    main()
