@@ -10,8 +10,10 @@ matter. Chance comes in as a number. Nothing here reads a clock or touches anyth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
 
 from .deaths import Cause, Death
 from .spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
@@ -19,8 +21,7 @@ from .spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
 DEFAULT_FAILURE = "Restart limit exceeded"
 
 
-@dataclass(frozen=True, slots=True)
-class RestartState:
+class RestartState(msgspec.Struct, frozen=True):
     """What is remembered of a worker's restarts: three counters, kept apart."""
 
     restart_count: int = 0
@@ -41,8 +42,7 @@ class Action(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on one death, and the counters after it."""
 
     action: Action
@@ -60,8 +60,7 @@ class Decision:
         return self.action is Action.RESTART
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What surrounds a decision: the moment, and whether restarts are wanted at all."""
 
     now_ms: int

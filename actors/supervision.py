@@ -12,7 +12,7 @@ back: `lingering` says which.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from .deaths import Cause, Death, Exit, Job
 from .health import Status
