@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -54,6 +55,10 @@ from .spec import WorkerSpec
 
 ANSWER_S = 5.0
 """How long a request may take that waits for nothing but the actors."""
+
+
+GLANCE_S = 0.05
+"""How often `wait_until` looks while nothing happens."""
 
 
 class System:
@@ -290,15 +295,23 @@ class System:
     def wait_until(
         self, component_id: str, condition: Callable[[WorkerStatus], bool], timeout_s: float
     ) -> WorkerStatus:
-        """Wait until a condition holds for a worker; it is looked at whenever something happens."""
+        """Wait until a condition holds for a worker.
+
+        It is looked at whenever something happens, and now and then: uptime and job change
+        without an event.
+
+        Raises:
+            RequestTimeoutError: it does not, in that time.
+        """
         deadline = time.monotonic() + timeout_s
         with self.events() as events:
             while not condition(worker := self.status(component_id)):
-                try:
-                    events.next(deadline - time.monotonic())
-                except RequestTimeoutError:
+                left = deadline - time.monotonic()
+                if left <= 0:
                     message = f"{component_id} is {worker.shown} after {timeout_s:g} s: {worker.why}"
-                    raise RequestTimeoutError(message) from None
+                    raise RequestTimeoutError(message)
+                with suppress(RequestTimeoutError):
+                    events.next(min(left, GLANCE_S))
         return worker
 
     @property
