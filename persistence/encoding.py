@@ -11,6 +11,21 @@ from rekindle.actors.restarts import Action
 
 EVENT_SCHEMA_VERSION = 1
 
+DEATH_COLUMNS = (
+    "component_id",
+    "generation",
+    "died_at_wall_ms",
+    "cause",
+    "exit_code",
+    "signal",
+    "uptime_ms",
+    "job",
+    "action",
+    "reason",
+    "delay_ms",
+)
+EVENT_COLUMNS = ("schema_version", "at_wall_ms", "type", "component_id", "payload")
+
 # Pure ASCII: whatever a worker calls its job (NUL, half a surrogate pair) fits into any text column.
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -33,8 +33,8 @@ class Upserts:
     is folded into a single many-row INSERT, which PostgreSQL refuses to let meet a row twice.
     """
 
-    add_deaths: Insert
-    """Answers with (component_id, generation) of the rows that were not there before."""
+    add_death: Insert
+    """Touches no row if the death was there before."""
     count_restart: Insert
     count_lost_restarts: Insert
     mark_failed: Insert
@@ -46,9 +46,7 @@ def upserts(dialect: str) -> Upserts:
     """The statements for `sqlite` or `postgresql`."""
     insert: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return Upserts(
-        add_deaths=insert(DEATH)
-        .on_conflict_do_nothing(index_elements=["component_id", "generation"])
-        .returning(DEATH.c.component_id, DEATH.c.generation),
+        add_death=insert(DEATH).on_conflict_do_nothing(index_elements=["component_id", "generation"]),
         count_restart=_count_restart(insert),
         count_lost_restarts=_count_lost_restarts(insert),
         mark_failed=_mark_failed(insert),

@@ -31,9 +31,10 @@ from rekindle.actors.records import (
 from rekindle.actors.restarts import Action
 
 from . import statements as sql
-from .encoding import death_events, death_values, job_text, stand_in, storable
+from .encoding import DEATH_COLUMNS, EVENT_COLUMNS, death_events, death_values, job_text, stand_in, storable
 from .failures import failure, translated
 from .ownership import Ownership, Unowned
+from .prepared import Prepared
 from .recall import death_record, remembered
 
 Rows = list[dict[str, Any]]
@@ -63,6 +64,12 @@ class SqlStore:
         self._kept: Connection | None = None
         self._closed = False
         self._upserts = sql.upserts(writer.dialect.name)
+        self._insert_death = Prepared(self._upserts.add_death, writer.dialect, DEATH_COLUMNS)
+        self._add_events = Prepared(sql.ADD_EVENTS, writer.dialect, EVENT_COLUMNS)
+        self._count = {
+            Action.RESTART: Prepared(self._upserts.count_restart, writer.dialect),
+            Action.MARK_FAILED: Prepared(self._upserts.mark_failed, writer.dialect),
+        }
         self._keep: dict[type[Record], Callable[[Connection, list[Any]], None]] = {
             DeathRecord: self._keep_deaths,
             DeathAmended: self._amend_deaths,
@@ -134,28 +141,17 @@ class SqlStore:
             kept.invalidate()
 
     def _keep_deaths(self, connection: Connection, deaths: list[DeathRecord]) -> None:
-        new = self._add_deaths(connection, [death_values(death) for death in deaths])
-        kept = [death for death in deaths if _take(new, (death.component_id, death.generation))]
+        kept = [death for death in deaths if self._add_death(connection, death)]
         for action, run in groupby(kept, lambda death: death.action):
-            self._count(connection, action, list(run))
-        if kept:
-            connection.execute(sql.ADD_EVENTS, [event for death in kept for event in death_events(death)])
+            if action in self._count:
+                self._count[action].run_all(connection, [_counted(death) for death in run])
+        self._add_events.run_all(connection, [event for death in kept for event in death_events(death)])
 
-    def _add_deaths(self, connection: Connection, rows: Rows) -> set[tuple[str, int]]:
-        return {(row[0], row[1]) for row in connection.execute(self._upserts.add_deaths, rows)}
-
-    def _count(self, connection: Connection, action: Action, deaths: list[DeathRecord]) -> None:
-        match action:
-            case Action.RESTART:
-                statement = self._upserts.count_restart
-            case Action.MARK_FAILED:
-                statement = self._upserts.mark_failed
-            case Action.NOTIFY_ONLY | Action.NONE:
-                return
-        connection.execute(statement, [_counted(death) for death in deaths])
+    def _add_death(self, connection: Connection, death: DeathRecord) -> bool:
+        """Whether the death was not there before."""
+        return self._insert_death.run(connection, death_values(death)) == 1
 
     def _count_lost_restarts(self, connection: Connection, counted: list[RestartsCounted]) -> None:
-        new = self._add_deaths(connection, [death_values(stand_in(record)) for record in counted])
         rows = [
             {
                 "worker": record.component_id,
@@ -164,7 +160,7 @@ class SqlStore:
                 "at": record.at_wall_ms,
             }
             for record in counted
-            if _take(new, (record.component_id, record.last_generation))
+            if self._add_death(connection, stand_in(record))
         ]
         if rows:
             connection.execute(self._upserts.count_lost_restarts, rows)
@@ -206,14 +202,6 @@ class SqlStore:
 
     def _wipe_mirror(self, connection: Connection, _wiped: list[MirrorWiped]) -> None:
         connection.execute(sql.WIPE_MIRROR)
-
-
-def _take(new: set[tuple[str, int]], key: tuple[str, int]) -> bool:
-    """Whether the row is new; of two records with one key in a batch only the first one is."""
-    if key not in new:
-        return False
-    new.remove(key)
-    return True
 
 
 def _counted(death: DeathRecord) -> dict[str, Any]:
