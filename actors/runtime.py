@@ -8,7 +8,8 @@ that must (the recorder, which commits) has a lane of its own.
 `ResilientActor` is what our actors derive from. pykka ends an actor whose handler raises, and
 `SystemExit` in one ends every actor of the process, the host's included. Here the exception
 stops at the actor: it is reported, the actor is made anew in place (its ref and its inbox stay
-good) and rebuilds its state from those who know.
+good), rebuilds its state from those who know, and takes the message once more. A handler puts a
+new state in place before it acts on it, so that what was done already is not done again.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class ResilientActor(pykka.ThreadingActor):
         """Rebuild the state after `handle` raised."""
 
     def on_receive(self, message: Any) -> None:
-        """Handle the message; an exception replaces the actor's state, never ends the actor."""
+        """Handle the message; an exception has the state rebuilt, never ends the actor."""
         try:
             self.handle(message)
         except BaseException as error:  # noqa: BLE001  # SystemExit here would end the host's actors
@@ -64,16 +65,23 @@ class ResilientActor(pykka.ThreadingActor):
         logger.warning("{} does not understand {!r}", type(self).__name__, message)
 
     def _replace(self, message: Any, error: BaseException) -> None:
-        name = type(self).__name__
-        logger.opt(exception=error).error(
-            "{} raised while handling {} and is made anew", name, type(message).__name__
-        )
+        """Rebuild the state, then try the message once more: a death or a command must not get lost."""
+        name, kind = type(self).__name__, type(message).__name__
+        logger.opt(exception=error).error("{} raised while handling {} and is made anew", name, kind)
+        self._rebuild()
+        if not isinstance(message, ActorReplaced):
+            tell(self.broker, ActorReplaced(name, repr(error)))
+        try:
+            self.handle(message)
+        except BaseException as again:  # noqa: BLE001
+            logger.opt(exception=again).error("{} raised again, {} is dropped", name, kind)
+            self._rebuild()
+
+    def _rebuild(self) -> None:
         try:
             self.recover()
-        except BaseException as again:  # noqa: BLE001
-            logger.opt(exception=again).critical("{} could not be rebuilt", name)
-        if self.broker is not None:
-            tell(self.broker, ActorReplaced(name, repr(error)))
+        except BaseException as error:  # noqa: BLE001
+            logger.opt(exception=error).critical("{} could not be rebuilt", type(self).__name__)
 
 
 def tell(receiver: Receiver | None, message: object) -> bool:
