@@ -42,7 +42,7 @@ class SpecError(RekindleError, ValueError):
         self.worker = worker
         self.problems = tuple(problems)
         listed = "; ".join(str(problem) for problem in self.problems)
-        super().__init__(f"worker {worker!r}: {listed}")
+        super().__init__(f"worker {worker[:80]!r}: {listed}")
 
 
 class UnknownWorkerError(RekindleError, LookupError):

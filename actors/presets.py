@@ -103,15 +103,16 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 
-def overridden(worker: str, table: str, policy: _P, changes: Mapping[str, object] | None) -> _P:
-    """The policy with only the named fields changed; an unknown name is an error."""
-    changes = changes or {}
+def overridden(table: str, policy: _P, changes: Mapping[str, object] | None, problems: list[Problem]) -> _P:
+    """The policy with only the named fields changed; what cannot be joins the problems."""
+    if not isinstance(changes, Mapping):
+        if changes is not None:
+            problems.append(Problem(table, "must be a table of settings"))
+        return policy
     known = {each.name for each in fields(policy)}
-    unknown = sorted(changes.keys() - known)
-    if unknown:
-        raise SpecError(worker, [Problem(f"{table}.{name}", "is not a setting") for name in unknown])
+    problems += [Problem(f"{table}.{name}", "is not a setting") for name in changes if name not in known]
     try:
-        return replace(policy, **changes)  # type: ignore[arg-type]  # names were checked above
+        return replace(policy, **{name: changes[name] for name in changes if name in known})  # type: ignore[arg-type]
     except SpecError as error:
-        problems = [Problem(f"{table}.{each.field}", each.reason) for each in error.problems]
-        raise SpecError(worker, problems) from None
+        problems += [Problem(f"{table}.{each.field}", each.reason) for each in error.problems]
+        return policy

@@ -7,13 +7,13 @@ sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from .checks import SHORTEST_S, above_zero, at_least, coerce, durations, exceeds, mistyped, shares
 from .errors import Problem, SpecError
 
 COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -79,25 +79,21 @@ class RestartPolicy:
     """Exit codes after which a restart is pointless: failed at once."""
 
     def __post_init__(self) -> None:
+        coerce(self)
         _refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
-        yield from _not_negative(
-            self, "initial_delay_s", "max_delay_s", "min_delay_s", "reset_after_healthy_s"
-        )
-        yield from _at_least_one(self, "max_in_window", "max_lifetime", "max_consecutive")
-        if not (math.isfinite(self.window_s) and self.window_s > 0):
-            yield Problem("window_s", f"must be above 0, not {self.window_s}")
-        if not (math.isfinite(self.multiplier) and self.multiplier >= 1):
-            yield Problem("multiplier", f"must be at least 1, not {self.multiplier}")
-        if self.max_delay_s < self.initial_delay_s:
+        yield from mistyped(self)
+        yield from durations(self, "initial_delay_s", "max_delay_s", "min_delay_s", "reset_after_healthy_s")
+        yield from durations(self, "window_s", least=SHORTEST_S)
+        yield from at_least(1, self, "max_in_window", "max_lifetime", "max_consecutive", "multiplier")
+        yield from shares(self, "jitter")
+        if exceeds(self, "initial_delay_s", "max_delay_s"):
             yield Problem(
                 "max_delay_s",
                 f"must not be below initial_delay_s ({self.initial_delay_s}), is {self.max_delay_s}",
             )
-        if not 0 <= self.jitter <= 1:
-            yield Problem("jitter", f"must be between 0 and 1, not {self.jitter}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,24 +115,27 @@ class HealthPolicy:
     """A worker that sends more frames than this that cannot be understood is ended."""
 
     def __post_init__(self) -> None:
+        coerce(self)
         _refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
-        yield from _positive(
-            self, "startup_timeout_s", "staleness_s", "heartbeat_interval_s", "recovery_max_s"
+        yield from mistyped(self)
+        yield from durations(
+            self,
+            "startup_timeout_s",
+            "staleness_s",
+            "heartbeat_interval_s",
+            "recovery_max_s",
+            least=SHORTEST_S,
         )
-        yield from _not_negative(self, "recovery_min_s")
-        yield from _at_least_one(self, "max_misses", "max_bad_frames")
+        yield from durations(self, "recovery_min_s")
+        yield from at_least(1, self, "max_misses", "max_bad_frames")
         if (self.recovery_min_s is None) != (self.recovery_max_s is None):
             yield Problem("recovery_min_s", "is set together with recovery_max_s, or not at all")
-        elif (
-            self.recovery_min_s is not None
-            and self.recovery_max_s is not None
-            and self.recovery_min_s > self.recovery_max_s
-        ):
+        elif exceeds(self, "recovery_min_s", "recovery_max_s"):
             yield Problem("recovery_min_s", f"must not exceed recovery_max_s ({self.recovery_max_s})")
-        if self.staleness_s is not None and self.heartbeat_interval_s > self.staleness_s:
+        if exceeds(self, "heartbeat_interval_s", "staleness_s"):
             yield Problem(
                 "heartbeat_interval_s",
                 f"must not exceed staleness_s ({self.staleness_s}), is {self.heartbeat_interval_s}",
@@ -163,11 +162,13 @@ class StopPolicy:
     """After this a process that survived SIGKILL is reported as unkillable."""
 
     def __post_init__(self) -> None:
+        coerce(self)
         _refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
-        yield from _not_negative(self, "ask_s", "term_s", "kill_s", "last_s")
+        yield from mistyped(self)
+        yield from durations(self, "ask_s", "term_s", "kill_s", "last_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +183,15 @@ class ResourceLimits:
     """The kill comes at this many violations in a row."""
 
     def __post_init__(self) -> None:
+        coerce(self)
         _refuse("limits", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with these limits, field by field."""
-        yield from _positive(self, "cpu_percent", "warn_memory_mb", "kill_memory_mb", "interval_s")
-        yield from _at_least_one(self, "violations")
+        yield from mistyped(self)
+        yield from above_zero(self, "cpu_percent", "warn_memory_mb", "kill_memory_mb")
+        yield from durations(self, "interval_s", least=SHORTEST_S)
+        yield from at_least(1, self, "violations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,20 @@ class Command:
     pdeathsig: bool = False
     """Also have the kernel kill the program with its supervisor, by way of a small shim."""
 
+    def __post_init__(self) -> None:
+        coerce(self)
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this command."""
+        if isinstance(self.argv, str):
+            yield Problem("argv", "is a list of words, never a shell string")
+        elif wrong := tuple(mistyped(self)):
+            yield from wrong
+        elif not self.argv or not self.argv[0]:
+            yield Problem("argv", "names no program")
+        elif any("\0" in word for word in self.argv):
+            yield Problem("argv", "contains a NUL character")
+
 
 @dataclass(frozen=True, slots=True)
 class PythonCall:
@@ -215,6 +233,11 @@ class PythonCall:
         """The runner sends heartbeats by itself."""
         return True
 
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this target."""
+        if not isinstance(self.target, str) or not PYTHON_TARGET.fullmatch(self.target):
+            yield Problem("target", f"must look like 'package.module:function', is {self.target!r:.80}")
+
 
 def command(*argv: str, reports_health: bool = False, pdeathsig: bool = False) -> Command:
     """A program and its arguments, as separate words."""
@@ -226,6 +249,14 @@ class JobPolicy:
     """How often the job of a dead worker is tried again; None is always."""
 
     crash_retries: int | None = 2
+
+    def __post_init__(self) -> None:
+        _refuse("policy", self.problems())
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this policy."""
+        yield from mistyped(self)
+        yield from at_least(0, self, "crash_retries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,24 +281,23 @@ class WorkerSpec:
         for name, default in (("restart", RestartPolicy), ("health", HealthPolicy), ("stop", StopPolicy)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default())
-        object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
-        _refuse(str(self.id), self.problems())
+        if isinstance(self.env, Mapping):
+            object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
+        coerce(self)
+        _refuse(self.id, self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this spec, field by field."""
-        if not COMPONENT_ID.fullmatch(self.id):
+        wrong = {problem.field: problem for problem in mistyped(self)}
+        yield from wrong.values()
+        if "id" not in wrong and not COMPONENT_ID.fullmatch(self.id):
             yield Problem("id", f"must match {COMPONENT_ID.pattern}, is {self.id[:80]!r}")
-        match self.run:
-            case Command(argv=argv):
-                yield from _command_problems(argv)
-            case PythonCall(target=target):
-                if not PYTHON_TARGET.fullmatch(target):
-                    yield Problem("run", f"must look like 'package.module:function', is {target!r}")
-        for name, value in self.env.items():
-            if not name or "=" in name or "\0" in name or "\0" in value:
-                yield Problem("env", f"{name!r} cannot stand in an environment")
-        for policy in (self.restart, self.health, self.stop):
-            yield from policy.problems()
+        if "run" not in wrong:
+            yield from (Problem("run", problem.reason) for problem in self.run.problems())
+        if "env" not in wrong:
+            yield from _environment_problems(self.env)
+        if "cwd" not in wrong and self.cwd is not None and (not self.cwd or "\0" in self.cwd):
+            yield Problem("cwd", f"is no directory: {self.cwd!r:.80}")
 
     @classmethod
     def from_preset(
@@ -286,57 +316,35 @@ class WorkerSpec:
 
         if preset not in PRESETS:
             known = ", ".join(PRESETS)
-            raise SpecError(id, [Problem("preset", f"{preset!r} is none of {known}")])
+            raise SpecError(str(id), [Problem("preset", f"{preset!r} is none of {known}")])
         chosen = PRESETS[preset]
+        problems: list[Problem] = []
         settings: dict[str, object] = {
-            "restart": overridden(id, "restart", chosen.restart, restart),
-            "health": overridden(id, "health", chosen.health, health),
-            "stop": overridden(id, "stop", StopPolicy(), stop),
+            "restart": overridden("restart", chosen.restart, restart, problems),
+            "health": overridden("health", chosen.health, health, problems),
+            "stop": overridden("stop", StopPolicy(), stop, problems),
             "pause_mode": chosen.pause_mode,
             "jobs": chosen.jobs,
             "limits": chosen.limits,
         }
-        unknown = others.keys() - {"env", "inherit_env", "cwd", *settings}
-        if unknown:
-            raise SpecError(id, [Problem(name, "is not a setting of a worker") for name in sorted(unknown)])
-        return cls(id, run, **{**settings, **others})  # type: ignore[arg-type]
+        unknown = sorted(others.keys() - {"env", "inherit_env", "cwd", *settings})
+        problems += [Problem(name, "is not a setting of a worker") for name in unknown]
+        settings |= {name: value for name, value in others.items() if name not in unknown}
+        try:
+            spec = cls(id, run, **settings)  # type: ignore[arg-type]
+        except SpecError as error:
+            raise SpecError(str(id), [*problems, *error.problems]) from None
+        _refuse(id, problems)
+        return spec
 
 
-def _command_problems(argv: tuple[str, ...]) -> Iterator[Problem]:
-    if isinstance(argv, str):
-        yield Problem("run", "is a list of words, never a shell string")
-    elif not argv or not argv[0]:
-        yield Problem("run", "names no program")
-    elif any("\0" in word for word in argv):
-        yield Problem("run", "contains a NUL character")
+def _environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            yield Problem("env", f"{name!r:.80} cannot stand in an environment")
 
 
-def _refuse(worker: str, problems: Iterable[Problem]) -> None:
+def _refuse(worker: object, problems: Iterable[Problem]) -> None:
     found = tuple(problems)
     if found:
-        raise SpecError(worker, found)
-
-
-def _values(policy: object, names: tuple[str, ...]) -> Iterator[tuple[str, float]]:
-    for name in names:
-        value = getattr(policy, name)
-        if value is not None:
-            yield name, value
-
-
-def _not_negative(policy: object, *names: str) -> Iterator[Problem]:
-    for name, value in _values(policy, names):
-        if not (math.isfinite(value) and value >= 0):
-            yield Problem(name, f"must not be negative, is {value}")
-
-
-def _positive(policy: object, *names: str) -> Iterator[Problem]:
-    for name, value in _values(policy, names):
-        if not (math.isfinite(value) and value > 0):
-            yield Problem(name, f"must be above 0, is {value}")
-
-
-def _at_least_one(policy: object, *names: str) -> Iterator[Problem]:
-    for name, value in _values(policy, names):
-        if value < 1:
-            yield Problem(name, f"must be at least 1, is {value}")
+        raise SpecError(str(worker), found)
