@@ -21,8 +21,8 @@ from .internal_messages import (
     JobChanged,
     Keep,
     MonitorReplaced,
-    ProcessFound,
     ProcessGone,
+    ProcessReported,
     ProcessStarted,
     RegistrationRefused,
     SaveOverdue,
@@ -56,7 +56,7 @@ from .records import Remembered, RememberedWorker
 from .runtime import ResilientActor, tell
 from .spec import WorkerSpec
 from .status import worker_status
-from .worker_state import Failed, Step, Worker, World
+from .worker_state import Failed, Step, Up, Worker, World
 
 Ids = tuple[str, ...] | None
 """Some workers, or all of them."""
@@ -107,6 +107,8 @@ class Supervisor(ResilientActor):
                 self._status_changed(message)
             case ProcessGone(component_id=id_, generation=generation, exit=exit_, forced=forced):
                 step(id_, lambda w: supervision.process_gone(w, generation, exit_, forced, self._world(w)))
+                # One that was stopped while it started never tells how it is.
+                self._crew.start_is_over(id_, generation)
             case BatchKept(deaths=deaths):
                 self._kept(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
@@ -120,8 +122,8 @@ class Supervisor(ResilientActor):
                 self._go_on_from_memory()
             case JobChanged(component_id=id_, generation=generation, job=job):
                 step(id_, lambda w: supervision.job_changed(w, generation, job))
-            case ProcessFound(component_id=id_, generation=found):
-                step(id_, lambda w: supervision.reconcile(w, found, self._world(w)))
+            case ProcessReported():
+                self._process_reported(message)
             case WorkerUnkillable(component_id=id_):
                 self._crew.stops.unkillable(id_)
                 self._crew.answer_stops()
@@ -178,8 +180,18 @@ class Supervisor(ResilientActor):
             # The delay runs from the death, whenever we come to hear of it.
             self._crew.step(id_, lambda w: supervision.died(w, death, self._world(w, changed.at)))
         else:
-            self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new))
+            ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
+            self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
         self._crew.start_is_over(id_, generation)
+
+    def _process_reported(self, report: ProcessReported) -> None:
+        worker = self._crew.get(report.component_id)
+        if worker is None or (isinstance(worker.phase, Up) and report.told < worker.generation):
+            return  # the start that we asked for is still on its way to the proxy
+        found = report.generation
+        self._crew.carry_out(supervision.reconcile(worker, found, self._world(worker)))
+        if found is None:
+            self._crew.start_is_over(worker.id, worker.generation)
 
     def _kept(self, deaths: Iterable[tuple[str, int]]) -> None:
         for component_id, generation in deaths:
