@@ -21,7 +21,9 @@ from .internal_messages import (
     Keep,
     MarkFailed,
     PauseProcess,
+    ProcessFound,
     Register,
+    ReportProcess,
     SaveOverdue,
     SetPaused,
     StartProcess,
@@ -40,6 +42,7 @@ from .worker_state import (
     AwaitSave,
     CancelTimers,
     Effect,
+    Examine,
     Failed,
     Forget,
     GiveUp,
@@ -50,6 +53,7 @@ from .worker_state import (
     ReportStop,
     Schedule,
     Step,
+    Stopping,
     Up,
     Worker,
     World,
@@ -124,15 +128,19 @@ class Crew:
         tell(self._proxies.get(component_id), message)
 
     def ask_what_runs(self) -> None:
-        """Forget timers and queued starts, and have every worker compared with the process table."""
+        """Forget the timers, and have every worker compared with what its proxy says that runs."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self._unsaved.clear()
         self._save_timer = None
-        self._gate.clear()
-        for id_ in self._workers:
-            self._to.processes.report(id_, self._to.supervisor)
+        for worker in self:
+            self._ask_for(worker)
+
+    def _ask_for(self, worker: Worker) -> None:
+        # One whose start waits at the gate was never asked to be: that it is not there says nothing.
+        if not self._gate.holds((worker.id, worker.generation)):
+            self.tell_proxy(worker.id, ReportProcess())
 
     def kill_all(self) -> None:
         """Kill what still runs: nobody will be there to see it end."""
@@ -141,13 +149,17 @@ class Crew:
                 self._to.processes.signal(worker.id, worker.lingering, signal.SIGKILL)
 
     def register_again(self) -> None:
-        """The monitor lost its state: give it the living and the failed, and what really runs."""
-        for id_, worker in self._workers.items():
-            if isinstance(worker.phase, Up):
-                self._register(worker)
-                self._to.processes.report(id_, self._to.monitor)
-            elif isinstance(worker.phase, Failed):
-                tell(self._to.monitor, MarkFailed(id_))
+        """The monitor may have missed something: tell it again what it is to know."""
+        for worker in self:
+            match worker.phase:
+                case Up():
+                    self._ask_for(worker)
+                case Failed():
+                    tell(self._to.monitor, MarkFailed(worker.id))
+                case Stopping():
+                    tell(self._to.monitor, Unregister(worker.id))
+                case _:
+                    pass
 
     # ── one step of one worker ───────────────────────────────────────────────────────────
 
@@ -194,6 +206,9 @@ class Crew:
             case Idling(generation=generation, paused=paused):
                 tell(self._to.monitor, SetPaused(worker.id, paused))
                 self.tell_proxy(worker.id, PauseProcess(generation, paused))
+            case Examine(found=found):
+                self._register(worker)
+                tell(self._to.monitor, ProcessFound(worker.id, found))
             case ReportStop(exit=exit_, forced=forced):
                 self.stops.settled(worker.id, exit_, forced)
                 self._came_to_rest(worker)

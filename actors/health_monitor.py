@@ -2,8 +2,8 @@
 
 Owns one health state and one deadline per registered incarnation. Hears frames, closed
 channels, exits and registrations; tells `StatusChanged` to the Supervisor and the Broker, and
-the mirror to the Recorder. It never reads the mirror back. If it raises, it asks the
-Supervisor for its registrations and starts over.
+the mirror to the Recorder. It never reads the mirror back. If it raises, it keeps what it
+heard, grants everyone the time that it was away, and asks what it may have missed.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ class Patient:
     paused: bool = False
     checked_at: float | None = None
     """The deadline that stands in the queue for it."""
+    last: StatusChanged | None = None
+    """What was last said of it."""
 
     @property
     def is_due_to_speak(self) -> bool:
@@ -104,19 +106,24 @@ class HealthMonitor(ResilientActor):
         self._processes = processes
         self._recorder = recorder
         self._supervisor: Receiver | None = None
-        self._begin()
-
-    def recover(self) -> None:
-        """Forget everything and ask for the registrations again."""
-        self._begin()
-        tell(self._supervisor, MonitorReplaced())
-
-    def _begin(self) -> None:
         self._patients: dict[str, Patient] = {}
         self._queue: list[tuple[float, str, int]] = []
         self._unmirrored: set[str] = set()
         self._timer: Timer | None = None
         self._timer_due = float("inf")
+
+    def recover(self) -> None:
+        """Keep what was heard, which a handler cannot change by halves; ask what was missed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_due = None, float("inf")
+        self._queue.clear()
+        self._unmirrored.clear()
+        for patient in self._patients.values():
+            patient.checked_at = None
+            self._advance(patient, Granted())
+            self._mirror(patient)
+        tell(self._supervisor, MonitorReplaced())
 
     def handle(self, message: MonitorMessage) -> None:
         """Take in one piece of news."""
@@ -135,8 +142,8 @@ class HealthMonitor(ResilientActor):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
                 self._lost(id_, generation, Lost(Cause.PROTOCOL, detail=detail))
-            case ProcessFound(component_id=id_, generation=generation, pid=pid):
-                self._found(id_, generation, pid)
+            case ProcessFound(component_id=id_, generation=generation):
+                self._found(id_, generation)
             case Register():
                 self._register(message)
             case Unregister(component_id=id_):
@@ -158,6 +165,8 @@ class HealthMonitor(ResilientActor):
         known = self._patients.get(request.component_id)
         if known is not None and isinstance(known.state, Failed):
             tell(self._supervisor, RegistrationRefused(request.component_id, request.generation))
+            return
+        if known is not None and known.generation == request.generation:
             return
         now = self._runtime.clock.monotonic()
         patient = Patient(
@@ -219,15 +228,18 @@ class HealthMonitor(ResilientActor):
         if patient is not None:
             self._advance(patient, lost, _Evidence(lost.exit, output))
 
-    def _found(self, component_id: str, generation: int | None, pid: int | None) -> None:
-        """What the process table says after we lost our state."""
+    def _found(self, component_id: str, generation: int | None) -> None:
+        """What runs, now that somebody was made anew; what was last said may be lost with the Supervisor."""
         patient = self._patients.get(component_id)
         if patient is None:
             return
-        if generation == patient.generation and pid is not None:
-            self._started(component_id, patient.generation, pid)
-        else:
+        said = patient.last
+        if generation != patient.generation:
             self._advance(patient, Lost(Cause.UNKNOWN, detail="ended unnoticed"))
+        elif not patient.reports_health:
+            self._advance(patient, Launched())
+        if patient.last is said is not None:
+            tell(self._supervisor, said)
 
     # ── deadlines ────────────────────────────────────────────────────────────────────────
 
@@ -289,9 +301,9 @@ class HealthMonitor(ResilientActor):
         now = self._runtime.clock.monotonic()
         before = patient.state
         step = advance(before, trigger, patient.policy, now)
-        patient.state = step.state
-        self._watch(patient)
         if step.change is None:
+            patient.state = step.state
+            self._watch(patient)
             return
         death = None
         if step.change.new is Status.DEAD:
@@ -318,8 +330,10 @@ class HealthMonitor(ResilientActor):
             misses=step.change.misses,
             recover_for_s=step.change.recover_for_s,
         )
+        patient.state, patient.last = step.state, changed
         tell(self._supervisor, changed)
         tell(self.broker, changed)
+        self._watch(patient)
         self._mirror(patient)
 
     def _explained(self, patient: Patient, cause: Cause, detail: str) -> str:

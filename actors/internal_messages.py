@@ -151,7 +151,7 @@ class ProcessExited:
 
 @dataclass(frozen=True, slots=True)
 class ProcessFound:
-    """What runs under this id now; generation None is nothing. The answer to a rebuild's question."""
+    """What runs under this id now, by the process table; generation None is nothing."""
 
     component_id: str
     generation: int | None
@@ -202,6 +202,11 @@ class PauseProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportProcess:
+    """Tell the Supervisor `ProcessReported`: what runs now."""
+
+
+@dataclass(frozen=True, slots=True)
 class LadderElapsed:
     """Timer: a step of the stop ladder has waited long enough."""
 
@@ -213,6 +218,7 @@ ProxyMessage = (
     StartProcess
     | StopProcess
     | PauseProcess
+    | ReportProcess
     | LadderElapsed
     | ProcessStarted
     | SpawnFailed
@@ -231,6 +237,19 @@ class ProcessGone:
     generation: int
     exit: Exit
     forced: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReported:
+    """What runs under this id, by its proxy; generation None is nothing.
+
+    `told` is the latest incarnation that the proxy was to start: what the Supervisor asked
+    for since is not in the answer.
+    """
+
+    component_id: str
+    generation: int | None
+    told: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +308,7 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class MonitorReplaced:
-    """The HealthMonitor lost its state and asks for its registrations."""
+    """The HealthMonitor was made anew and may have missed something."""
 
 
 SupervisorMessage = (
@@ -298,7 +317,7 @@ SupervisorMessage = (
     | StatusChanged
     | ProcessStarted
     | ProcessGone
-    | ProcessFound
+    | ProcessReported
     | WorkerUnkillable
     | RegistrationRefused
     | JobChanged

@@ -36,6 +36,7 @@ from .worker_state import (
     BackingOff,
     CancelTimers,
     Effect,
+    Examine,
     Failed,
     Forget,
     GiveUp,
@@ -91,15 +92,15 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
 # ── Health, as the monitor tells it ──────────────────────────────────────────────────────
 
 
-def health_changed(worker: Worker, generation: int, status: Status) -> Step:
-    """A change of a living worker: only sustained health ever clears the streak."""
+def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int = 0) -> Step:
+    """A change of a living worker, some time ago: only sustained health ever clears the streak."""
     if not _is_up(worker, generation):
         return Step(worker)
     worker = replace(worker, status=status)
     after = worker.spec.restart.reset_after_healthy_s
     if status is Status.HEALTHY and after is not None and worker.restarts.streak_count:
         message = HealthSustained(worker.id, generation)
-        return Step(worker, (Schedule(round(after * 1000), message),))
+        return Step(worker, (Schedule(max(0, round(after * 1000) - ago_ms), message),))
     return Step(worker, (CancelTimers(),)) if status is not Status.HEALTHY else Step(worker)
 
 
@@ -414,16 +415,14 @@ def _rested(worker: Worker) -> tuple[Effect, ...]:
 
 def reconcile(worker: Worker, found: int | None, world: World) -> Step:
     """Fit what is wanted to what really runs; the answer of the process table is the truth."""
+    rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
     worker = replace(worker, lingering=found)
     match worker.phase:
-        case Up(generation=generation, since_ms=since) if found is None:
-            uptime = world.now_ms - since
-            death = Death(
-                component_id=worker.id, generation=generation, cause=Cause.UNKNOWN, uptime_ms=uptime
-            )
-            return died(worker, death, world)
-        case Up():
-            return Step(worker)
+        case Up(generation=generation):
+            # Whether it is dead, and of what, is the monitor's to tell.
+            idle = world.paused and worker.spec.pause_mode is PauseMode.IDLE
+            pause = (Idling(generation, paused=True),) if idle else ()
+            return Step(worker, (Examine(found), *pause))
         case BackingOff() as phase:
             again = _back_off(worker, phase, world)
             halt = () if found is None else (Halt(found, Urgency.FIRM),)
@@ -433,7 +432,7 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
         case Stopping() as phase:
             return Step(worker, (Halt(phase.generation, phase.urgency),))
         case Idle() | Failed():
-            return Step(worker, () if found is None else (Halt(found, Urgency.FIRM),))
+            return Step(worker, rested if found is None else (Halt(found, Urgency.FIRM),))
 
 
 def _is_up(worker: Worker, generation: int) -> bool:

@@ -44,7 +44,6 @@ class StartGate:
         self._starting.add(ticket)
         return ticket
 
-    def clear(self) -> None:
-        """Forget every start."""
-        self._starting.clear()
-        self._waiting.clear()
+    def holds(self, ticket: Ticket) -> bool:
+        """Whether this start still waits."""
+        return ticket in self._waiting

@@ -2,7 +2,8 @@
 
 Owns the state of that process and the timer of its stop ladder. Hears what to do from the
 Supervisor and what happened from the process table; tells the Supervisor `ProcessStarted`,
-`ProcessGone` and `WorkerUnkillable`. If it raises, it asks the process table what runs.
+`ProcessGone` and `WorkerUnkillable`. If it raises, it asks the process table what runs, and
+the Supervisor repeats its wishes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from .internal_messages import (
     ProcessExited,
     ProcessFound,
     ProcessGone,
+    ProcessReported,
     ProcessStarted,
     ProxyMessage,
+    ReportProcess,
     SpawnFailed,
     StartProcess,
     StopProcess,
@@ -29,10 +32,12 @@ from .lifecycle import (
     RungElapsed,
     Send,
     Spawn,
+    Spawning,
     Start,
     Started,
     State,
     Stop,
+    Stopping,
     TellGone,
     TellUnkillable,
     Terms,
@@ -67,18 +72,23 @@ class WorkerProxy(ResilientActor):
         self._monitor = monitor
         self._terms = Terms(spec.stop, spec.run.reports_health)
         self._state: State = Absent()
+        self._told = 0
+        """The latest generation that was to be started."""
+        self._told_when_asking = 0
         self._timer: Timer | None = None
 
     def recover(self) -> None:
-        """Ask what runs; the answer goes on to the Supervisor, which repeats its wishes."""
+        """Ask what runs; a ladder that may have lost its step begins anew when it is wished for again."""
         self._cancel_timer()
-        self._state = Absent()
-        self._processes.report(self._spec.id, self.actor_ref)
+        if isinstance(self._state, Stopping):
+            self._state = Alive(self._state.generation, self._state.pid)
+        self._ask_what_runs()
 
     def handle(self, message: ProxyMessage) -> None:
         """Do what is wanted, take note of what happened."""
         match message:
             case StartProcess(generation=generation):
+                self._told = generation
                 self._advance(Start(generation))
             case StopProcess(generation=generation, urgency=urgency):
                 self._advance(Stop(generation, urgency))
@@ -89,16 +99,31 @@ class WorkerProxy(ResilientActor):
                 self._advance(RungElapsed(generation, step))
             case ProcessStarted(generation=generation, pid=pid):
                 self._advance(Started(generation, pid))
-                self._supervisor.tell(message)
+                tell(self._supervisor, message)
             case SpawnFailed(generation=generation):
                 self._advance(Ended(generation, Exit()))
             case ProcessExited(generation=generation, exit=exit_):
                 self._advance(Ended(generation, exit_))
+            case ReportProcess():
+                self._ask_what_runs()
             case ProcessFound(generation=found, pid=pid):
-                self._state = Absent() if found is None or pid is None else Alive(found, pid)
-                self._supervisor.tell(message)
+                self._found(found, pid)
             case unknown:
                 self.unexpected(unknown)
+
+    def _ask_what_runs(self) -> None:
+        self._told_when_asking = self._told
+        self._processes.report(self._spec.id, self.actor_ref)
+
+    def _found(self, generation: int | None, pid: int | None) -> None:
+        if isinstance(self._state, Spawning) and self._told_when_asking != self._told:
+            return  # asked before this start: the answer knows nothing of it
+        if generation is None or pid is None:
+            self._cancel_timer()
+            self._state = Absent()
+        elif isinstance(self._state, Absent | Spawning):
+            self._state = Alive(generation, pid)
+        tell(self._supervisor, ProcessReported(self._spec.id, generation, self._told))
 
     def _advance(self, trigger: Trigger) -> None:
         step = advance(self._state, trigger, self._terms)
@@ -121,10 +146,10 @@ class WorkerProxy(ResilientActor):
                 self._timer = self._runtime.timers.after(seconds, self.actor_ref, timer)
             case TellGone(generation=generation, exit=exit_, forced=forced):
                 self._cancel_timer()
-                self._supervisor.tell(ProcessGone(id_, generation, exit_, forced))
+                tell(self._supervisor, ProcessGone(id_, generation, exit_, forced))
             case TellUnkillable(generation=generation, pid=pid):
                 unkillable = WorkerUnkillable(id_, generation, pid)
-                self._supervisor.tell(unkillable)
+                tell(self._supervisor, unkillable)
                 tell(self.broker, unkillable)
 
     def _cancel_timer(self) -> None:

@@ -168,6 +168,12 @@ class Forget(msgspec.Struct, frozen=True):
     """Tell the monitor to expect nothing of the worker."""
 
 
+class Examine(msgspec.Struct, frozen=True):
+    """Have the monitor compare what it holds of the worker with what runs, and repeat its last word."""
+
+    found: int | None
+
+
 class ReportStop(msgspec.Struct, frozen=True):
     """The worker came to rest; whoever waits for its stop may know how it ended."""
 
@@ -186,6 +192,7 @@ Effect = (
     | Announce
     | GiveUp
     | Forget
+    | Examine
     | ReportStop
 )
 
