@@ -280,7 +280,7 @@ class HealthMonitor(ResilientActor):
             if patient is None or patient.checked_at != at:
                 continue
             patient.checked_at = None
-            if not patient.paused:
+            if not patient.paused and patient.is_due_to_speak:
                 self._advance(patient, Elapsed())
         self._arm()
 
