@@ -31,7 +31,7 @@ from .internal_messages import (
 )
 from .messages import StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store
-from .records import DeathRecord, HealthMirrored, Record, RestartsCounted
+from .records import DeathRecord, HealthMirrored, Record, RestartsCounted, StateRemoved, StreakCleared
 from .restarts import Action
 from .runtime import ResilientActor, tell
 
@@ -61,6 +61,8 @@ class Recorder(ResilientActor):
         """Keep the records, which are facts, and try again."""
         self._commit_queued = False
         self._failures += 1
+        if self._waiting:
+            self._announce(StoreDegraded("the recorder raised and tries again", len(self._waiting)))
         self._retry_later()
 
     def handle(self, message: RecorderMessage) -> None:
@@ -88,6 +90,8 @@ class Recorder(ResilientActor):
 
     def _keep(self, record: Record) -> None:
         self._waiting.append(record)
+        if isinstance(record, StateRemoved):
+            self._mirror.pop(record.component_id, None)
         if len(self._waiting) > MOST_WAITING:
             self._waiting = compacted(self._waiting, MOST_WAITING // 2)
         self._queue_commit()
@@ -99,10 +103,9 @@ class Recorder(ResilientActor):
 
     def _commit(self) -> None:
         batch, mirror = self._waiting, self._mirror
-        if not batch and not mirror:
-            return
         try:
-            self._store.commit((*batch, *mirror.values()))
+            if batch or mirror:
+                self._store.commit((*batch, *mirror.values()))
         except StoreError as error:
             self._failed(error)
             return
@@ -139,8 +142,10 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
     others: list[Record] = []
     for record in old:
         match record:
-            case DeathRecord(action=Action.RESTART):
-                counts[record.component_id] = _added(counts.get(record.component_id), record)
+            case DeathRecord(component_id=id_, action=Action.RESTART):
+                if record.streak_cleared:
+                    others += [*_taken(counts, id_), StreakCleared(id_, record.died_at_wall_ms)]
+                counts[id_] = _added(counts.get(id_), record)
             case RestartsCounted(component_id=id_) if id_ in counts:
                 counts[id_] = _merged(counts[id_], record)
             case RestartsCounted(component_id=id_):
@@ -165,10 +170,7 @@ def _added(so_far: RestartsCounted | None, death: DeathRecord) -> RestartsCounte
         at_wall_ms=death.died_at_wall_ms,
         last_generation=death.generation,
     )
-    if so_far is None:
-        return one
-    merged = _merged(so_far, one)
-    return replace(merged, streak=1) if death.streak_cleared else merged
+    return one if so_far is None else _merged(so_far, one)
 
 
 def _merged(first: RestartsCounted, second: RestartsCounted) -> RestartsCounted:
