@@ -93,6 +93,8 @@ class Crew:
         self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
         self._gate = StartGate(max_concurrent_starts)
         self._removing: set[str] = set()
+        self._removed: dict[str, int] = {}
+        """The last generation of those who left: their deaths are kept, and each is told by its number."""
         self._unsaved: list[tuple[float, str, int]] = []
         self._save_timer: Timer | None = None
 
@@ -108,6 +110,8 @@ class Crew:
 
     def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
         """Take a worker in, as the former run left it."""
+        if spec.id in self._removed:
+            known = RememberedWorker(last_generation=self._removed.pop(spec.id))
         self._proxies[spec.id] = self._runtime.start(
             WorkerProxy,
             spec,
@@ -122,6 +126,10 @@ class Crew:
     def dismiss(self, component_id: str) -> None:
         """Forget this worker once it has come to rest."""
         self._removing.add(component_id)
+
+    def is_leaving(self, component_id: str) -> bool:
+        """Whether this worker is being removed."""
+        return component_id in self._removing
 
     def tell_proxy(self, component_id: str, message: object) -> None:
         """Tell a worker's proxy something."""
@@ -240,6 +248,7 @@ class Crew:
     def _came_to_rest(self, worker: Worker) -> None:
         if worker.id in self._removing:
             self._removing.discard(worker.id)
+            self._removed[worker.id] = worker.generation
             del self._workers[worker.id]
             self._proxies.pop(worker.id).stop(block=False)
             self._to.processes.forget(worker.id)

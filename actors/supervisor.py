@@ -224,7 +224,7 @@ class Supervisor(ResilientActor):
     def _command(self, ids: Ids, reply_to: Receiver | None, change: Callable[[Worker, World], Step]) -> None:
         refusal = self._unknown(ids) or self._too_late()
         if refusal is None:
-            for id_ in self._chosen(ids):
+            for id_ in self._staying(ids):
                 self._crew.step(id_, lambda w: change(w, self._world(w)))
         tell(reply_to, refusal or Done())
 
@@ -233,7 +233,9 @@ class Supervisor(ResilientActor):
         if refusal is not None:
             tell(reply_to, refusal)
             return
-        chosen = self._chosen(ids)
+        self._bring_to_rest(self._chosen(ids), reply_to, urgency)
+
+    def _bring_to_rest(self, chosen: tuple[str, ...], reply_to: Receiver | None, urgency: Urgency) -> None:
         if reply_to is not None:
             self._crew.stops.watch(chosen, reply_to)
         for id_ in chosen:
@@ -244,7 +246,7 @@ class Supervisor(ResilientActor):
         refusal = self._unknown(ids)
         if refusal is None:
             self._set_pauses(ids, paused=True)
-            for id_ in self._chosen(ids):
+            for id_ in self._staying(ids):
                 self._crew.step(id_, supervision.pause)
         tell(reply_to, refusal or Done())
 
@@ -252,7 +254,7 @@ class Supervisor(ResilientActor):
         refusal = self._unknown(ids) or self._too_late()
         if refusal is None:
             self._set_pauses(ids, paused=False)
-            for id_ in self._chosen(ids):
+            for id_ in self._staying(ids):
                 if not self._pauses.holds(id_):
                     self._crew.step(id_, lambda w: supervision.resume(w, self._world(w)))
         tell(reply_to, refusal or Done())
@@ -273,9 +275,12 @@ class Supervisor(ResilientActor):
         tell(reply_to, refusal or Done())
 
     def _remove(self, component_id: str, reply_to: Receiver | None) -> None:
-        if component_id in self._crew:
-            self._crew.dismiss(component_id)
-        self._halt((component_id,), reply_to, Urgency.GRACEFUL)
+        refusal = self._unknown((component_id,))
+        if refusal is not None:
+            tell(reply_to, refusal)
+            return
+        self._crew.dismiss(component_id)
+        self._bring_to_rest((component_id,), reply_to, Urgency.GRACEFUL)
 
     def _report(self) -> StatusReport:
         now_ms = round(self._runtime.clock.monotonic() * 1000)
@@ -289,7 +294,9 @@ class Supervisor(ResilientActor):
     # ── small things ─────────────────────────────────────────────────────────────────────
 
     def _unknown(self, ids: Ids) -> Refused | None:
-        unknown = next((id_ for id_ in ids or () if id_ not in self._crew), None)
+        unknown = next(
+            (id_ for id_ in ids or () if id_ not in self._crew or self._crew.is_leaving(id_)), None
+        )
         return None if unknown is None else Refused(f"no worker is called {unknown!r}", unknown)
 
     def _too_late(self) -> Refused | None:
@@ -297,6 +304,9 @@ class Supervisor(ResilientActor):
 
     def _chosen(self, ids: Ids) -> tuple[str, ...]:
         return tuple(worker.id for worker in self._crew) if ids is None else ids
+
+    def _staying(self, ids: Ids) -> tuple[str, ...]:
+        return tuple(id_ for id_ in self._chosen(ids) if not self._crew.is_leaving(id_))
 
     def _world(self, worker: Worker | None, at: float | None = None) -> World:
         clock = self._runtime.clock
