@@ -52,7 +52,7 @@ from .internal_messages import (
     SpawnFailed,
     Unregister,
 )
-from .messages import StatusChanged
+from .messages import StatusChanged, WorkerStarted
 from .ports import Processes, Receiver, Runtime, Timer
 from .records import HealthMirrored
 from .runtime import ResilientActor, tell
@@ -220,6 +220,8 @@ class HealthMonitor(ResilientActor):
         if patient is None:
             return
         patient.pid = pid
+        # Said by the same actor as what follows, so that nobody hears of its health or its death first.
+        tell(self.broker, WorkerStarted(component_id, generation, pid))
         if not patient.reports_health:
             self._advance(patient, Launched())
 

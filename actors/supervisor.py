@@ -47,7 +47,6 @@ from .messages import (
     StopWorkers,
     StoreDegraded,
     StoreRecovered,
-    WorkerStarted,
     WorkerUnkillable,
 )
 from .pauses import Pauses
@@ -113,7 +112,6 @@ class Supervisor(ResilientActor):
                 self._kept(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 step(id_, lambda w: supervision.process_started(w, generation, pid))
-                tell(self.broker, WorkerStarted(id_, generation, pid))
             case BackoffElapsed(component_id=id_):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
