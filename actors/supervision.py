@@ -249,11 +249,17 @@ def _launch(worker: Worker, world: World) -> Step:
 # ── The process, as its proxy tells it ───────────────────────────────────────────────────
 
 
-def process_started(worker: Worker, generation: int, pid: int) -> Step:
-    """The incarnation has a pid."""
-    if isinstance(worker.phase, Up) and worker.phase.generation == generation:
-        return Step(replace(worker, phase=replace(worker.phase, pid=pid)))
-    return Step(worker)
+def process_started(worker: Worker, generation: int, pid: int, world: World) -> Step:
+    """The incarnation has a pid, and hears now what it could not hear before."""
+    if not isinstance(worker.phase, Up) or worker.phase.generation != generation:
+        return Step(worker)
+    worker = replace(worker, phase=replace(worker.phase, pid=pid))
+    return pause(worker) if world.paused else Step(worker)
+
+
+def refused(worker: Worker, generation: int) -> Step:
+    """The monitor holds the worker for failed and will not watch it: it must not run unwatched."""
+    return stop(worker, Urgency.KILL) if _is_up(worker, generation) else Step(worker)
 
 
 def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | None, world: World) -> Step:

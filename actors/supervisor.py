@@ -26,7 +26,6 @@ from .internal_messages import (
     ProcessStarted,
     RegistrationRefused,
     SaveOverdue,
-    StopProcess,
     SupervisorMessage,
 )
 from .lifecycle import Urgency
@@ -111,7 +110,7 @@ class Supervisor(ResilientActor):
             case BatchKept(deaths=deaths):
                 self._kept(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
-                step(id_, lambda w: supervision.process_started(w, generation, pid))
+                step(id_, lambda w: supervision.process_started(w, generation, pid, self._world(w)))
             case BackoffElapsed(component_id=id_):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
@@ -126,7 +125,7 @@ class Supervisor(ResilientActor):
                 self._crew.stops.unkillable(id_)
                 self._crew.answer_stops()
             case RegistrationRefused(component_id=id_, generation=generation):
-                self._crew.tell_proxy(id_, StopProcess(generation, Urgency.KILL))
+                step(id_, lambda w: supervision.refused(w, generation))
             case MonitorReplaced():
                 self._crew.register_again()
             case StoreDegraded():
