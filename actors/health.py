@@ -159,7 +159,7 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
         case _, Lost(cause=cause, exit=exit_, detail=detail):
             return _dead(state, Change(state.status, Status.DEAD, cause, exit_, detail))
         case _, Granted():
-            return Step(_granted(state, now))
+            return Step(_granted(state, policy, now))
         case Pending(), Launched():
             return _to(state, Healthy(now, now))
         case _, Launched():
@@ -250,7 +250,7 @@ def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step
     return _dead(state, Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses))
 
 
-def _granted(state: State, now: float) -> State:
+def _granted(state: State, policy: HealthPolicy, now: float) -> State:
     match state:
         case Pending():
             return Pending(now)
@@ -259,7 +259,8 @@ def _granted(state: State, now: float) -> State:
         case Unhealthy():
             return Unhealthy(now, misses=0)
         case Recovering(entered=entered, until=until):
-            return Recovering(entered + max(0.0, now - until), max(until, now))
+            grace = max(0.0, now + (policy.recovery_min_s or 0.0) - until)
+            return Recovering(entered + grace, until + grace)
         case Dead() | Failed():
             return state
 

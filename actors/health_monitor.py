@@ -58,6 +58,9 @@ from .records import HealthMirrored
 from .runtime import ResilientActor, tell
 from .spec import HealthPolicy
 
+ABSENCE_S = 1.0
+"""A check that comes this late shows that we were suspended, and misses nothing but ourselves."""
+
 MIRROR_DELAY_S = 0.5
 """How long a change of health may wait before people see it in the store."""
 
@@ -80,6 +83,8 @@ class Patient:
     """The deadline that stands in the queue for it."""
     last: StatusChanged | None = None
     """What was last said of it."""
+    forgiven: bool = False
+    """Its silence was forgiven once; twice in a row would hide that it hangs."""
 
     @property
     def is_due_to_speak(self) -> bool:
@@ -209,6 +214,7 @@ class HealthMonitor(ResilientActor):
         if frame.component_id is not None and frame.component_id != component_id:
             logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
         patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
+        patient.forgiven = False
         if frame.job != patient.job:
             patient.job = frame.job
             tell(self._supervisor, JobChanged(component_id, generation, frame.job))
@@ -288,9 +294,11 @@ class HealthMonitor(ResilientActor):
 
     def _forgive_own_absence(self, late: float) -> None:
         """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""
+        if late <= ABSENCE_S:
+            return
         for patient in self._patients.values():
-            interval = patient.policy.staleness_s or patient.policy.startup_timeout_s
-            if late > interval:
+            if not patient.forgiven:
+                patient.forgiven = True
                 self._advance(patient, Granted())
 
     # ── carrying it out ──────────────────────────────────────────────────────────────────
