@@ -10,7 +10,7 @@ import signal as signals
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..deaths import Exit
+from ..deaths import Exit, Job
 from ..frames import Frame
 from ..internal_messages import (
     ChannelClosed,
@@ -21,6 +21,7 @@ from ..internal_messages import (
     SpawnFailed,
 )
 from ..ports import Control, Receiver, Runtime, SpawnRequest, Timer
+from ..runtime import tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class Life:
     """How long it takes to end once asked; None ignores being asked."""
     ignores_term: bool = False
     ignores_kill: bool = False
+    job: Job | None = None
+    """What it works on, unless it is told to idle."""
 
 
 Script = Callable[[int], Life]
@@ -77,6 +80,7 @@ class _Incarnation:
         self.pid = pid
         self.alive = True
         self.frozen = False
+        self.idle = False
         self._timers: list[Timer] = []
 
     def begin(self) -> None:
@@ -96,7 +100,7 @@ class _Incarnation:
             return
         match message:
             case _Beat():
-                self.say(Frame(status="healthy"))
+                self.say(Frame(status="healthy", current_job=None if self.idle else self.life.job))
                 if self.life.heartbeat_s is not None:
                     self.later(self.life.heartbeat_s, message)
             case _End(exit=exit_):
@@ -106,7 +110,7 @@ class _Incarnation:
         """Send a frame, unless it is frozen."""
         if self.alive and not self.frozen:
             spec = self.request.spec
-            self.request.monitor.tell(FrameReceived(spec.id, self.request.generation, frame))
+            tell(self.request.monitor, FrameReceived(spec.id, self.request.generation, frame))
 
     def end(self, exit_: Exit) -> None:
         """Die, and be reaped at once."""
@@ -116,9 +120,10 @@ class _Incarnation:
         for timer in self._timers:
             timer.cancel()
         request = self.request
+        self.table.ends.append((self.table.runtime.clock.monotonic(), request.spec.id, request.generation))
         exited = ProcessExited(request.spec.id, request.generation, exit_)
-        request.observer.tell(exited)
-        request.monitor.tell(exited)
+        tell(request.observer, exited)
+        tell(request.monitor, exited)
 
 
 class ScriptedProcesses:
@@ -129,6 +134,14 @@ class ScriptedProcesses:
         self.scripts: dict[str, Script] = dict(scripts or {})
         self.starts: list[tuple[float, str, int]] = []
         """Every spawn that was asked for: when, who, which generation."""
+        self.ends: list[tuple[float, str, int]] = []
+        """Every end of a process, likewise."""
+        self.controls: list[tuple[float, str, Control]] = []
+        """What was said to the living over their channels."""
+        self.signals: list[tuple[float, str, int]] = []
+        """The signals that the supervisor sent to the living."""
+        self.overlaps: list[tuple[float, str, int]] = []
+        """Spawns while an earlier process of the same worker lived: there must never be one."""
         self._pids = 1000
         self._table: dict[str, _Incarnation] = {}
 
@@ -139,31 +152,37 @@ class ScriptedProcesses:
         life = self.scripts.get(id_, runs_forever)(generation)
         if life.spawn_error is not None:
             failed = SpawnFailed(id_, generation, life.spawn_error)
-            request.observer.tell(failed)
-            request.monitor.tell(failed)
+            tell(request.observer, failed)
+            tell(request.monitor, failed)
             return
-        running = self._table.get(id_)
-        assert running is None or not running.alive, f"two lives of {id_} overlap"
+        if self.alive(id_):
+            self.overlaps.append((self.runtime.clock.monotonic(), id_, generation))
         self._pids += 1
         incarnation = self._table[id_] = _Incarnation(self, request, life, self._pids)
         started = ProcessStarted(id_, generation, self._pids)
-        request.observer.tell(started)
-        request.monitor.tell(started)
+        tell(request.observer, started)
+        tell(request.monitor, started)
         incarnation.begin()
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
-        """Ask the incarnation to stop, as its script takes it."""
+        """Ask the incarnation to stop, to idle or to go on, as its script takes it."""
         incarnation = self._living(component_id, generation)
-        if incarnation is None or control is not Control.STOP or incarnation.frozen:
+        if incarnation is None:
             return
-        if incarnation.life.stops_after_s is not None:
-            incarnation.later(incarnation.life.stops_after_s, _End(Exit(code=0)))
+        self.controls.append((self.runtime.clock.monotonic(), component_id, control))
+        match control:
+            case Control.STOP:
+                if incarnation.life.stops_after_s is not None and not incarnation.frozen:
+                    incarnation.later(incarnation.life.stops_after_s, _End(Exit(code=0)))
+            case Control.PAUSE | Control.RESUME:
+                incarnation.idle = control is Control.PAUSE
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send a signal, as the script takes it."""
         incarnation = self._living(component_id, generation)
         if incarnation is None:
             return
+        self.signals.append((self.runtime.clock.monotonic(), component_id, signum))
         life = incarnation.life
         match signum:
             case signals.SIGKILL if not life.ignores_kill:
@@ -179,9 +198,9 @@ class ScriptedProcesses:
         """Say what runs."""
         running = self._table.get(component_id)
         if running is None or not running.alive:
-            receiver.tell(ProcessFound(component_id, None))
+            tell(receiver, ProcessFound(component_id, None))
         else:
-            receiver.tell(ProcessFound(component_id, running.request.generation, running.pid))
+            tell(receiver, ProcessFound(component_id, running.request.generation, running.pid))
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """Scripts write nothing."""
@@ -211,10 +230,16 @@ class ScriptedProcesses:
         if running is not None:
             running.end(Exit(signal=signum))
 
+    def freeze(self, component_id: str, frozen: bool = True) -> None:
+        """Stop whatever runs under this id as SIGSTOP does, or let it go on."""
+        running = self._table.get(component_id)
+        if running is not None:
+            running.frozen = frozen
+
     def close_channel(self, component_id: str) -> None:
         """Let the worker close its channel and live on."""
         request = self._table[component_id].request
-        request.monitor.tell(ChannelClosed(component_id, request.generation))
+        tell(request.monitor, ChannelClosed(component_id, request.generation))
 
     def say(self, component_id: str, frame: Frame) -> None:
         """Let the worker send a frame of its own."""

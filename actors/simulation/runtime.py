@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pykka
 
 from ..ports import Clock, Receiver, Timers
-from ..runtime import housed, take
+from ..runtime import housed, take, tell
 from ..timekeeper import HeapTimer
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class VirtualTimers:
         """Let time pass to the next timer and deliver it."""
         due, _, timer = heapq.heappop(self._heap)
         self._clock.now = max(self._clock.now, due)
-        assert timer.receiver is not None
-        timer.receiver.tell(timer.message)
+        tell(timer.receiver, timer.message)
 
 
 class SimulationRuntime:
@@ -149,6 +148,14 @@ class SimulationRuntime:
         for ref in self._refs:
             ref.stop(block=False)
         self.settle()
+
+    def crash(self) -> None:
+        """End at once, as a process that is killed: nothing under way arrives, no actor hears of it."""
+        self._ready.clear()
+        self._inboxes.clear()
+        for ref in self._refs:
+            ref.actor_stopped.set()
+            pykka.ActorRegistry.unregister(ref)
 
     def _put(self, actor: pykka.Actor, envelope: Envelope[Any]) -> None:
         inbox = self._inboxes.get(actor)
