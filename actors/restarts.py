@@ -112,7 +112,7 @@ def _power(base: float, exponent: int) -> float:
     # The exponent is clamped before the power: 2.0 ** 1024 overflows. Past e^300 every cap wins.
     if base <= 1.0:
         return 1.0
-    return base ** min(exponent, math.floor(300 / math.log(base)))
+    return base ** min(exponent, max(1, math.floor(300 / math.log(base))))
 
 
 def _with_death(policy: RestartPolicy, state: RestartState, now_ms: int) -> RestartState:

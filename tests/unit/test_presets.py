@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from tests.unit.builders import TAG, spec
@@ -121,9 +122,7 @@ def test_cf_02_a_word_may_override_an_enumeration() -> None:
         ({"restart": "always"}, "restart: must be a table of settings"),
     ],
 )
-def test_cf_07_an_unknown_or_bad_setting_is_named_with_its_table(
-    tables: dict[str, object], named: str
-) -> None:
+def test_cf_07_an_unknown_or_bad_setting_is_named_with_its_table(tables: dict[str, Any], named: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec(**tables)
     assert str(caught.value) == f"worker {TAG!r}: {named}"
