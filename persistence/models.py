@@ -1,132 +1,95 @@
-"""The tables, as typed models; every name starts with `rekindle_`, so a host may share its database.
-
-Times are integer wall-clock milliseconds. Text that was JSON goes back to JSON: `job` and
-`current_job` may be a number or a word, and 42 must not come back as "42".
-"""
+"""The tables as typed models, for tools and hosts that work with the ORM."""
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Index,
-    Integer,
-    MetaData,
-    Text,
-    UniqueConstraint,
-)
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped
 
-TABLE_PREFIX = "rekindle_"
-
-# SQLite counts rows up by itself only in a column that is exactly INTEGER.
-RowId = BigInteger().with_variant(Integer, "sqlite")
+from . import tables
 
 
 class Model(DeclarativeBase):
-    """The root of the models; constraints have names, so that a migration can find them again."""
+    """The root of the models."""
 
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
+    metadata = tables.METADATA
 
 
 class RestartPolicyRow(Model):
     """How often a worker was restarted, and whether it was given up."""
 
-    __tablename__ = "rekindle_worker_restart_policy"
-    __table_args__ = (
-        CheckConstraint("restart_count >= 0", name="restart_count"),
-        CheckConstraint("streak_count >= 0", name="streak_count"),
-    )
+    __table__ = tables.POLICY
 
-    component_id: Mapped[str] = mapped_column(Text, primary_key=True)
-    restart_count: Mapped[int] = mapped_column(Integer)
-    streak_count: Mapped[int] = mapped_column(Integer)
-    last_restart_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
-    failed_at_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
-    failure_reason: Mapped[str | None] = mapped_column(Text)
-    updated_at_wall_ms: Mapped[int] = mapped_column(BigInteger)
+    component_id: Mapped[str]
+    restart_count: Mapped[int]
+    streak_count: Mapped[int]
+    last_restart_wall_ms: Mapped[int | None]
+    failed_at_wall_ms: Mapped[int | None]
+    failure_reason: Mapped[str | None]
+    updated_at_wall_ms: Mapped[int]
 
 
 class DeathRow(Model):
     """One death, with the decision on it."""
 
-    __tablename__ = "rekindle_death"
-    __table_args__ = (
-        UniqueConstraint("component_id", "generation"),
-        Index(None, "signal"),
-        {"sqlite_autoincrement": True},
-    )
+    __table__ = tables.DEATH
 
-    id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)
-    component_id: Mapped[str] = mapped_column(Text)
-    generation: Mapped[int] = mapped_column(BigInteger)
-    died_at_wall_ms: Mapped[int] = mapped_column(BigInteger)
-    cause: Mapped[str] = mapped_column(Text)
-    exit_code: Mapped[int | None] = mapped_column(Integer)
-    signal: Mapped[int | None] = mapped_column(Integer)
-    uptime_ms: Mapped[int] = mapped_column(BigInteger)
-    job: Mapped[str | None] = mapped_column(Text)
-    action: Mapped[str] = mapped_column(Text)
-    reason: Mapped[str] = mapped_column(Text)
-    delay_ms: Mapped[int] = mapped_column(BigInteger)
+    id: Mapped[int]
+    component_id: Mapped[str]
+    generation: Mapped[int]
+    died_at_wall_ms: Mapped[int]
+    cause: Mapped[str]
+    exit_code: Mapped[int | None]
+    signal: Mapped[int | None]
+    uptime_ms: Mapped[int]
+    job: Mapped[str | None]
+    action: Mapped[str]
+    reason: Mapped[str]
+    delay_ms: Mapped[int]
 
 
 class HealthRow(Model):
     """The mirror of a worker's health, for people. Nothing is decided from it."""
 
-    __tablename__ = "rekindle_health"
+    __table__ = tables.HEALTH
 
-    component_id: Mapped[str] = mapped_column(Text, primary_key=True)
-    generation: Mapped[int] = mapped_column(BigInteger)
-    status: Mapped[str] = mapped_column(Text)
-    pid: Mapped[int | None] = mapped_column(Integer)
-    current_job: Mapped[str | None] = mapped_column(Text)
-    last_heartbeat_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
-    updated_at_wall_ms: Mapped[int] = mapped_column(BigInteger)
+    component_id: Mapped[str]
+    generation: Mapped[int]
+    status: Mapped[str]
+    pid: Mapped[int | None]
+    current_job: Mapped[str | None]
+    last_heartbeat_wall_ms: Mapped[int | None]
+    updated_at_wall_ms: Mapped[int]
 
 
 class MetaRow(Model):
     """A named setting, `worker_enabled` and its kin."""
 
-    __tablename__ = "rekindle_meta"
+    __table__ = tables.META
 
-    key: Mapped[str] = mapped_column(Text, primary_key=True)
-    value: Mapped[str] = mapped_column(Text)
+    key: Mapped[str]
+    value: Mapped[str]
 
 
 class JobRow(Model):
     """A job: what is to be done, who holds it, and how often a worker died on it."""
 
-    __tablename__ = "rekindle_job"
-    __table_args__ = (
-        Index(None, "queue", "state", "priority", "not_before_wall_ms"),
-        Index(None, "claimed_by", "claimed_generation"),
-        {"sqlite_autoincrement": True},
-    )
+    __table__ = tables.JOB
 
-    id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)
-    queue: Mapped[str] = mapped_column(Text)
-    payload: Mapped[str] = mapped_column(Text)
-    priority: Mapped[int] = mapped_column(Integer)
-    not_before_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
-    state: Mapped[str] = mapped_column(Text)
-    attempts: Mapped[int] = mapped_column(Integer)
-    crash_count: Mapped[int] = mapped_column(Integer)
-    claimed_by: Mapped[str | None] = mapped_column(Text)
-    claimed_generation: Mapped[int | None] = mapped_column(BigInteger)
-    created_at_wall_ms: Mapped[int] = mapped_column(BigInteger)
-    started_at_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
-    finished_at_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
-    result: Mapped[str | None] = mapped_column(Text)
-    error: Mapped[str | None] = mapped_column(Text)
-    toxic_since_wall_ms: Mapped[int | None] = mapped_column(BigInteger)
+    id: Mapped[int]
+    queue: Mapped[str]
+    payload: Mapped[str]
+    priority: Mapped[int]
+    not_before_wall_ms: Mapped[int | None]
+    state: Mapped[str]
+    attempts: Mapped[int]
+    crash_count: Mapped[int]
+    claimed_by: Mapped[str | None]
+    claimed_generation: Mapped[int | None]
+    created_at_wall_ms: Mapped[int]
+    started_at_wall_ms: Mapped[int | None]
+    finished_at_wall_ms: Mapped[int | None]
+    result: Mapped[str | None]
+    error: Mapped[str | None]
+    toxic_since_wall_ms: Mapped[int | None]
 
 
 class EventRow(Model):
@@ -138,12 +101,11 @@ class EventRow(Model):
     - `worker_failed`: generation, reason
     """
 
-    __tablename__ = "rekindle_event"
-    __table_args__ = ({"sqlite_autoincrement": True},)
+    __table__ = tables.EVENT
 
-    id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)
-    schema_version: Mapped[int] = mapped_column(Integer)
-    at_wall_ms: Mapped[int] = mapped_column(BigInteger)
-    type: Mapped[str] = mapped_column(Text)
-    component_id: Mapped[str | None] = mapped_column(Text)
-    payload: Mapped[str] = mapped_column(Text)
+    id: Mapped[int]
+    schema_version: Mapped[int]
+    at_wall_ms: Mapped[int]
+    type: Mapped[str]
+    component_id: Mapped[str | None]
+    payload: Mapped[str]

@@ -13,13 +13,7 @@ from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, d
 
 from rekindle.actors.records import RECENT_DEATHS
 
-from .models import DeathRow, EventRow, HealthRow, MetaRow, RestartPolicyRow
-
-POLICY: Table = RestartPolicyRow.metadata.tables[RestartPolicyRow.__tablename__]
-DEATH: Table = DeathRow.metadata.tables[DeathRow.__tablename__]
-HEALTH: Table = HealthRow.metadata.tables[HealthRow.__tablename__]
-META: Table = MetaRow.metadata.tables[MetaRow.__tablename__]
-EVENT: Table = EventRow.metadata.tables[EventRow.__tablename__]
+from .tables import DEATH, EVENT, HEALTH, META, POLICY
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 

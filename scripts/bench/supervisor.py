@@ -17,6 +17,7 @@ from .measure import Row, Summary, mass_kills, single_kills
 
 _STOP_S = 60.0
 HEARTBEAT_S = 5
+_MAKE_STORE = "import sys; from rekindle.persistence import open_store; open_store(sys.argv[1]).close()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,13 @@ class SupervisorFigures:
 def running_rekindle(built: Programs, arena: Arena, heartbeat_s: int = 0) -> Iterator[int]:
     """Keep every slot's worker alive by Rekindle while the block runs; gives its pid."""
     with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
+        database = Path(folder) / "state" / "rekindle.db"
+        # As at every start but the very first one, which also loads what makes the tables.
+        subprocess.run([sys.executable, "-c", _MAKE_STORE, str(database)], check=True)
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "scripts.bench.supervised"),
-                *(str(arena.path), str(arena.slots), str(Path(folder) / "state" / "rekindle.db")),
+                *(str(arena.path), str(arena.slots), str(database)),
                 *("--heartbeat", str(heartbeat_s), "--", *built.worker),
             ],
             stdin=subprocess.PIPE,

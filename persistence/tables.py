@@ -1,0 +1,121 @@
+"""The tables; every name starts with `rekindle_`, so a host may share its database.
+
+Times are integer wall-clock milliseconds. Text that was JSON goes back to JSON: `job` and
+`current_job` may be a number or a word, and 42 must not come back as "42".
+
+The store works on these. `models` has the same as typed classes, apart from here because the
+ORM that they need takes 6 MB, which a supervisor can do without.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+TABLE_PREFIX = "rekindle_"
+
+# SQLite counts rows up by itself only in a column that is exactly INTEGER.
+RowId = BigInteger().with_variant(Integer, "sqlite")
+
+# Constraints have names, so that a migration can find them again.
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+POLICY = Table(
+    "rekindle_worker_restart_policy",
+    METADATA,
+    Column("component_id", Text, primary_key=True),
+    Column("restart_count", Integer, nullable=False),
+    Column("streak_count", Integer, nullable=False),
+    Column("last_restart_wall_ms", BigInteger, nullable=True),
+    Column("failed_at_wall_ms", BigInteger, nullable=True),
+    Column("failure_reason", Text, nullable=True),
+    Column("updated_at_wall_ms", BigInteger, nullable=False),
+    CheckConstraint("restart_count >= 0", name="restart_count"),
+    CheckConstraint("streak_count >= 0", name="streak_count"),
+)
+DEATH = Table(
+    "rekindle_death",
+    METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("component_id", Text, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("died_at_wall_ms", BigInteger, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("exit_code", Integer, nullable=True),
+    Column("signal", Integer, nullable=True),
+    Column("uptime_ms", BigInteger, nullable=False),
+    Column("job", Text, nullable=True),
+    Column("action", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("delay_ms", BigInteger, nullable=False),
+    UniqueConstraint("component_id", "generation"),
+    Index(None, "signal"),
+    sqlite_autoincrement=True,
+)
+HEALTH = Table(
+    "rekindle_health",
+    METADATA,
+    Column("component_id", Text, primary_key=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("pid", Integer, nullable=True),
+    Column("current_job", Text, nullable=True),
+    Column("last_heartbeat_wall_ms", BigInteger, nullable=True),
+    Column("updated_at_wall_ms", BigInteger, nullable=False),
+)
+META = Table(
+    "rekindle_meta",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+JOB = Table(
+    "rekindle_job",
+    METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("queue", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("not_before_wall_ms", BigInteger, nullable=True),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("crash_count", Integer, nullable=False),
+    Column("claimed_by", Text, nullable=True),
+    Column("claimed_generation", BigInteger, nullable=True),
+    Column("created_at_wall_ms", BigInteger, nullable=False),
+    Column("started_at_wall_ms", BigInteger, nullable=True),
+    Column("finished_at_wall_ms", BigInteger, nullable=True),
+    Column("result", Text, nullable=True),
+    Column("error", Text, nullable=True),
+    Column("toxic_since_wall_ms", BigInteger, nullable=True),
+    Index(None, "queue", "state", "priority", "not_before_wall_ms"),
+    Index(None, "claimed_by", "claimed_generation"),
+    sqlite_autoincrement=True,
+)
+EVENT = Table(
+    "rekindle_event",
+    METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("schema_version", Integer, nullable=False),
+    Column("at_wall_ms", BigInteger, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("component_id", Text, nullable=True),
+    Column("payload", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
