@@ -1,4 +1,4 @@
-"""Measures, prints one table and writes JSON where asked: ./scripts/bench/run [--json FILE]."""
+"""Measures the floor and Rekindle in one run, prints one table, and writes JSON where asked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .floor import FloorFigures, measure_floor, programs
 from .measure import Summary
+from .supervisor import Cost, SupervisorFigures, measure_supervisor
 
 
 def main() -> None:
@@ -19,9 +20,13 @@ def main() -> None:
     with programs() as built:
         print(f"measuring the floor ({built.kind}) ...", flush=True)
         floor = measure_floor(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
-    print(_table(floor))
+        print("measuring Rekindle ...", flush=True)
+        rekindle = measure_supervisor(
+            built, rounds=options.rounds, mass_rounds=options.mass_rounds, idle_s=options.idle
+        )
+    print(_table(floor, rekindle))
     if options.json:
-        document = {"machine": _machine(), "floor": asdict(floor)}
+        document = {"machine": _machine(), "floor": asdict(floor), "rekindle": asdict(rekindle)}
         options.json.write_text(json.dumps(document, indent=2) + "\n")
 
 
@@ -32,20 +37,38 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mass-rounds", type=int, default=20, help="how often all workers are killed at once"
     )
+    parser.add_argument("--idle", type=float, default=10.0, help="seconds to watch it doing nothing")
     return parser.parse_args()
 
 
-def _table(floor: FloorFigures) -> str:
-    lines = [f"{'floor, times in ms':<36}{'median':>10}{'p99':>10}{'samples':>10}"]
-    for row in floor.rows:
-        lines.append(_line(f"kill -> running, workers: {row.workers}", row.running))
-        lines.append(_line(f"kill -> seen, workers: {row.workers}", row.seen))
-    lines.append(_line(f"{floor.mass_workers} killed at once -> all running", floor.mass))
+def _table(floor: FloorFigures, rekindle: SupervisorFigures) -> str:
+    lines = [f"{'times in ms, median (p99)':<44}{'floor':>18}{'Rekindle':>18}{'ratio':>8}"]
+    for base, row in zip(floor.rows, rekindle.rows, strict=True):
+        lines.append(_line(f"kill -> running again, workers: {row.workers}", base.running, row.running))
+        lines.append(_line(f"kill -> death known, workers: {row.workers}", base.seen, row.seen))
+    for workers, summary in rekindle.mass:
+        base_mass = floor.mass if workers == floor.mass_workers else None
+        lines.append(_line(f"{workers} killed at once -> all running", base_mass, summary))
+    lines += ["", *(_cost_line(cost) for cost in rekindle.costs)]
     return "\n".join(lines)
 
 
-def _line(what: str, summary: Summary) -> str:
-    return f"{what:<36}{summary.median_ms:>10.3f}{summary.p99_ms:>10.3f}{summary.samples:>10}"
+def _line(what: str, floor: Summary | None, rekindle: Summary) -> str:
+    ratio = "" if floor is None else f"{rekindle.median_ms / floor.median_ms:.2f}"
+    return f"{what:<44}{_cell(floor):>18}{_cell(rekindle):>18}{ratio:>8}"
+
+
+def _cell(summary: Summary | None) -> str:
+    return "-" if summary is None else f"{summary.median_ms:.2f} ({summary.p99_ms:.2f})"
+
+
+def _cost_line(cost: Cost) -> str:
+    beat = f"{cost.heartbeat_s} s heartbeats" if cost.heartbeat_s else "no heartbeats"
+    idle = cost.idle
+    return (
+        f"{cost.workers} workers, {beat}: {cost.pss_mb:.1f} MB PSS, {cost.threads} threads, "
+        f"{idle.wakeups} wake-ups and {idle.cpu_percent:.2f} % of a core in {idle.seconds:.0f} s"
+    )
 
 
 def _machine() -> dict[str, object]:

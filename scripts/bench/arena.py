@@ -57,9 +57,7 @@ class Revival:
 class Arena:
     """The slots, and the killing of the workers that write into them."""
 
-    def __init__(
-        self, path: Path, slots: int, *, anew: bool = True, deadline_s: float = _DEADLINE_S
-    ) -> None:
+    def __init__(self, path: Path, slots: int, *, anew: bool = True, deadline_s: float = _DEADLINE_S) -> None:
         """Make the file anew, with every slot empty, or share one that somebody else made."""
         self.path = path
         self.slots = slots

@@ -60,9 +60,7 @@ def _specs(options: argparse.Namespace) -> list[WorkerSpec]:
     return [
         WorkerSpec(
             f"worker:bench:{slot}",
-            command(
-                *options.worker, str(options.arena), str(slot), *further, reports_health=bool(further)
-            ),
+            command(*options.worker, str(options.arena), str(slot), *further, reports_health=bool(further)),
             restart=AT_ONCE,
             health=health,
         )
