@@ -183,12 +183,19 @@ class Crew:
         """Put the new state in place, then do what it asks for.
 
         In that order: an effect that raises leaves a worker whose wishes can be reconciled
-        with what runs.
+        with what runs. It does not keep the others from being carried out.
         """
         worker = step.worker
         self._workers[worker.id] = worker
-        for effect in step.effects:
-            self._perform(worker, effect)
+        self._perform_all(worker, step.effects)
+
+    def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
+        for index, effect in enumerate(effects, 1):
+            try:
+                self._perform(worker, effect)
+            except BaseException:
+                self._perform_all(worker, effects[index:])
+                raise
 
     def _perform(self, worker: Worker, effect: Effect) -> None:
         match effect:
