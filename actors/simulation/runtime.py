@@ -70,6 +70,11 @@ class VirtualTimers:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
+    def pending(self) -> list[tuple[float, object]]:
+        """What is to come, soonest first: when, and the message."""
+        waiting = sorted(entry for entry in self._heap if entry[2].receiver is not None)
+        return [(due, timer.message) for due, _, timer in waiting]
+
     def fire(self) -> None:
         """Let time pass to the next timer and deliver it."""
         due, _, timer = heapq.heappop(self._heap)
@@ -101,6 +106,11 @@ class SimulationRuntime:
     @property
     def timers(self) -> Timers:
         """The virtual timers."""
+        return self._timers
+
+    @property
+    def virtual_timers(self) -> VirtualTimers:
+        """The virtual timers, for whoever looks into them."""
         return self._timers
 
     def chance(self) -> float:
