@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from loguru import logger
 
-from .spawning import worker_file
+from .spawning import undisturbed_by_forks, worker_file
 
 MOST_RENEWALS = 5
 
@@ -40,9 +40,9 @@ class Guard:
 
     def _start(self) -> None:
         self._line, theirs = socket.socketpair()
-        with theirs:
+        with theirs, undisturbed_by_forks:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(worker_file("guardian.py")), self._mark],
+                [sys.executable, "-I", "-S", str(worker_file("guardian.py")), self._mark, str(os.getpid())],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -15,6 +15,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,16 @@ HANDED_DOWN = (
     "VIRTUAL_ENV", "SSL_CERT_*",
 )  # fmt: skip
 """What every worker inherits of the supervisor's environment; a spec may name more."""
+
+undisturbed_by_forks = threading.Lock()
+"""Held while a process is made. A fork of the host's in that moment would hold the pipe open on
+which `subprocess` waits for the new program, and so this thread up for as long as the fork lives."""
+
+os.register_at_fork(
+    before=undisturbed_by_forks.acquire,
+    after_in_parent=undisturbed_by_forks.release,
+    after_in_child=undisturbed_by_forks.release,
+)
 
 
 @dataclass(slots=True)
@@ -76,16 +87,17 @@ class Spawner:
                 os.set_blocking(read, False)
                 ours.append(read)
                 theirs.append(write)
-            process = subprocess.Popen(
-                argv,
-                env=environment,
-                cwd=spec.cwd,
-                stdin=self._null,
-                stdout=theirs[0],
-                stderr=theirs[1],
-                pass_fds=() if peer is None else (peer.fileno(),),
-                start_new_session=True,
-            )
+            with undisturbed_by_forks:
+                process = subprocess.Popen(
+                    argv,
+                    env=environment,
+                    cwd=spec.cwd,
+                    stdin=self._null,
+                    stdout=theirs[0],
+                    stderr=theirs[1],
+                    pass_fds=() if peer is None else (peer.fileno(),),
+                    start_new_session=True,
+                )
             pidfd = _pidfd(process)
         except BaseException:
             for descriptor in ours:

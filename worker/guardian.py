@@ -1,10 +1,11 @@
-"""Ends what a killed supervisor leaves behind: `python -I -S guardian.py MARK`.
+"""Ends what a killed supervisor leaves behind: `python -I -S guardian.py MARK [PID]`.
 
 A supervisor that is killed with SIGKILL can end nobody. The guardian is a process of its
 own, in a session of its own, that does nothing but wait on a pipe from the supervisor:
 
 - `done` and a line end: the supervisor has ended all of its workers itself. Exit 0.
-- end of file without it: the supervisor is gone. After a grace in which workers end
+- end of file without it, or the end of the supervisor's process while a fork of it holds the
+  pipe open: the supervisor is gone. After a grace in which workers end
   themselves, every process that carries the mark of the system in its environment is
   killed, whatever its parent, group or session has become. Exit 0, or 1 if some survived.
 
@@ -48,8 +49,8 @@ def marked_processes(mark: str) -> list[tuple[int, str]]:
 
 def main(arguments: list[str]) -> int:
     """Wait for the supervisor's last word or its end; the exit code."""
-    (mark,) = arguments
-    if _heard_done():
+    mark, *supervisor = arguments
+    if _heard_done(*map(int, supervisor)):
         return 0
     time.sleep(GRACE_S)
     return 0 if sweep(mark, SWEEP_S) else 1
@@ -71,10 +72,22 @@ def sweep(mark: str, within_s: float) -> bool:
     return True
 
 
-def _heard_done() -> bool:
+def _heard_done(supervisor: int | None = None) -> bool:
+    import select
+
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    if supervisor is not None:
+        try:
+            poll.register(os.pidfd_open(supervisor), select.POLLIN)
+        except ProcessLookupError:
+            return False
+        except (OSError, AttributeError):
+            pass  # an old kernel, or a sandbox without the call: the pipe has to do
     heard = b""
     while not heard.endswith(b"done\n"):
-        data = os.read(0, 64)
+        # The pipe first: the last word of a supervisor may wait there when it has ended.
+        data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
         if not data:
             return False
         heard = heard[-5:] + data
