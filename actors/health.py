@@ -241,8 +241,12 @@ def _elapsed(state: State, policy: HealthPolicy, now: float) -> Step:
 
 def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step:
     assert policy.staleness_s is not None
-    # A timer may fire a hair early on a float clock; the deadline was checked by the caller.
-    misses = max(1, int((now - seen) / policy.staleness_s + 1e-9))
+    # The caller saw a deadline pass, so there is one miss more, whichever way the division is
+    # rounded; and the next deadline lies ahead, or whoever waits for it would wait no time at all.
+    before = state.misses if isinstance(state, Unhealthy) else 0
+    misses = max(before + 1, int((now - seen) / policy.staleness_s))
+    if now >= seen + policy.staleness_s * (misses + 1):
+        misses += 1
     if misses < policy.max_misses:
         change = Change(state.status, Status.UNHEALTHY, misses=misses)
         return Step(Unhealthy(seen, misses), None if isinstance(state, Unhealthy) else change)
