@@ -55,9 +55,7 @@ def run_demo(state: Path, seconds: float | None) -> None:
 
 def _specs() -> list[WorkerSpec]:
     names = ("tag", "library", "calibration")
-    return [
-        WorkerSpec(f"worker:{name}:0", PythonCall(f"rekindle.cli.demo_workers:{name}")) for name in names
-    ]
+    return [WorkerSpec(f"worker:{name}:0", PythonCall(f"rekindle.cli.demo_workers:{name}")) for name in names]
 
 
 @contextmanager
