@@ -221,6 +221,9 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
             return Step(replace(state, stop=max(urgency, state.stop or urgency)))
         case Alive(generation=generation, pid=pid), Stop(urgency=urgency):
             return _begin(generation, pid, urgency, terms)
+        case Stopping(sent=signal.SIGKILL), Stop():
+            # There is nothing firmer; beginning again would only take longer.
+            return Step(state)
         case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:

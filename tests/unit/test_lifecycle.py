@@ -1,0 +1,257 @@
+"""One process's life and the ladder that ends it: SD-05, SC-11, SC-12, F6."""
+
+from __future__ import annotations
+
+from signal import SIGKILL, SIGTERM
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rekindle.actors.deaths import Exit
+from rekindle.actors.lifecycle import (
+    Absent,
+    Alive,
+    Ask,
+    Effect,
+    Ended,
+    Rung,
+    RungElapsed,
+    Send,
+    Spawn,
+    Spawning,
+    Start,
+    Started,
+    State,
+    Step,
+    Stop,
+    Stopping,
+    TellGone,
+    TellUnkillable,
+    Terms,
+    Trigger,
+    Unkillable,
+    Urgency,
+    Wait,
+    advance,
+    ladder,
+)
+from rekindle.actors.spec import StopPolicy
+
+POLICY = StopPolicy()
+TALKING = Terms(POLICY, has_channel=True)
+PLAIN = Terms(POLICY, has_channel=False)
+KILLS = (Rung(SIGKILL, 1), Rung(SIGKILL, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("urgency", "has_channel", "rungs"),
+    [
+        pytest.param(
+            Urgency.GRACEFUL, True, (Rung(None, 10), Rung(SIGTERM, 2), *KILLS), id="SD-05 ask, TERM, KILL"
+        ),
+        pytest.param(Urgency.GRACEFUL, False, (Rung(SIGTERM, 10), *KILLS), id="F6 a plain program"),
+        pytest.param(Urgency.FIRM, True, (Rung(SIGTERM, 2), *KILLS), id="SC-12 2, 1 and 0.5 seconds"),
+        pytest.param(Urgency.FIRM, False, (Rung(SIGTERM, 2), *KILLS), id="SC-12 a plain program"),
+        pytest.param(Urgency.KILL, True, KILLS, id="at once"),
+        pytest.param(Urgency.KILL, False, KILLS, id="at once, a plain program"),
+    ],
+)
+def test_the_ladder(urgency: Urgency, has_channel: bool, rungs: tuple[Rung, ...]) -> None:
+    assert ladder(POLICY, urgency, has_channel) == rungs
+
+
+def test_a_configured_ladder_is_honoured() -> None:
+    rungs = ladder(StopPolicy(ask_s=30, term_s=7, kill_s=3, last_s=0), Urgency.GRACEFUL, has_channel=True)
+    assert [rung.wait_s for rung in rungs] == [30, 7, 3, 0]
+
+
+def climbed(state: State, urgency: Urgency, terms: Terms) -> tuple[State, list[Effect]]:
+    """What happens to a process that ends by nothing."""
+    step = advance(state, Stop(1, urgency), terms)
+    effects = list(step.effects)
+    while isinstance(step.state, Stopping):
+        step = advance(step.state, RungElapsed(1, step.state.step), terms)
+        effects += step.effects
+    return step.state, effects
+
+
+def test_sd_05_a_worker_that_ignores_everything_is_asked_then_terminated_then_killed() -> None:
+    state, effects = climbed(Alive(1, 77), Urgency.GRACEFUL, TALKING)
+    assert effects[:6] == [
+        Ask(1),
+        Wait(1, 1, 10),
+        Send(1, SIGTERM),
+        Wait(1, 2, 2),
+        Send(1, SIGKILL),
+        Wait(1, 3, 1),
+    ]
+    assert effects[6:] == [Send(1, SIGKILL), Wait(1, 4, 0.5), TellUnkillable(1, 77)]
+    assert state == Unkillable(1, 77)
+
+
+def test_sd_05_the_kill_comes_within_thirteen_seconds() -> None:
+    _, effects = climbed(Alive(1, 77), Urgency.GRACEFUL, TALKING)
+    before = effects[: effects.index(Send(1, SIGKILL))]
+    assert sum(effect.seconds for effect in before if isinstance(effect, Wait)) == 12
+
+
+def test_sc_12_a_worker_taken_for_dead_is_not_asked() -> None:
+    _, effects = climbed(Alive(1, 77), Urgency.FIRM, TALKING)
+    assert effects[0] == Send(1, SIGTERM)
+    assert [effect.seconds for effect in effects if isinstance(effect, Wait)] == [2, 1, 0.5]
+
+
+@pytest.mark.parametrize(("steps", "forced"), [(0, None), (1, SIGTERM), (2, SIGKILL), (3, SIGKILL)])
+def test_sd_05_the_end_of_a_stopped_process_tells_what_it_took(steps: int, forced: int | None) -> None:
+    step = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), TALKING)
+    for number in range(1, steps + 1):
+        step = advance(step.state, RungElapsed(1, number), TALKING)
+    gone = advance(step.state, Ended(1, Exit(0)), TALKING)
+    assert gone == Step(Absent(), (TellGone(1, Exit(0), forced),))
+
+
+def test_a_process_that_ends_by_itself_was_not_forced() -> None:
+    gone = advance(Alive(1, 77), Ended(1, Exit(signal=11)), TALKING)
+    assert gone == Step(Absent(), (TellGone(1, Exit(signal=11), None),))
+
+
+def test_a_stop_during_the_spawn_is_carried_out_once_the_process_is_there() -> None:
+    waiting = advance(Spawning(1), Stop(1, Urgency.FIRM), TALKING)
+    assert waiting == Step(Spawning(1, Urgency.FIRM))
+    assert advance(waiting.state, Started(1, 77), TALKING).effects == (Send(1, SIGTERM), Wait(1, 1, 2))
+
+
+@pytest.mark.parametrize("first", Urgency)
+@pytest.mark.parametrize("second", Urgency)
+def test_the_firmest_stop_during_a_spawn_wins(first: Urgency, second: Urgency) -> None:
+    step = advance(Spawning(1, first), Stop(1, second), TALKING)
+    assert step.state == Spawning(1, max(first, second))
+
+
+def test_a_firmer_stop_shortens_the_wait() -> None:
+    asked = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), TALKING)
+    firmer = advance(asked.state, Stop(1, Urgency.KILL), TALKING)
+    assert firmer.effects == (Send(1, SIGKILL), Wait(1, 2, 1))
+    assert advance(firmer.state, RungElapsed(1, 1), TALKING) == Step(firmer.state)
+
+
+def test_a_firmer_stop_of_a_process_that_was_sent_sigkill_does_not_go_back_to_sigterm() -> None:
+    step = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), PLAIN)
+    killed = advance(step.state, RungElapsed(1, 1), PLAIN)
+    assert killed.effects == (Send(1, SIGKILL), Wait(1, 2, 1))
+    assert advance(killed.state, Stop(1, Urgency.FIRM), PLAIN) == Step(killed.state)
+
+
+@pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.FIRM])
+def test_a_stop_that_is_no_firmer_changes_nothing(urgency: Urgency) -> None:
+    stopping = advance(Alive(1, 77), Stop(1, Urgency.FIRM), TALKING).state
+    assert advance(stopping, Stop(1, urgency), TALKING) == Step(stopping)
+
+
+# ── Every state and every trigger ────────────────────────────────────────────────────────
+
+ABSENT, SPAWNING, ALIVE = Absent(), Spawning(2), Alive(2, 77)
+STOPPING = Stopping(2, 77, Urgency.GRACEFUL, KILLS, step=2, sent=SIGTERM)
+UNKILLABLE = Unkillable(2, 77)
+STATES: tuple[State, ...] = (ABSENT, SPAWNING, ALIVE, STOPPING, UNKILLABLE)
+GONE = TellGone(2, Exit(1), None)
+ASKED = Stopping(2, 77, Urgency.GRACEFUL, (Rung(SIGTERM, 2), *KILLS), step=1)
+KILLED = Stopping(2, 77, Urgency.GRACEFUL, KILLS[1:], step=3, sent=SIGKILL)
+TABLE: dict[str, tuple[Trigger, tuple[Step | None, ...]]] = {
+    # from: absent, spawning, alive, stopping, unkillable; None is ignored
+    "start": (Start(2), (Step(Spawning(2), (Spawn(2),)), None, None, None, None)),
+    "start of another": (Start(3), (Step(Spawning(3), (Spawn(3),)), None, None, None, None)),
+    "started": (Started(2, 77), (None, Step(ALIVE), None, None, None)),
+    "stop": (
+        Stop(2, Urgency.GRACEFUL),
+        (
+            Step(ABSENT, (TellGone(2, Exit()),)),
+            Step(Spawning(2, Urgency.GRACEFUL)),
+            Step(ASKED, (Ask(2), Wait(2, 1, 10))),
+            None,
+            None,
+        ),
+    ),
+    "this rung": (
+        RungElapsed(2, 2),
+        (None, None, None, Step(KILLED, (Send(2, SIGKILL), Wait(2, 3, 1))), None),
+    ),
+    "an earlier rung": (RungElapsed(2, 1), (None, None, None, None, None)),
+    "ended": (
+        Ended(2, Exit(1)),
+        (
+            None,
+            Step(ABSENT, (GONE,)),
+            Step(ABSENT, (GONE,)),
+            Step(ABSENT, (TellGone(2, Exit(1), SIGTERM),)),
+            Step(ABSENT, (GONE,)),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("column", range(5), ids=["absent", "spawning", "alive", "stopping", "unkillable"])
+@pytest.mark.parametrize("name", TABLE)
+def test_every_trigger_in_every_state(name: str, column: int) -> None:
+    trigger, expected = TABLE[name]
+    state = STATES[column]
+    assert advance(state, trigger, TALKING) == (expected[column] or Step(state))
+
+
+@pytest.mark.parametrize("generation", [1, 3])
+@pytest.mark.parametrize("state", STATES[1:], ids=lambda state: type(state).__name__)
+def test_news_of_another_generation_is_ignored(state: State, generation: int) -> None:
+    for trigger in (
+        Start(generation),
+        Started(generation, 99),
+        Stop(generation, Urgency.KILL),
+        RungElapsed(generation, 2),
+        Ended(generation, Exit(0)),
+    ):
+        assert advance(state, trigger, TALKING) == Step(state)
+
+
+# ── Whatever happens ─────────────────────────────────────────────────────────────────────
+
+GENERATIONS = st.integers(1, 3)
+TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(
+    st.builds(Start, GENERATIONS),
+    st.builds(Started, GENERATIONS, st.just(77)),
+    st.builds(Stop, GENERATIONS, st.sampled_from(Urgency)),
+    st.builds(RungElapsed, GENERATIONS, st.integers(0, 5)),
+    st.builds(Ended, GENERATIONS, st.just(Exit(0))),
+)
+
+
+@given(triggers=st.lists(TRIGGERS, max_size=60), talks=st.booleans())
+def test_there_are_never_two_processes(triggers: list[Trigger], talks: bool) -> None:
+    state: State = Absent()
+    for trigger in triggers:
+        step = advance(state, trigger, Terms(POLICY, talks))
+        if any(isinstance(effect, Spawn) for effect in step.effects):
+            assert isinstance(state, Absent)
+        state = step.state
+
+
+@given(triggers=st.lists(TRIGGERS, max_size=60), talks=st.booleans())
+def test_signals_go_to_the_process_that_is_there_and_to_no_other(
+    triggers: list[Trigger], talks: bool
+) -> None:
+    state: State = Absent()
+    for trigger in triggers:
+        state, effects = (step := advance(state, trigger, Terms(POLICY, talks))).state, step.effects
+        for effect in effects:
+            if isinstance(effect, (Ask, Send, Wait)):
+                assert isinstance(state, Stopping)
+                assert effect.generation == state.generation
+
+
+@given(stops=st.lists(st.sampled_from(Urgency), min_size=1, max_size=20), talks=st.booleans())
+def test_however_often_a_stop_is_repeated_the_ladder_ends(stops: list[Urgency], talks: bool) -> None:
+    terms, state = Terms(POLICY, talks), advance(Alive(1, 77), Stop(1, stops[0]), Terms(POLICY, talks)).state
+    for urgency in stops:
+        state = advance(state, Stop(1, urgency), terms).state
+        if isinstance(state, Stopping):
+            state = advance(state, RungElapsed(1, state.step), terms).state
+    assert climbed(state, Urgency.KILL, terms)[0] == Unkillable(1, 77)
