@@ -44,7 +44,7 @@ class OutputTail:
 
     def lines(self, most: int = MOST_LINES) -> tuple[str, ...]:
         """The last lines, oldest first."""
-        return tuple(list(self._lines)[-most:])
+        return tuple(self._lines)[max(0, len(self._lines) - most) :]
 
     def _keep(self, line: bytes) -> str:
         text = line[:LONGEST_LINE].decode("utf-8", "backslashreplace").rstrip("\r").translate(_SHOWN)
