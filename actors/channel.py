@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from .frames import MAX_LINE, Frame, Refusal, decode
 
 FRAMES_PER_SECOND = 100
-"""More than this is a flood: the rest of that second is refused."""
+"""More than this is a flood, and refused."""
+
+BACKLOG = 4000
+"""As many small frames as a full pipe holds: they come all at once if we were not there to read them."""
 
 
 class FrameReader:
     """Splits a worker's bytes into lines and lines into frames; counts what it refuses."""
 
-    __slots__ = ("_buffer", "_counted", "_second", "_tolerance", "refused", "violation")
+    __slots__ = ("_allowed", "_buffer", "_read_at", "_tolerance", "refused", "violation")
 
     def __init__(self, tolerance: int) -> None:
         self._tolerance = tolerance
         self._buffer = b""
-        self._second = 0
-        self._counted = 0
+        self._allowed = float(FRAMES_PER_SECOND)
+        self._read_at: float | None = None
         self.refused = 0
         self.violation: str | None = None
         """Why this worker is not listened to any more, once it is not."""
@@ -57,8 +60,11 @@ class FrameReader:
         return None
 
     def _flooded(self, now: float) -> bool:
-        second = int(now)
-        if second != self._second:
-            self._second, self._counted = second, 0
-        self._counted += 1
-        return self._counted > FRAMES_PER_SECOND
+        """Whether frames come faster than they may, on the average since the last look."""
+        since = now if self._read_at is None else self._read_at
+        self._read_at = max(since, now)
+        self._allowed = min(self._allowed + max(0.0, now - since) * FRAMES_PER_SECOND, BACKLOG)
+        if self._allowed < 1:
+            return True
+        self._allowed -= 1
+        return False
