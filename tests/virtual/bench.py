@@ -1,0 +1,237 @@
+"""A whole supervisor in virtual time: the real actors, scripted processes, a store in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from rekindle.actors.assembly import Actors, assemble
+from rekindle.actors.deaths import Exit
+from rekindle.actors.health import Status
+from rekindle.actors.internal_messages import BackoffElapsed, Subscribe
+from rekindle.actors.messages import (
+    Event,
+    ReportStatus,
+    Shutdown,
+    StartWorkers,
+    StatusChanged,
+    StatusReport,
+    StopResult,
+    StopWorkers,
+    WorkerDied,
+    WorkersStopped,
+    WorkerStatus,
+)
+from rekindle.actors.ports import Receiver, Store
+from rekindle.actors.records import RememberedWorker
+from rekindle.actors.simulation import Life, Script, ScriptedProcesses, SimulationRuntime
+from rekindle.actors.spec import Command, PythonCall, WorkerSpec
+from rekindle.persistence import MemoryStore
+
+E = TypeVar("E", bound=Event)
+
+W = "worker:tag:0"
+"""The worker that most tests are about."""
+
+CRASH = Exit(code=1)
+
+
+def worker(
+    id_: str = W,
+    preset: str = "steady",
+    *,
+    run: Command | PythonCall | None = None,
+    restart: Mapping[str, object] | None = None,
+    health: Mapping[str, object] | None = None,
+    **others: object,
+) -> WorkerSpec:
+    """A worker that sends health frames, under a preset."""
+    run = run or PythonCall("app:run")
+    return WorkerSpec.from_preset(id_, run, preset, restart=restart, health=health, **others)  # type: ignore[arg-type]
+
+
+def lives(*planned: Life, then: Life | None = None) -> Script:
+    """These lives one after the other, then the last one, or another, for ever."""
+    rest = planned[-1] if then is None else then
+    return lambda generation: planned[generation - 1] if generation <= len(planned) else rest
+
+
+def dies_after(*seconds: float) -> Script:
+    """Incarnations that live for so long, each; the one after them lives on."""
+    return lives(*(Life(dies_after_s=each) for each in seconds), then=Life())
+
+
+class Listener:
+    """Writes down what it is told, and when."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self.heard: list[tuple[float, Any]] = []
+
+    def tell(self, message: object) -> None:
+        """Write a message down."""
+        self.heard.append((self._now(), message))
+
+    @property
+    def messages(self) -> list[Any]:
+        """What was heard, without the times."""
+        return [message for _, message in self.heard]
+
+
+class Bench:
+    """One supervised system, and everything that it says."""
+
+    def __init__(
+        self,
+        *specs: WorkerSpec,
+        scripts: Mapping[str, Script] | Script | None = None,
+        store: Store | None = None,
+        seed: int = 0,
+        max_concurrent_starts: int | None = None,
+    ) -> None:
+        self.specs = specs or (worker(),)
+        self.scripts = (
+            dict(scripts)
+            if isinstance(scripts, Mapping)
+            else {spec.id: scripts for spec in self.specs if scripts is not None}
+        )
+        self.memory = store if isinstance(store, MemoryStore) else MemoryStore()
+        self._store = store or self.memory
+        self._seed = seed
+        self._max_concurrent_starts = max_concurrent_starts
+        self._build(SimulationRuntime(seed))
+
+    def _build(self, runtime: SimulationRuntime) -> None:
+        self.runtime = runtime
+        self.processes = ScriptedProcesses(runtime, self.scripts)
+        self.listener = Listener(runtime.clock.monotonic)
+        self.actors: Actors = assemble(
+            self.specs,
+            runtime=runtime,
+            processes=self.processes,
+            store=self._store,
+            max_concurrent_starts=self._max_concurrent_starts,
+        )
+        self.actors.broker.tell(Subscribe(self.listener))
+        runtime.settle()
+
+    def close(self) -> None:
+        """End the actors."""
+        self.runtime.close()
+
+    def restart_application(self, *, away_s: float = 0.0) -> None:
+        """Kill the application and start it again on the same store, with a new timeline."""
+        wall_ms = self.runtime.clock.wall_ms()
+        self.runtime.crash()
+        runtime = SimulationRuntime(self._seed + 1)
+        runtime.virtual_clock.wall_offset_ms = wall_ms + round(away_s * 1000)
+        self._build(runtime)
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds."""
+        return self.runtime.clock.monotonic()
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        self.runtime.run_for(seconds)
+
+    def run_to(self, moment: float) -> None:
+        """Let time pass until then."""
+        self.runtime.run_for(moment - self.now)
+
+    # ── what a host does ─────────────────────────────────────────────────────────────────
+
+    def tell(self, message: object) -> None:
+        """Tell the Supervisor something, and let it act."""
+        self.actors.supervisor.tell(message)
+        self.runtime.settle()
+
+    def ask(self, request: Callable[[Receiver], object]) -> Any:
+        """The answer to a request that needs no time; None if there is none yet."""
+        listener = Listener(self.runtime.clock.monotonic)
+        self.tell(request(listener))
+        return listener.messages[0] if listener.messages else None
+
+    def start(self, *ids: str) -> Bench:
+        """Start these workers, or all of them."""
+        self.tell(StartWorkers(ids or None))
+        return self
+
+    def stop(self, *ids: str, within: float = 20.0) -> tuple[StopResult, ...]:
+        """Stop these workers, or all of them, and wait; `stopped_at` says when they had."""
+        return self._await_stop(lambda reply: StopWorkers(ids or None, reply), within)
+
+    def shut_down(self, within: float = 20.0) -> tuple[StopResult, ...]:
+        """Stop everything for good, and wait."""
+        return self._await_stop(lambda reply: Shutdown(reply), within)
+
+    def _await_stop(self, request: Callable[[Receiver], object], within: float) -> tuple[StopResult, ...]:
+        listener = Listener(self.runtime.clock.monotonic)
+        self.actors.supervisor.tell(request(listener))
+        self.runtime.run_until(lambda: bool(listener.heard), self.now + within)
+        answer = listener.messages[0]
+        assert isinstance(answer, WorkersStopped)
+        return answer.results
+
+    # ── what there is to see ─────────────────────────────────────────────────────────────
+
+    def report(self) -> StatusReport:
+        """What the Supervisor says of everything."""
+        report = self.ask(ReportStatus)
+        assert isinstance(report, StatusReport)
+        return report
+
+    def status(self, id_: str = W) -> WorkerStatus:
+        """What the Supervisor says of one worker."""
+        return next(each for each in self.report().workers if each.component_id == id_)
+
+    def starts(self, id_: str = W) -> list[float]:
+        """When processes of this worker were started."""
+        return [at for at, who, _ in self.processes.starts if who == id_]
+
+    def ends(self, id_: str = W) -> list[float]:
+        """When they ended."""
+        return [at for at, who, _ in self.processes.ends if who == id_]
+
+    def delays(self, id_: str = W) -> list[float]:
+        """How long after each death the next start came."""
+        deaths = [at for at, death in self.events(WorkerDied) if death.component_id == id_]
+        return [start - max(d for d in deaths if d <= start) for start in self.starts(id_)[1:]]
+
+    def events(self, kind: type[E]) -> list[tuple[float, E]]:
+        """The events of one kind, with their times."""
+        return [(at, event) for at, event in self.listener.heard if isinstance(event, kind)]
+
+    def deaths(self, id_: str = W) -> list[WorkerDied]:
+        """The deaths that were announced."""
+        return [event for _, event in self.events(WorkerDied) if event.component_id == id_]
+
+    def changes(self, id_: str = W) -> list[tuple[float, Status]]:
+        """When the worker's health changed, and to what."""
+        return [(at, event.new) for at, event in self.events(StatusChanged) if event.component_id == id_]
+
+    def restart_timers(self, id_: str = W) -> list[float]:
+        """The pending restarts of a worker: when they are due."""
+        pending = self.runtime.virtual_timers.pending()
+        return [
+            due
+            for due, message in pending
+            if isinstance(message, BackoffElapsed) and message.component_id == id_
+        ]
+
+    def stored(self, id_: str = W) -> RememberedWorker:
+        """What the store knows of a worker."""
+        return self._store.load().workers.get(id_, RememberedWorker())
+
+
+def ids(number: int) -> tuple[str, ...]:
+    """So many component ids."""
+    return tuple(f"worker:tag:{index}" for index in range(number))
+
+
+def workers(number: int, preset: str = "steady", **settings: Any) -> Iterable[WorkerSpec]:
+    """So many workers of one kind."""
+    return tuple(worker(id_, preset, **settings) for id_ in ids(number))
