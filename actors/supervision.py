@@ -368,9 +368,11 @@ def pause(worker: Worker) -> Step:
     """Hold the worker back, in the way that its spec says."""
     if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
         return Step(worker, (Idling(worker.phase.generation, paused=True),))
-    if isinstance(worker.phase, Idle) and worker.phase.rest in (Rest.STOPPED, Rest.LEFT, Rest.RESET):
-        return Step(worker)
-    return stop(worker, rest=Rest.PAUSED)
+    match worker.phase:
+        case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.RESET) | Stopping(rest=Rest.STOPPED, relaunch=False):
+            return Step(worker)  # it is down for another reason, which outlasts the pause
+        case _:
+            return stop(worker, rest=Rest.PAUSED)
 
 
 def resume(worker: Worker, world: World) -> Step:
