@@ -1,0 +1,337 @@
+"""SD: stopping, pausing and resuming, in virtual time."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from tests.virtual.bench import W, dies_after, ids, lives, worker, workers
+from tests.virtual.conftest import Benches
+
+from rekindle.actors.deaths import Exit
+from rekindle.actors.health import Status
+from rekindle.actors.messages import (
+    Done,
+    PauseWorkers,
+    Refused,
+    ResetWorker,
+    RestartWorker,
+    ResumeWorkers,
+    Shutdown,
+    StartWorkers,
+    StopResult,
+    StopWorkers,
+    WorkerStopped,
+)
+from rekindle.actors.pauses import ENABLED
+from rekindle.actors.ports import Control
+from rekindle.actors.records import MetaSet
+from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.spec import PauseMode
+from rekindle.persistence import MemoryStore
+
+A, B = ids(2)
+DEAF = Life(stops_after_s=None, ignores_term=True)
+"""Ends by nothing but SIGKILL."""
+
+
+def test_sd_01_a_shutdown_cancels_every_pending_restart(bench: Benches) -> None:
+    system = bench(*workers(2), scripts=dies_after(3)).start()
+    system.run_to(3.5)
+    assert system.restart_timers(A) == system.restart_timers(B) == [4]
+    system.shut_down()
+    assert system.restart_timers(A) == system.restart_timers(B) == []
+    system.run(60)
+    assert (system.starts(A), system.starts(B)) == ([0], [0])
+
+
+def test_sd_02_a_stop_without_a_living_worker_cancels_the_timers_all_the_same(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(3.5)
+    assert system.stop() == (StopResult(W, None, None),)
+    assert system.restart_timers() == []
+
+
+def test_sd_03_a_death_in_the_middle_of_a_stop_is_no_death(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(dies_after_s=5, stops_after_s=None))).start()
+    system.run(3)
+    assert system.stop() == (StopResult(W, Exit(code=1), None),)
+    assert system.now == 5
+    assert system.deaths() == []
+    assert (system.memory.deaths(), system.stored().restart_count) == ((), 0)
+
+
+def test_sd_04_a_worker_that_is_stopped_during_its_backoff_stays_stopped(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(3.5)
+    system.stop()
+    system.run(3)
+    assert system.status().shown == "stopped"
+    assert system.starts() == [0]
+
+
+def test_sd_05_a_worker_that_ignores_everything_is_killed_after_12_seconds(bench: Benches) -> None:
+    system = bench(scripts=lives(DEAF)).start()
+    system.run(5)
+    (result,) = system.stop()
+    assert system.now - 5 == 12
+    assert result.killed
+    assert [(at - 5, what) for at, _, what in system.processes.controls] == [(0, Control.STOP)]
+    assert [(at - 5, number) for at, _, number in system.processes.signals] == [
+        (10, signal.SIGTERM),
+        (12, signal.SIGKILL),
+    ]
+
+
+def test_sd_05_a_stop_of_an_unkillable_worker_is_answered_after_13_and_a_half_seconds(
+    bench: Benches,
+) -> None:
+    immortal = Life(stops_after_s=None, ignores_term=True, ignores_kill=True)
+    system = bench(scripts=lives(immortal)).start()
+    (result,) = system.stop()
+    assert system.now == 13.5
+    assert not result.gone
+
+
+def test_sd_06_a_graceful_worker_is_stopping_then_stopped_without_a_death(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system.run(5)
+    system.tell(StopWorkers())
+    assert system.status().shown == "stopping"
+    system.run(4)
+    assert system.status().shown == "stopped"
+    assert [(at, event.exit) for at, event in system.events(WorkerStopped)] == [(9, Exit(code=0))]
+    assert [new for _, new in system.changes()] == [Status.HEALTHY]
+
+
+def test_sd_07_a_second_stop_changes_nothing_and_is_answered(bench: Benches) -> None:
+    system = bench().start()
+    assert system.stop() == (StopResult(W, Exit(code=0), None),)
+    before = list(system.listener.heard)
+    assert system.stop() == (StopResult(W, None, None),)
+    assert system.listener.heard == before
+
+
+def test_sd_07_a_stop_in_the_middle_of_a_stop_asks_only_once(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system.tell(StopWorkers())
+    system.run(1)
+    assert system.stop() == (StopResult(W, Exit(code=0), None),)
+    assert system.now == 4
+    assert [what for _, _, what in system.processes.controls] == [Control.STOP]
+
+
+def test_sd_08_a_second_start_starts_only_what_is_missing(bench: Benches) -> None:
+    system = bench(*workers(2)).start()
+    system.run(5)
+    system.stop(B)
+    system.start()
+    assert (system.starts(A), system.starts(B)) == ([0], [0, 5])
+    assert len(system.report().workers) == 2
+
+
+def test_sd_09_a_disabled_system_starts_nothing(bench: Benches) -> None:
+    store = MemoryStore()
+    store.commit([MetaSet(ENABLED, "false")])
+    system = bench(store=store).start()
+    system.run(60)
+    assert system.starts() == []
+    assert system.report().paused
+    system.tell(ResumeWorkers())
+    assert system.starts() == [60]
+
+
+@pytest.mark.parametrize(
+    ("kept", "starts"), [(None, [0.0]), ("true", [0.0]), ("TRUE", [0.0]), ("false", []), ("False ", [])]
+)
+def test_sd_10_the_enabled_flag_is_on_unless_it_says_false(
+    bench: Benches, kept: str | None, starts: list[float]
+) -> None:
+    store = MemoryStore()
+    store.commit([MetaSet(ENABLED, kept)])
+    assert bench(store=store).start().starts() == starts
+
+
+def test_sd_10_a_pause_survives_a_restart_of_the_application(bench: Benches) -> None:
+    system = bench(*workers(2)).start()
+    system.tell(PauseWorkers((A,)))
+    system.run(5)
+    system.restart_application()
+    system.start()
+    assert (system.starts(A), system.starts(B)) == ([], [0])
+    assert system.status(A).paused
+    system.tell(ResumeWorkers((A,)))
+    assert system.starts(A) == [0]
+
+
+def test_sd_11_a_pause_lets_the_job_finish_and_the_worker_go(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=9, job=42))).start()
+    system.run(5)
+    assert system.ask(lambda reply: PauseWorkers(None, reply)) == Done()
+    assert system.memory.load().meta[ENABLED] == "false"
+    system.run(8.9)
+    assert system.processes.alive(W)
+    system.run(0.1)
+    assert not system.processes.alive(W)
+    assert system.processes.signals == []
+    assert (system.status().shown, system.status().paused) == ("stopped", True)
+
+
+def test_sd_12_an_idle_pause_keeps_the_process_healthy_without_a_job(bench: Benches) -> None:
+    system = bench(worker(pause_mode=PauseMode.IDLE), scripts=lives(Life(job=42))).start()
+    system.run(5)
+    assert system.status().current_job == 42
+    system.tell(PauseWorkers())
+    system.run(10)
+    assert system.processes.alive(W)
+    assert (system.status().status, system.status().current_job) == (Status.HEALTHY, None)
+    system.tell(ResumeWorkers())
+    system.run(2)
+    assert system.status().current_job == 42
+    assert system.processes.controls == [(5, W, Control.PAUSE), (15, W, Control.RESUME)]
+    assert system.starts() == [0]
+
+
+def test_sd_12_a_worker_that_is_paused_while_its_start_waits_idles_once_it_is_there(bench: Benches) -> None:
+    slow = lives(Life(healthy_after_s=5))
+    specs = (worker(A), worker(B, pause_mode=PauseMode.IDLE))
+    system = bench(*specs, scripts=slow, max_concurrent_starts=1).start()
+    system.tell(PauseWorkers((B,)))
+    system.run(10)
+    assert system.processes.controls == [(5, B, Control.PAUSE)]
+
+
+def test_sd_13_pausing_and_resuming_leaves_the_count_as_it_was(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3)).start()
+    system.run(30)
+    for _ in range(3):
+        system.tell(PauseWorkers())
+        system.run(5)
+        system.tell(ResumeWorkers())
+        system.run(5)
+    assert system.status().restart_count == system.stored().restart_count == 3
+    assert len(system.starts()) == 7
+
+
+def test_sd_14_a_resume_starts_the_others_and_leaves_the_failed_one_failed(bench: Benches) -> None:
+    specs = (worker(A, restart={"max_lifetime": 1}), worker(B))
+    system = bench(*specs, scripts={A: crashes_after(3)}).start()
+    system.run(20)
+    system.tell(PauseWorkers())
+    system.run(5)
+    system.tell(ResumeWorkers())
+    system.run(5)
+    assert system.status(A).shown == "failed"
+    assert (len(system.starts(A)), len(system.starts(B))) == (2, 2)
+
+
+@pytest.mark.parametrize("command", [ResumeWorkers(), StartWorkers((W,))], ids=["resume", "start"])
+def test_sd_15_a_failed_worker_that_is_reset_starts_only_when_it_is_told_to(
+    bench: Benches, command: ResumeWorkers | StartWorkers
+) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+    system.run(20)
+    assert system.ask(lambda reply: ResetWorker(W, reply)) == Done()
+    system.run(20)
+    assert len(system.starts()) == 2
+    assert system.status().shown == "stopped"
+    system.tell(command)
+    assert system.starts()[2:] == [40]
+    assert system.status().restart_count == system.stored().restart_count == 0
+    assert system.stored().failed_at_wall_ms is None
+
+
+def test_a_start_of_a_failed_worker_is_refused_with_its_reason(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+    system.run(20)
+    refused = system.ask(lambda reply: StartWorkers((W,), reply))
+    assert isinstance(refused, Refused)
+    assert "lifetime" in refused.reason
+
+
+def test_a_restart_of_a_failed_worker_resets_and_starts_it(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+    system.run(20)
+    system.tell(RestartWorker(W))
+    system.run(20)
+    assert system.status().status is Status.HEALTHY
+    assert system.starts()[2:] == [20]
+
+
+def test_sd_16_a_pause_during_the_backoff_cancels_the_timer_and_a_resume_starts_at_once(
+    bench: Benches,
+) -> None:
+    system = bench(scripts=dies_after(3, 3)).start()
+    system.run_to(7.5)
+    system.tell(PauseWorkers())
+    assert system.restart_timers() == []
+    system.run_to(30)
+    system.tell(ResumeWorkers())
+    assert system.starts() == [0, 4, 30]
+    assert system.status().restart_count == 2
+
+
+def test_sd_16_a_worker_that_an_operator_stopped_is_not_started_by_a_resume(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system.tell(StopWorkers())
+    system.run(1)
+    system.tell(PauseWorkers())
+    system.run(10)
+    system.tell(ResumeWorkers())
+    system.run(10)
+    assert system.starts() == [0]
+
+
+def test_sd_17_ten_workers_that_ignore_everything_are_stopped_together(bench: Benches) -> None:
+    system = bench(*workers(10), scripts=lives(DEAF)).start()
+    results = system.shut_down()
+    assert system.now == 12
+    assert [result.killed for result in results] == [True] * 10
+
+
+def test_sd_19_a_start_in_the_middle_of_a_stop_waits_for_its_end(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system.tell(StopWorkers())
+    system.run(1)
+    system.start()
+    system.run(60)
+    assert (system.ends(), system.starts()) == ([4], [0, 4])
+
+
+@pytest.mark.parametrize("command", [StartWorkers, ResumeWorkers], ids=["start", "resume"])
+def test_sd_19_a_start_in_the_middle_of_a_shutdown_is_refused(
+    bench: Benches, command: type[StartWorkers | ResumeWorkers]
+) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system.tell(Shutdown())
+    system.run(1)
+    refused = system.ask(lambda reply: command(None, reply))
+    assert isinstance(refused, Refused)
+    assert "stopping" in refused.reason
+    system.run(60)
+    assert system.starts() == [0]
+
+
+def test_f17_workers_that_crash_and_start_during_a_shutdown_stay_down(bench: Benches) -> None:
+    system = bench(*workers(10), scripts=crashes_after(0.5)).start()
+    system.run(3.25)
+    results = system.shut_down()
+    assert sorted(result.component_id for result in results) == list(ids(10))
+    stopped_at, starts = system.now, len(system.processes.starts)
+    system.run(600)
+    assert len(system.processes.starts) == starts
+    assert stopped_at <= 13.25
+    assert not any(system.processes.alive(id_) for id_ in ids(10))
+
+
+def test_a_paused_idle_worker_that_dies_is_started_by_the_resume(bench: Benches) -> None:
+    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+    system.run(5)
+    system.tell(PauseWorkers())
+    system.processes.kill(W)
+    system.run(60)
+    assert system.starts() == [0]
+    system.tell(ResumeWorkers())
+    system.run(5)
+    assert system.starts() == [0, 65]
+    assert system.status().restart_count == 0
