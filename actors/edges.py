@@ -80,8 +80,8 @@ class EventStream:
     def within(self, seconds: float) -> Iterator[Event]:
         """All events of the next seconds."""
         deadline = time.monotonic() + seconds
-        while True:
+        while (left := deadline - time.monotonic()) > 0:
             try:
-                yield self.next(deadline - time.monotonic())
+                yield self.next(left)
             except RequestTimeoutError:
                 return
