@@ -38,13 +38,12 @@ class Child:
         self.request = request
         self.id = request.spec.id
         self.generation = request.generation
-        self.pid = spawned.process.pid
+        self.pid = spawned.pid
         self.pidfd = spawned.pidfd
         self.channel = spawned.channel
         self.streams = {spawned.stdout: "out", spawned.stderr: "err"}
         self.tail = OutputTail()
         self.exit: Exit | None = None
-        self._process = spawned.process
         self._reader = FrameReader(request.spec.health.max_bad_frames)
         self._violation_told = False
 
@@ -121,10 +120,7 @@ class Child:
         While the zombie is there its number cannot stand for another group.
         """
         self._kill_group()
-        exit_ = self._wait()
-        # subprocess must not look for the status itself: it would find none.
-        self._process.returncode = -(exit_.signal or 0) or exit_.code or 0
-        return exit_
+        return self._wait()
 
     def _wait(self) -> Exit:
         try:

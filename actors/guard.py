@@ -14,7 +14,8 @@ from contextlib import suppress
 
 from loguru import logger
 
-from .spawning import undisturbed_by_forks, worker_file
+from .posix_spawn import undisturbed_by_forks
+from .spawning import worker_file
 
 MOST_RENEWALS = 5
 
