@@ -1,0 +1,465 @@
+"""HM: every worker's health, as the HealthMonitor actor tells it, with exact times."""
+
+from __future__ import annotations
+
+import pykka
+import pytest
+from tests.virtual.bench import Bench, W, dies_after, ids, lives, worker, workers
+from tests.virtual.conftest import Benches
+
+from rekindle.actors.deaths import Cause, Exit
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.frames import Frame
+from rekindle.actors.health import Status
+from rekindle.actors.internal_messages import (
+    ChannelClosed,
+    FrameReceived,
+    MarkFailed,
+    ProcessExited,
+    Register,
+    Subscribe,
+    Unregister,
+)
+from rekindle.actors.messages import (
+    PauseWorkers,
+    ResetWorker,
+    ResumeWorkers,
+    StatusChanged,
+    WorkerFailed,
+)
+from rekindle.actors.simulation import Life, Script, crashes_after
+from rekindle.actors.spec import HealthPolicy, PauseMode, WorkerSpec
+
+SILENT = lives(Life(healthy_after_s=None))
+"""A process that says only what the test lets it say."""
+
+HOUR_MS = 3_600_000
+YEAR_MS = 365 * 24 * HOUR_MS
+
+PENDING, HEALTHY, UNHEALTHY, RECOVERING, DEAD, FAILED = Status
+
+
+def observed(**health: object) -> WorkerSpec:
+    """A worker that is watched and never restarted."""
+    return worker(restart={"enabled": False}, health=health)
+
+
+def say(system: Bench, *frames: tuple[float, str] | tuple[float, Frame]) -> None:
+    """Have the worker send frames, each at its moment."""
+    for moment, frame in frames:
+        system.run_to(moment)
+        system.processes.say(W, frame if isinstance(frame, Frame) else Frame(status=frame))  # type: ignore[arg-type]
+    system.run(0)
+
+
+def test_hm_01_a_registration_is_pending_and_tells_nobody(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    system.run(59.9)
+    assert system.status().status is PENDING
+    assert system.changes() == []
+
+
+def test_hm_02_the_first_healthy_frame_is_told_once(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (7, "healthy"))
+    changed = system.events(StatusChanged)
+    assert [(at, event.old, event.new) for at, event in changed] == [(7, PENDING, HEALTHY)]
+
+
+def test_hm_03_a_worker_that_says_nothing_for_60_seconds_is_dead(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    system.run(300)
+    ((at, event),) = system.events(StatusChanged)
+    assert (at, event.new, event.misses) == (60, DEAD, 0)
+    assert system.deaths()[0].death.cause is Cause.STARTUP_TIMEOUT
+
+
+def test_hm_04_pending_frames_do_not_prolong_the_startup(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, *((float(moment), "pending") for moment in range(1, 60)))
+    system.run(300)
+    assert system.changes() == [(60, DEAD)]
+
+
+def test_hm_05_silence_makes_unhealthy_at_one_miss_and_dead_at_three(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"))
+    system.run(300)
+    told = [(at, event.new, event.misses) for at, event in system.events(StatusChanged)]
+    assert told == [(1, HEALTHY, 0), (6, UNHEALTHY, 1), (16, DEAD, 3)]
+
+
+def test_hm_06_a_healthy_frame_after_two_misses_asks_for_three_new_ones(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"), (12, "healthy"))
+    system.run(300)
+    assert system.changes() == [(1, HEALTHY), (6, UNHEALTHY), (12, HEALTHY), (17, UNHEALTHY), (27, DEAD)]
+
+
+def test_hm_07_a_frame_in_the_very_moment_of_the_check_makes_nothing_flap(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    for moment in range(0, 100, 5):
+        system.processes.say(W, Frame(status="healthy"))
+        system.runtime.settle()
+        system.run_to(moment + 4.999)
+        system.runtime.virtual_clock.now = moment + 5.0
+    assert system.changes() == [(0, HEALTHY)]
+
+
+def test_hm_08_frames_every_six_seconds_flap_and_never_make_dead(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, *((float(moment), "healthy") for moment in range(0, 61, 6)))
+    assert system.changes() == [
+        (0, HEALTHY),
+        *(
+            (float(moment), status)
+            for at in range(6, 61, 6)
+            for moment, status in ((at - 1, UNHEALTHY), (at, HEALTHY))
+        ),
+    ]
+
+
+def test_hm_09_repeated_healthy_frames_tell_nobody(bench: Benches) -> None:
+    system = bench(observed()).start()
+    system.run(3600)
+    assert system.changes() == [(0, HEALTHY)]
+
+
+def test_hm_10_unhealthy_frames_do_not_stop_the_misses(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"), *((float(moment), "unhealthy") for moment in range(2, 16)))
+    system.run(60)
+    assert system.changes() == [(1, HEALTHY), (2, UNHEALTHY), (16, DEAD)]
+
+
+def test_hm_11_a_recovery_that_falls_silent_is_dead_when_its_time_is_up(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"), (5, Frame(status="recovering", recover_for_s=30)))
+    system.run(300)
+    assert system.changes() == [(1, HEALTHY), (5, RECOVERING), (35, DEAD)]
+    assert system.deaths()[0].death.cause is Cause.RECOVERY_TIMEOUT
+
+
+def test_hm_12_a_healthy_frame_ends_a_recovery_and_its_deadline(bench: Benches) -> None:
+    system = bench(observed(staleness_s=None), scripts=SILENT).start()
+    say(system, (1, "healthy"), (5, Frame(status="recovering", recover_for_s=30)), (20, "healthy"))
+    system.run(300)
+    assert system.changes() == [(1, HEALTHY), (5, RECOVERING), (20, HEALTHY)]
+
+
+@pytest.mark.parametrize(("asked", "granted"), [(1, 5), (30, 30), (500, 120), (None, 120), (-3, 5)])
+def test_hm_13_the_recovery_time_is_kept_between_5_and_120_seconds(
+    bench: Benches, asked: float | None, granted: float
+) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (10, Frame(status="recovering", recover_for_s=asked)))
+    system.run(300)
+    assert system.changes() == [(10, RECOVERING), (10 + granted, DEAD)]
+
+
+def test_hm_14_what_is_told_is_the_time_that_the_worker_asked_for(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (10, Frame(status="recovering", recover_for_s=500)))
+    assert [event.recover_for_s for _, event in system.events(StatusChanged)] == [500]
+
+
+def test_hm_15_asking_again_and_again_prolongs_a_recovery_to_120_seconds_at_most(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    again = Frame(status="recovering", recover_for_s=30)
+    say(system, *((float(moment), again) for moment in range(10, 130, 5)))
+    system.run(300)
+    assert system.changes() == [(10, RECOVERING), (130, DEAD)]
+
+
+def test_hm_16_a_recovery_may_begin_before_the_first_healthy_frame(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (59, Frame(status="recovering")))
+    system.run(300)
+    assert system.changes() == [(59, RECOVERING), (179, DEAD)]
+
+
+REACH: dict[str, tuple[tuple[float, str], ...]] = {
+    "pending": (),
+    "healthy": ((6, "healthy"),),
+    "unhealthy": ((5, "healthy"), (6, "unhealthy")),
+    "recovering": ((6, "recovering"),),
+}
+
+
+@pytest.mark.parametrize("before", REACH)
+def test_hm_17_the_end_of_a_process_is_told_once_from_every_status(bench: Benches, before: str) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, *REACH[before])
+    system.run_to(7)
+    told = len(system.changes())
+    system.processes.kill(W)
+    system.run(1)
+    for message in (ChannelClosed(W, 1), ProcessExited(W, 1, Exit(signal=9))):
+        system.actors.monitor.tell(message)
+    system.run(1)
+    assert system.changes()[told:] == [(7, DEAD)]
+
+
+def test_hm_18_the_end_of_what_is_dead_or_failed_is_told_to_nobody(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    system.run(70)
+    told = system.changes()
+    system.actors.monitor.tell(ProcessExited(W, 1, Exit(code=1)))
+    system.actors.monitor.tell(ChannelClosed(W, 1))
+    system.run(5)
+    assert system.changes() == told == [(60, DEAD)]
+
+
+def test_hm_19_a_late_healthy_frame_does_not_wake_the_dead(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    system.run(70)
+    system.actors.monitor.tell(FrameReceived(W, 1, Frame(status="healthy")))
+    system.run(5)
+    assert system.changes() == [(60, DEAD)]
+    assert system.status().status is DEAD
+
+
+def test_hm_20_a_worker_is_marked_failed_once_and_nothing_is_heard_of_it_then(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"))
+    for message in (
+        MarkFailed(W),
+        MarkFailed(W),
+        FrameReceived(W, 1, Frame(status="healthy")),
+        ChannelClosed(W, 1),
+        ProcessExited(W, 1, Exit(code=1)),
+    ):
+        system.actors.monitor.tell(message)
+    system.run(100)
+    assert system.changes() == [(1, HEALTHY), (1, FAILED)]
+
+
+def test_hm_21_marking_an_unknown_worker_failed_is_no_error(bench: Benches) -> None:
+    system = bench(observed()).start()
+    system.actors.monitor.tell(MarkFailed("nobody"))
+    system.run(100)
+    assert [type(event) for event in system.listener.messages if not isinstance(event, StatusChanged)][
+        1:
+    ] == []
+    assert system.changes() == [(0, HEALTHY)]
+
+
+def test_hm_22_a_registration_of_a_failed_worker_is_refused_and_its_process_killed(bench: Benches) -> None:
+    system = bench()
+    system.actors.monitor.tell(MarkFailed(W))
+    system.start()
+    system.run(60)
+    assert system.starts() == [0]
+    assert not system.processes.alive(W)
+    assert system.changes() == []
+    assert system.status().shown == "stopped"
+
+
+def test_hm_23_after_a_reset_the_worker_is_pending_when_it_starts_again(bench: Benches) -> None:
+    script = lives(Life(dies_after_s=1), then=Life(healthy_after_s=None))
+    spec = worker(restart={"give_up_exit_codes": (1,)})
+    system = bench(spec, scripts=script).start()
+    system.run(10)
+    assert system.status().status is FAILED
+    system.tell(ResetWorker(W))
+    assert system.status().status is None
+    system.start(W)
+    assert system.status().status is PENDING
+    system.run(1)
+    assert system.memory.health[W].status == "pending"
+
+
+def test_hm_24_what_is_unregistered_is_silently_forgotten(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"))
+    for message in (Unregister(W), Unregister("nobody"), FrameReceived(W, 1, Frame(status="unhealthy"))):
+        system.actors.monitor.tell(message)
+    system.run(300)
+    assert system.changes() == [(1, HEALTHY)]
+
+
+def test_hm_25_the_next_incarnation_has_a_whole_startup_and_the_same_policy(bench: Benches) -> None:
+    script = lives(Life(healthy_after_s=55, heartbeat_s=None), Life(healthy_after_s=None))
+    system = bench(scripts=script).start()
+    system.run(200)
+    # Frame at 55, dead at 70, again at 71, and 60 s later dead for the lack of a first frame.
+    assert system.changes()[:4] == [(55, HEALTHY), (60, UNHEALTHY), (70, DEAD), (131, DEAD)]
+    assert system.starts()[:2] == [0, 71]
+    assert [event.misses for _, event in system.events(StatusChanged)[:4]] == [0, 1, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        FrameReceived(W, 1, Frame(status="unhealthy")),
+        ChannelClosed(W, 1),
+        ProcessExited(W, 1, Exit(code=1)),
+    ],
+    ids=lambda late: type(late).__name__,
+)
+def test_hm_26_what_comes_late_of_an_older_generation_is_ignored(bench: Benches, late: object) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run(10)
+    told = system.changes()
+    system.actors.monitor.tell(late)
+    system.run(60)
+    assert system.changes() == told
+    assert system.starts() == [0, 4]
+
+
+class Unwilling:
+    """A listener that raises at whatever it is told."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def tell(self, message: object) -> None:
+        """Raise."""
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1), KeyboardInterrupt()], ids=repr)
+def test_hm_27_a_listener_that_raises_costs_the_others_nothing(
+    bench: Benches, logs: list[str], error: BaseException
+) -> None:
+    system = bench(*workers(2), scripts=dies_after(3))
+    system.actors.broker.tell(Subscribe(Unwilling(error)))
+    later = type(system.listener)(system.runtime.clock.monotonic)
+    system.actors.broker.tell(Subscribe(later))
+    system.start().run(60)
+    assert later.heard == system.listener.heard
+    assert [system.starts(id_) for id_ in ids(2)] == [[0, 4]] * 2
+    assert any("listener" in line or "receiver" in line for line in logs)
+
+
+class Host(pykka.ThreadingActor):
+    """An actor of the application around us."""
+
+    def on_receive(self, message: object) -> None:
+        """Take anything."""
+
+
+def test_hm_27_a_listener_that_has_ended_costs_nobody_anything(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3))
+    host = system.runtime.start(Host)
+    system.actors.broker.tell(Subscribe(host))
+    host.stop(block=False)
+    system.start().run(60)
+    assert system.starts() == [0, 4]
+
+
+def test_hm_28_without_the_store_every_status_is_told_as_with_it(bench: Benches) -> None:
+    def changes(fault: Exception | None) -> list[tuple[float, Status]]:
+        system = bench(scripts=lives(Life(heartbeat_s=None), then=Life()))
+        system.memory.fault = fault
+        system.start().run(100)
+        return system.changes()
+
+    assert changes(StoreUnavailableError("database is locked")) == changes(None)
+
+
+@pytest.mark.parametrize("jump_ms", [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS])
+def test_hm_29_f16_a_jump_of_the_wall_clock_changes_nothing(bench: Benches, jump_ms: int) -> None:
+    def history(jump_ms: int) -> tuple[list[tuple[float, object]], list[tuple[float, str, int]]]:
+        system = bench(*workers(3, preset="patient"), scripts=crashes_after(7)).start()
+        for moment in (3, 7.5, 20, 40, 300):
+            system.run_to(moment)
+            system.runtime.virtual_clock.set_wall(jump_ms)
+        system.run(600)
+        return system.listener.heard, system.processes.starts
+
+    assert history(jump_ms) == history(0)
+
+
+def test_hm_30_a_paused_worker_that_falls_silent_is_not_dead(bench: Benches) -> None:
+    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+    system.run(10)
+    system.tell(PauseWorkers())
+    system.processes.freeze(W)
+    system.run(3600)
+    assert system.changes() == [(0, HEALTHY)]
+
+
+def test_hm_30_silence_counts_again_from_the_end_of_the_pause(bench: Benches) -> None:
+    system = bench(worker(pause_mode=PauseMode.IDLE, restart={"enabled": False})).start()
+    system.run(10)
+    system.tell(PauseWorkers())
+    system.processes.freeze(W)
+    system.run_to(1000)
+    system.tell(ResumeWorkers())
+    system.run(60)
+    assert system.changes() == [(0, HEALTHY), (1005, UNHEALTHY), (1015, DEAD)]
+
+
+def test_hm_31_every_registered_worker_has_a_status(bench: Benches) -> None:
+    system = bench(*workers(5)).start()
+    system.run(1)
+    assert {each.component_id: each.status for each in system.report().workers} == dict.fromkeys(
+        ids(5), HEALTHY
+    )
+    assert set(system.memory.health) == set(ids(5))
+
+
+def test_a_frozen_worker_is_told_from_a_busy_one(bench: Benches) -> None:
+    system = bench(observed()).start()
+    system.run(1)
+    system.processes.freeze(W)
+    system.run(60)
+    assert "stopped" in system.deaths()[0].death.detail
+
+
+@pytest.mark.parametrize("away", [6.0, 10.0, 15.0, 26.0, 3600.0])
+@pytest.mark.parametrize("preset", ["steady", "patient"])
+def test_p12_after_its_own_absence_the_monitor_waits_for_the_frames_in_the_pipes(
+    bench: Benches, preset: str, away: float
+) -> None:
+    system = bench(worker(preset=preset, restart={"enabled": False})).start()
+    system.run(31)
+    suspend(system, away)
+    system.run(100)
+    assert DEAD not in [new for _, new in system.changes()]
+
+
+def test_p12_a_worker_that_hangs_is_found_after_one_grace(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"))
+    suspend(system, 100)
+    system.run(60)
+    assert system.changes()[-1] == (116, DEAD)
+
+
+def test_p12_a_slow_monitor_does_not_forgive_a_silence_twice(bench: Benches) -> None:
+    system = bench(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"))
+    for _ in range(20):
+        suspend(system, 8)
+        system.run(0)
+    assert system.changes()[-1][1] is DEAD
+
+
+def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(bench: Benches) -> None:
+    starting, recovering = ids(2)
+    script: dict[str, Script] = {recovering: SILENT, starting: lives(Life(healthy_after_s=50))}
+    system = bench(*workers(2, restart={"enabled": False}), scripts=script).start()
+    system.processes.say(recovering, Frame(status="recovering", recover_for_s=40))
+    system.run(10)
+    suspend(system, 100)
+    system.run(4)
+    system.processes.say(recovering, Frame(status="healthy"))
+    system.run(0)
+    assert [new for _, new in system.changes(recovering)] == [RECOVERING, HEALTHY]
+    assert [new for _, new in system.changes(starting)] == [HEALTHY]
+
+
+def suspend(system: Bench, seconds: float) -> None:
+    """Let time pass while nobody here is awake to see it."""
+    system.runtime.virtual_clock.now += seconds
+
+
+def test_a_registration_that_is_repeated_changes_nothing(bench: Benches) -> None:
+    system = bench(observed()).start()
+    system.run(50)
+    system.actors.monitor.tell(Register(W, 1, HealthPolicy(), reports_health=True))
+    system.run(100)
+    assert system.changes() == [(0, HEALTHY)]
+    assert system.events(WorkerFailed) == []
