@@ -1,0 +1,370 @@
+"""PS: what is remembered, through the actors: before a restart, across an outage, across a restart of us."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, worker, workers
+from tests.virtual.conftest import Benches
+
+from rekindle.actors import recorder
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.health import Status
+from rekindle.actors.internal_messages import Flush, Flushed
+from rekindle.actors.messages import (
+    PauseWorkers,
+    ResetWorker,
+    StopWorkers,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerDied,
+)
+from rekindle.actors.records import DeathRecord, HealthMirrored, Record
+from rekindle.actors.simulation import Life, Script, crashes_after
+from rekindle.persistence import MemoryStore
+
+LOCKED = StoreUnavailableError("database is locked")
+
+
+class Journal(MemoryStore):
+    """A store in memory that notes every attempt to write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attempts: list[tuple[float, tuple[Record, ...]]] = []
+        self.system: Bench | None = None
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Note the attempt, then write."""
+        self.attempts.append((0.0 if self.system is None else self.system.now, tuple(records)))
+        super().commit(records)
+
+    def tries_of_deaths(self) -> list[float]:
+        """When it was tried to write a death."""
+        return [at for at, records in self.attempts if any(isinstance(each, DeathRecord) for each in records)]
+
+
+def journalled(system: Bench, store: Journal) -> Bench:
+    store.system = system
+    return system
+
+
+# ── Across a restart of the application ──────────────────────────────────────────────────
+
+
+def test_ps_08_the_delays_go_on_where_the_former_run_left_them(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3)).start()
+    system.run(30)
+    system.restart_application(away_s=3600)
+    system.processes.scripts[W] = dies_of(system, 3)
+    system.start().run(100)
+    assert system.delays()[0] == 8
+    assert system.deaths()[0].restart_count == 4
+
+
+def dies_of(system: Bench, seconds: float) -> Script:
+    """Only the next incarnation dies, after so long."""
+    first = system.status().generation + 1
+    return lambda generation: Life(dies_after_s=seconds) if generation == first else Life()
+
+
+def test_ps_09_a_full_window_is_remembered(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system.run_to(50)
+    assert system.stored().streak_count == 5
+    system.restart_application(away_s=100)
+    system.start().run(1)
+    system.processes.kill(W)
+    system.run(60)
+    assert [death.action for death in system.deaths()] == ["mark_failed"]
+
+
+def test_ps_09_a_window_that_has_passed_meanwhile_is_no_reason_to_give_up(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system.run_to(50)
+    system.restart_application(away_s=300)
+    system.start().run(1)
+    system.processes.kill(W)
+    system.run(60)
+    assert system.delays() == [32]
+
+
+def test_ps_10_a_failed_worker_stays_failed_with_its_reason(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+    system.run(60)
+    reason = system.status().failure_reason
+    system.restart_application(away_s=3600)
+    system.start().run(60)
+    assert system.starts() == []
+    assert (system.status().shown, system.status().failure_reason) == ("failed", reason)
+    assert system.memory.health[W].status == "failed"
+
+
+def test_a_reset_failure_does_not_come_back_with_the_application(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+    system.run(60)
+    system.tell(ResetWorker(W))
+    system.restart_application()
+    system.start().run(60)
+    assert system.status().status is Status.HEALTHY
+
+
+def test_a_delay_that_was_not_over_is_waited_for_after_the_restart(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system.run_to(32)  # dead since 30, due at 46
+    system.restart_application(away_s=2)
+    system.start()
+    assert system.status().next_attempt_in_s == 12
+    system.run(60)
+    assert system.starts() == [12]
+    assert system.status().restart_count == system.stored().restart_count == 5
+
+
+def test_a_delay_that_was_over_meanwhile_is_not_waited_for(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system.run_to(32)
+    system.restart_application(away_s=14)
+    assert system.start().starts() == [0]
+
+
+@pytest.mark.parametrize("jump_ms", [-365 * 24 * 3_600_000, 365 * 24 * 3_600_000])
+def test_f16_a_wall_clock_that_was_set_meanwhile_makes_nobody_wait_longer_than_the_policy(
+    bench: Benches, jump_ms: int
+) -> None:
+    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system.run_to(32)
+    system.runtime.virtual_clock.set_wall(jump_ms)
+    system.restart_application()
+    system.start().run(61)
+    assert len(system.starts()) == 1
+    assert system.starts()[0] <= 60
+
+
+def test_a_delay_is_not_waited_for_by_an_operator_who_starts_the_worker_twice(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system.run_to(32)
+    system.restart_application()
+    system.start().run(1)
+    system.start(W).run(60)
+    assert system.starts() == [1]
+
+
+def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(bench: Benches) -> None:
+    store = MemoryStore()
+    store.commit([mirror("gone"), mirror(W)])
+    system = bench(scripts=dies_after(3), store=store)
+    assert store.health == {}
+    system.start().run(10)
+    assert set(store.health) == {W}
+    system.restart_application()
+    assert store.health == {}
+    assert system.stored().restart_count == 1
+
+
+def test_ps_16_an_old_heartbeat_in_the_mirror_causes_no_death(bench: Benches) -> None:
+    system = bench().start()
+    system.run(10)
+    system.memory.commit([mirror(W)])
+    system.run(100)
+    assert system.changes() == [(0, Status.HEALTHY)]
+
+
+def mirror(id_: str) -> HealthMirrored:
+    return HealthMirrored(
+        component_id=id_, generation=1, status="healthy", pid=1, current_job=None, last_heartbeat_wall_ms=1
+    )
+
+
+# ── Written before it is acted on ────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_death_is_in_the_store_before_its_restart_begins(bench: Benches, seed: int) -> None:
+    store = MemoryStore()
+    kept: list[int] = []
+
+    def script(generation: int) -> Life:
+        kept.append(len(store.deaths(W)))
+        return Life(dies_after_s=1)
+
+    bench(worker(preset="plugin"), scripts=script, store=store, seed=seed).start().run(60)
+    assert kept == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_death_is_written_in_the_moment_in_which_it_happens(bench: Benches) -> None:
+    store = Journal()
+    system = journalled(bench(scripts=dies_after(3, 3), store=store), store)
+    system.start().run(60)
+    assert store.tries_of_deaths() == [3, 7]
+
+
+# ── Without the store ────────────────────────────────────────────────────────────────────
+
+
+def test_a_restart_without_delay_waits_two_seconds_for_the_store(bench: Benches) -> None:
+    system = bench(worker(preset="plugin"), scripts=dies_after(3))
+    system.memory.fault = LOCKED
+    system.start().run(60)
+    assert system.starts() == [0, 5]
+
+
+def test_a_restart_after_16_seconds_comes_after_16_seconds_without_the_store(bench: Benches) -> None:
+    system = bench(worker(restart={"initial_delay_s": 16.0}), scripts=dies_after(3))
+    system.memory.fault = LOCKED
+    system.start().run(60)
+    assert system.starts() == [0, 19]
+
+
+def test_a_restart_begins_as_soon_as_the_store_is_back_within_the_two_seconds(bench: Benches) -> None:
+    system = bench(worker(preset="plugin"), scripts=dies_after(3)).start()
+    system.run_to(2)
+    system.memory.fault = LOCKED
+    system.run_to(3.5)
+    system.memory.fault = None
+    system.run(60)
+    assert system.starts() == [0, 4]  # the first retry, a second after the death
+
+
+def test_ps_13_the_write_is_tried_again_after_1_2_4_8_16_16_seconds(bench: Benches) -> None:
+    store = Journal()
+    system = journalled(bench(scripts=crashes_after(1000), store=store), store)
+    system.start().run_to(999)
+    store.fault = LOCKED
+    system.run_to(1000)
+    system.processes.scripts[W] = lives(Life())
+    system.run_to(1090)
+    assert [at - 1000 for at in store.tries_of_deaths()] == [0, 1, 3, 7, 15, 31, 47, 63, 79]
+
+
+def test_ps_13_a_failed_worker_is_not_restarted_while_its_failure_cannot_be_written(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+    system.run_to(5)
+    system.memory.fault = LOCKED
+    system.run(600)
+    assert (system.starts(), system.status().shown) == ([0, 4], "failed")
+    assert system.stored().failed_at_wall_ms is None
+    system.memory.fault = None
+    system.run(16)
+    assert system.stored().failed_at_wall_ms is not None
+
+
+def test_ps_13_the_actors_answer_at_once_while_the_store_is_away(bench: Benches) -> None:
+    system = bench(*workers(2), scripts={ids(2)[0]: dies_after(3)})
+    system.memory.fault = LOCKED
+    system.start().run_to(3.2)
+    before = system.now
+    assert system.status(ids(2)[1]).status is Status.HEALTHY
+    assert system.stop(ids(2)[1])[0].gone
+    assert system.now == before
+
+
+def test_ps_13_everybody_hears_that_the_store_is_away_and_that_it_is_back(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(2)
+    system.memory.fault = LOCKED
+    system.run_to(8)
+    system.memory.fault = None
+    system.run(60)
+    degraded = [(at, event.reason) for at, event in system.events(StoreDegraded)]
+    assert degraded == [(3, str(LOCKED)), (4, str(LOCKED)), (6, str(LOCKED))]
+    assert [at for at, _ in system.events(StoreRecovered)] == [10]
+
+
+def test_ps_13_the_report_shows_what_is_unsaved(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(2)
+    assert (system.report().unsaved, system.report().degraded) == (0, None)
+    system.memory.fault = LOCKED
+    system.run_to(5)
+    assert (system.report().unsaved, system.report().degraded) == (1, str(LOCKED))
+    system.memory.fault = None
+    system.run(60)
+    assert (system.report().unsaved, system.report().degraded) == (0, None)
+
+
+def test_ps_13_everything_is_caught_up_after_the_outage(bench: Benches) -> None:
+    system = bench(*workers(3), scripts=crashes_after(3)).start()
+    system.run_to(5)
+    system.memory.fault = LOCKED
+    system.tell(PauseWorkers((ids(3)[2],)))
+    system.run(600)
+    assert [system.stored(id_).restart_count for id_ in ids(3)] == [1, 1, 1]
+    system.memory.fault = None
+    system.run(16)
+    assert [system.stored(id_).restart_count for id_ in ids(3)] == [5, 5, 1]
+    assert len(system.memory.deaths(ids(3)[0])) == 6
+    assert system.memory.load().meta[f"worker_enabled:{ids(3)[2]}"] == "false"
+
+
+def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_WAITING", 50)
+    tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
+    system = bench(*workers(3, restart=tireless), scripts=crashes_after(1)).start()
+    system.run_to(10)
+    system.memory.fault = LOCKED
+    system.run(600)
+    for id_ in ids(3):
+        system.tell(StopWorkers((id_,)))
+    decided = [each.restart_count for each in system.report().workers]
+    system.memory.fault = None
+    system.run(20)
+    assert [system.stored(id_).restart_count for id_ in ids(3)] == decided
+    assert [system.stored(id_).streak_count for id_ in ids(3)] == decided
+    assert min(decided) > 150
+
+
+def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_WAITING", 10)
+    # The sustained health is noticed by the death itself: the reset is in its record.
+    resting = lives(*[Life(dies_after_s=1)] * 3, Life(dies_after_s=60), *[Life(dies_after_s=1)] * 20, Life())
+    policy = {"max_consecutive": None, "reset_after_healthy_s": 60.0}
+    system = bench(worker(preset="plugin", restart=policy), scripts=resting).start()
+    system.run_to(7)
+    assert system.stored().streak_count == 3
+    system.memory.fault = LOCKED
+    system.run(1000)
+    status = system.status()
+    system.memory.fault = None
+    system.run(20)
+    assert (system.stored().restart_count, system.stored().streak_count) == (
+        status.restart_count,
+        status.streak_count,
+    )
+
+
+def test_an_application_that_ends_after_an_outage_writes_what_it_can(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(2)
+    system.memory.fault = LOCKED
+    system.run_to(3.5)
+    assert flushed(system) == 1
+    system.memory.fault = None
+    assert flushed(system) == 0
+    assert system.stored().restart_count == 1
+
+
+def flushed(system: Bench) -> int:
+    """How many records could not be written."""
+    listener = Listener(system.runtime.clock.monotonic)
+    system.actors.recorder.tell(Flush(listener))
+    system.runtime.settle()
+    (answer,) = listener.messages
+    assert isinstance(answer, Flushed)
+    return answer.unsaved
+
+
+def test_a_restart_from_memory_is_counted_once_when_the_store_comes_back(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(2)
+    system.memory.fault = LOCKED
+    system.run_to(40)
+    system.memory.fault = None
+    system.run(60)
+    assert len(system.events(WorkerDied)) == len(system.memory.deaths(W)) == 1
+    assert system.stored().restart_count == 1
+    assert system.starts() == [0, 5]
