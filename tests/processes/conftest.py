@@ -1,0 +1,133 @@
+"""Real systems over real files and processes, and what must be left of them: nothing."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from tests.processes.waiting import eventually
+from tests.services import postgres_service, postgres_url
+
+from rekindle.actors import System, WorkerSpec
+from rekindle.persistence import open_store
+from rekindle.worker.guardian import marked_processes, sweep
+
+__all__ = ["postgres_service", "postgres_url"]
+
+TRACES_GO_WITHIN_S = 10.0
+
+
+class Run(Protocol):
+    """Starts a system on the test's database file, and stops it at the end of the test."""
+
+    def __call__(
+        self, *specs: WorkerSpec, max_concurrent_starts: int | None = None, busy_timeout_ms: int = 500
+    ) -> System: ...
+
+
+class Rows:
+    """A second, plain way into the test's database file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        """What a query finds now."""
+        with closing(sqlite3.connect(self.path, timeout=10)) as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def deaths(self, component_id: str) -> list[tuple[object, ...]]:
+        """(generation, cause, exit_code, signal, action) of every death, oldest first."""
+        return self(
+            "SELECT generation, cause, exit_code, signal, action FROM rekindle_death"
+            " WHERE component_id = ? ORDER BY generation",
+            component_id,
+        )
+
+    def restart_count(self, component_id: str) -> object:
+        """The lifetime count as it is kept; None without a row."""
+        found = self(
+            "SELECT restart_count FROM rekindle_worker_restart_policy WHERE component_id = ?", component_id
+        )
+        return found[0][0] if found else None
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """Where the test's database is, or will be."""
+    return tmp_path / "rekindle.db"
+
+
+@pytest.fixture
+def rows(database: Path) -> Rows:
+    """A second way into the test's database."""
+    return Rows(database)
+
+
+@pytest.fixture
+def marks() -> Iterator[list[str]]:
+    """The marks of the test's systems; no process with one of them may be left at the end."""
+    marks: list[str] = []
+    yield marks
+    left = [process for mark in marks for process in marked_processes(mark)]
+    for mark in marks:
+        sweep(mark, within_s=5.0)
+    assert left == [], "processes were left behind"
+
+
+@pytest.fixture
+def no_traces() -> Iterator[None]:
+    """No thread, no descriptor and no zombie more at the end than there was at the beginning."""
+    gc.collect()
+    threads, descriptors = set(threading.enumerate()), set(open_descriptors())
+    yield
+    gc.collect()
+    eventually(lambda: set(threading.enumerate()) <= threads, TRACES_GO_WITHIN_S)
+    assert set(threading.enumerate()) - threads == set(), "threads were left behind"
+    left = {fd: name for fd, name in open_descriptors().items() if fd not in descriptors}
+    assert left == {}, "descriptors were left open"
+    assert not zombie_waits(), "a child was not reaped"
+
+
+@pytest.fixture
+def run(database: Path, marks: list[str], no_traces: None) -> Iterator[Run]:
+    """Starts systems on the test's database, one after another."""
+    with ExitStack() as stack:
+
+        def run(
+            *specs: WorkerSpec, max_concurrent_starts: int | None = None, busy_timeout_ms: int = 500
+        ) -> System:
+            store = open_store(database, busy_timeout_ms=busy_timeout_ms)
+            system = System(specs, store=store, max_concurrent_starts=max_concurrent_starts)
+            stack.callback(system.stop)
+            system.start()
+            marks.append(system.mark)
+            return system
+
+        yield run
+
+
+def open_descriptors() -> dict[int, str]:
+    """Our descriptors, and what they stand for."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+        except FileNotFoundError:
+            continue  # the one that listed the directory
+    return found
+
+
+def zombie_waits() -> bool:
+    """Whether a child of ours has ended and nobody took its status."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False

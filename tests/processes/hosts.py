@@ -1,0 +1,110 @@
+"""Hosts with habits of their own: `python -m tests.processes.hosts HABIT DATABASE`.
+
+Each has a System, sees one worker die and come back, and prints what it saw as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.processes.policies import python, shell, sleeper
+from tests.processes.waiting import PATIENCE_S, eventually
+
+from rekindle.actors import Exit, Status, System, WorkerDied
+from rekindle.persistence import open_store
+
+
+def ignore_sigchld() -> None:
+    """The kernel throws the statuses of children away."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def reap_everybody() -> None:
+    """A thread takes the status of every child that it can get."""
+
+    def reap() -> None:
+        nap = threading.Event()
+        while True:
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                nap.wait(0.001)
+
+    threading.Thread(target=reap, daemon=True).start()
+
+
+def want_sigpipe() -> None:
+    """Writing to nobody is deadly, as in a program of the shell."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+HABITS: dict[str, Callable[[], None]] = {
+    "ignore_sigchld": ignore_sigchld,
+    "reap_everybody": reap_everybody,
+    "want_sigpipe": want_sigpipe,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Live through a death."""
+    habit, database = arguments
+    HABITS[habit]()
+    specs = [sleeper(), python("wait"), shell("brief", "exit 1")]
+    causes: set[str] = set()
+    exits: set[Exit] = set()
+    with System(specs, store=open_store(database)) as system, system.events() as events:
+        mark = system.mark
+        pids = {id_: healthy_pid(system, id_) for id_ in ("sleeper", "wait")}
+        os.kill(guardian(), signal.SIGKILL)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGKILL)
+        died: set[str] = set()
+        while not {"sleeper", "wait", "brief"} <= died:
+            event = events.next(PATIENCE_S)
+            if isinstance(event, WorkerDied):
+                died.add(event.component_id)
+                causes.add(event.death.cause.value)
+                exits.add(event.death.exit)
+        for id_, pid in pids.items():
+            system.wait_until(id_, lambda w, pid=pid: w.status is Status.HEALTHY and w.pid != pid, PATIENCE_S)  # type: ignore[misc]
+        system.restart("wait")
+        system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
+        results = system.stop()
+    unknown = exits == {Exit()}
+    gone = [result.gone for result in results]
+    print(json.dumps({"mark": mark, "causes": sorted(causes), "unknown": unknown, "gone": gone}))  # noqa: T201
+    return 0
+
+
+def healthy_pid(system: System, id_: str) -> int:
+    """The worker's pid, once it is healthy."""
+    pid = system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S).pid
+    assert pid is not None
+    return pid
+
+
+def guardian() -> int:
+    """The process that ends the workers if we are killed."""
+    found: list[int] = []
+
+    def look() -> bool:
+        children = [pid for task in Path("/proc/self/task").iterdir() for pid in _children(task)]
+        found[:] = [pid for pid in children if b"guardian.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return bool(found)
+
+    assert eventually(look)
+    return found[0]
+
+
+def _children(task: Path) -> list[int]:
+    return [int(pid) for pid in (task / "children").read_text().split()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""Policies with the shape of the real ones, in tenths of a second."""
+
+from __future__ import annotations
+
+from rekindle.actors import (
+    Command,
+    HealthPolicy,
+    PythonCall,
+    RestartPolicy,
+    StopPolicy,
+    WorkerSpec,
+    command,
+)
+
+QUICK = RestartPolicy(
+    max_in_window=None, max_lifetime=None, initial_delay_s=0.05, min_delay_s=0.0, max_delay_s=0.2
+)
+"""Restarts for ever, soon."""
+
+ATTENTIVE = HealthPolicy(
+    startup_timeout_s=20.0,
+    staleness_s=0.5,
+    max_misses=2,
+    heartbeat_interval_s=0.1,
+    recovery_min_s=None,
+    recovery_max_s=None,
+)
+
+PATIENT = HealthPolicy(heartbeat_interval_s=0.5, staleness_s=30.0)
+"""For tests in which silence is no subject: a busy machine must not look like a hung worker."""
+
+SHORT = StopPolicy(ask_s=0.3, term_s=0.3, kill_s=5.0, last_s=5.0)
+"""Little time to obey, and much to be killed: SIGKILL may take its time on a busy machine."""
+
+LONG = StopPolicy(ask_s=20.0, term_s=5.0, kill_s=5.0, last_s=5.0)
+
+
+def sleeper(id_: str = "sleeper", **changes: object) -> WorkerSpec:
+    """A foreign program that knows nothing of us."""
+    return worker(id_, command("sleep", "1000"), **changes)
+
+
+def shell(id_: str, script: str, **changes: object) -> WorkerSpec:
+    """A foreign program that is a little script."""
+    return worker(id_, command("bash", "-c", script), **changes)
+
+
+def python(function: str, id_: str | None = None, **changes: object) -> WorkerSpec:
+    """A function of `workers.py`."""
+    return worker(id_ or function, PythonCall(f"tests.processes.workers:{function}"), **changes)
+
+
+def worker(id_: str, run: Command | PythonCall, **changes: object) -> WorkerSpec:
+    """A spec that is quick to restart."""
+    settings: dict[str, object] = {"restart": QUICK, "health": PATIENT, "stop": LONG, **changes}
+    return WorkerSpec(id_, run, **settings)  # type: ignore[arg-type]

@@ -1,0 +1,77 @@
+"""A supervisor that a test may kill: `python -m tests.processes.supervisor SETUP DATABASE`.
+
+It prints its mark, and then a line whenever a worker started; it ends when its stdin does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tests.processes.policies import QUICK, SHORT, python, shell, sleeper, worker
+from tests.processes.waiting import eventually
+
+from rekindle.actors import RekindleError, System, WorkerSpec, command
+from rekindle.persistence import open_store
+
+FAMILY = "sleep 1000 & setsid sleep 1000 & exec sleep 1000"
+
+
+def mixed() -> list[WorkerSpec]:
+    """All kinds of workers: ours, foreign ones, and one with a family."""
+    return [
+        *(python("wait", f"python:{n}") for n in range(3)),
+        *(sleeper(f"sleep:{n}") for n in range(3)),
+        shell("family", FAMILY),
+        python("start_grandchildren"),
+        python("ignore_everything", stop=SHORT),
+        worker("shim", command("sleep", "1000", pdeathsig=True)),
+    ]
+
+
+PROCESSES_OF_MIXED = 10 + 2 + 2
+
+
+def crashing() -> list[WorkerSpec]:
+    """Workers that die all the time."""
+    eager = replace(QUICK, initial_delay_s=0.005, max_delay_s=0.02)
+    return [shell(f"crash:{n}", "exit 1", restart=eager) for n in range(4)]
+
+
+def single() -> list[WorkerSpec]:
+    """One foreign program."""
+    return [sleeper()]
+
+
+SETUPS: dict[str, Callable[[], list[WorkerSpec]]] = {
+    "mixed": mixed,
+    "crashing": crashing,
+    "sleeper": single,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run until stdin ends."""
+    setup, database, *options = arguments
+    try:
+        store = open_store(database)
+    except RekindleError as error:
+        sys.stdout.write(f"{type(error).__name__}: {error}\n")
+        return 2
+    with System(SETUPS[setup](), store=store) as system:
+        if "fork" in options and os.fork() == 0:
+            # A child of the host that is not ours and has every descriptor of ours.
+            os.close(0)
+            os.close(1)
+            eventually(lambda: False, within_s=60)
+            os._exit(0)
+        sys.stdout.write(f"{os.getpid()} {system.mark}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

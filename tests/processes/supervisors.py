@@ -1,0 +1,88 @@
+"""Supervisors in processes of their own, for tests that kill them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.processes.waiting import PATIENCE_S
+
+from rekindle.worker.guardian import marked_processes
+
+ROOT = Path(__file__).parents[2]
+IMPORT_PATH = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])
+
+
+def python_process(*arguments: str) -> subprocess.Popen[str]:
+    """A Python process that imports what we do."""
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+class Supervisor:
+    """One supervisor of `supervisor.py`; use it as a context manager."""
+
+    def __init__(self, setup: str, database: Path, *options: str) -> None:
+        self.process = python_process("-m", "tests.processes.supervisor", setup, str(database), *options)
+        self._mark: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=PATIENCE_S)
+
+    def said(self) -> str:
+        """The next line that it prints."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    @property
+    def mark(self) -> str:
+        """The mark of its system, once it runs."""
+        if self._mark is None:
+            self._mark = self.said().split()[1]
+        return self._mark
+
+    def family(self) -> list[int]:
+        """Every process that carries its mark now."""
+        return [pid for pid, _ in marked_processes(self.mark)]
+
+    def guardian(self) -> int | None:
+        """The process beside it that carries no mark."""
+        own = Path(f"/proc/{self.process.pid}/task")
+        children = [
+            int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split() if pid
+        ]
+        return next((pid for pid in children if _runs(pid, "guardian.py")), None)
+
+    def kill(self) -> None:
+        """End it as the out-of-memory killer would, and see that it has ended."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(PATIENCE_S)
+
+    def stop(self) -> int:
+        """Let it stop by itself; its exit code."""
+        self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode
+
+
+def _runs(pid: int, name: str) -> bool:
+    try:
+        return name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

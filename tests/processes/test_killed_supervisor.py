@@ -1,0 +1,144 @@
+"""The supervisor is killed: nobody outlives it, and what it wrote can be relied upon."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.processes.conftest import Rows, Run
+from tests.processes.policies import sleeper
+from tests.processes.supervisor import PROCESSES_OF_MIXED
+from tests.processes.supervisors import Supervisor
+from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
+
+from rekindle.actors import Status, StoreOwnedError, System
+from rekindle.persistence import open_store
+from rekindle.worker.guardian import marked_processes
+
+KILLS = int(os.environ.get("REKINDLE_KILLS", "30"))
+PROMISE_S = 1.0
+GENEROUS_S = 10 * PROMISE_S
+
+
+def all_are_up(supervisor: Supervisor) -> bool:
+    """Whether every process of the setup `mixed` is there, and is what it is to become."""
+    family = supervisor.family()
+    return len(family) == PROCESSES_OF_MIXED and not any(
+        b"bash" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family
+    )
+
+
+def test_f10_everybody_is_gone_soon_after_the_supervisor_was_killed(
+    database: Path, marks: list[str], no_traces: None
+) -> None:
+    with Supervisor("mixed", database) as supervisor:
+        marks.append(supervisor.mark)
+        assert eventually(lambda: all_are_up(supervisor))
+        with Held(supervisor.family()) as held:
+            supervisor.kill()
+            assert held.all_end(GENEROUS_S), held.living()
+        assert marked_processes(supervisor.mark) == []
+
+
+def test_f10_a_guardian_that_was_killed_is_renewed_and_does_its_work(
+    database: Path, marks: list[str], no_traces: None
+) -> None:
+    with Supervisor("mixed", database) as supervisor:
+        marks.append(supervisor.mark)
+        assert eventually(lambda: all_are_up(supervisor))
+        first = supervisor.guardian()
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        assert eventually(lambda: supervisor.guardian() not in (None, first))
+        assert all_are_up(supervisor)
+        with Held(supervisor.family()) as held:
+            supervisor.kill()
+            assert held.all_end(GENEROUS_S), held.living()
+
+
+def test_f10_a_fork_of_the_host_that_has_every_descriptor_keeps_nobody_alive(
+    database: Path, marks: list[str], no_traces: None
+) -> None:
+    """A pool of multiprocessing held the guardian's line open, and it never saw the end."""
+    with Supervisor("mixed", database, "fork") as supervisor:
+        marks.append(supervisor.mark)
+        assert eventually(lambda: all_are_up(supervisor))
+        forked = forks_of(supervisor)
+        assert len(forked) == 1
+        with Held(supervisor.family()) as held:
+            supervisor.kill()
+            assert held.all_end(GENEROUS_S), held.living()
+        os.kill(forked[0], signal.SIGKILL)
+
+
+def forks_of(supervisor: Supervisor) -> list[int]:
+    """Children of the supervisor that are copies of it."""
+    own = Path(f"/proc/{supervisor.process.pid}/cmdline").read_bytes()
+    children = Path(f"/proc/{supervisor.process.pid}/task/{supervisor.process.pid}/children").read_text()
+    return [pid for pid in map(int, children.split()) if Path(f"/proc/{pid}/cmdline").read_bytes() == own]
+
+
+def test_f10_a_supervisor_that_stops_by_itself_leaves_no_guardian(
+    database: Path, marks: list[str], no_traces: None
+) -> None:
+    with Supervisor("sleeper", database) as supervisor:
+        marks.append(supervisor.mark)
+        guardian = supervisor.guardian()
+        assert guardian is not None
+        assert supervisor.stop() == 0
+        assert ended(guardian)
+
+
+def test_f10_the_next_start_finds_the_counters(run: Run, rows: Rows, database: Path) -> None:
+    with Supervisor("sleeper", database) as supervisor:
+        assert eventually(lambda: len(supervisor.family()) == 1)
+        os.kill(supervisor.family()[0], signal.SIGKILL)
+        assert eventually(lambda: rows.restart_count("sleeper") == 1)
+        supervisor.kill()
+    assert run(sleeper()).status("sleeper").restart_count == 1
+
+
+def test_f12_a_second_supervisor_in_another_process_is_refused(run: Run, database: Path) -> None:
+    system = run(sleeper())
+    system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
+    with Supervisor("sleeper", database) as second:
+        said = second.said()
+        assert said.startswith("StoreOwnedError")
+        assert f"pid {os.getpid()}" in said
+        assert second.stop() == 2
+    assert len(marked_processes(system.mark)) == 1
+
+
+def test_f12_a_second_system_in_the_same_process_is_refused(run: Run, database: Path) -> None:
+    system = run(sleeper())
+    system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
+    with pytest.raises(StoreOwnedError, match=f"pid {os.getpid()}"):
+        System([sleeper()], store=open_store(database))
+    assert len(marked_processes(system.mark)) == 1
+
+
+def test_f22_a_supervisor_killed_at_any_instant_leaves_a_sound_database(
+    database: Path, marks: list[str], no_traces: None
+) -> None:
+    chance = random.Random(22)
+    for number in range(KILLS):
+        with Supervisor("crashing", database) as supervisor:
+            marks.append(supervisor.mark)
+            eventually(lambda: False, within_s=chance.uniform(0.0, 0.3))
+            supervisor.kill()
+        assert eventually(lambda: marked_processes(marks[-1]) == [], GENEROUS_S)
+        with closing(sqlite3.connect(database)) as connection:
+            assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+            counts = connection.execute(
+                "SELECT policy.component_id, policy.restart_count, count(death.id)"
+                " FROM rekindle_worker_restart_policy AS policy LEFT JOIN rekindle_death AS death"
+                " ON death.component_id = policy.component_id AND death.action = 'restart'"
+                " GROUP BY policy.component_id"
+            ).fetchall()
+        assert all(count == deaths for _, count, deaths in counts), (number, counts)
+    assert sum(count for _, count, _ in counts) > KILLS

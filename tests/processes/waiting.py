@@ -1,0 +1,70 @@
+"""Waiting for what happens outside of our own process: with a deadline, never with a guess."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+PATIENCE_S = 20.0
+"""Long after every promise; whoever waits this long has found a bug."""
+
+_GLANCE_S = 0.005
+
+
+def eventually(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
+    """Whether the condition comes true by the deadline."""
+    deadline = time.monotonic() + within_s
+    never = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        never.wait(_GLANCE_S)
+    return True
+
+
+class Held:
+    """Handles of processes that need not be our children; a zombie has ended."""
+
+    def __init__(self, pids: Iterable[int] = ()) -> None:
+        self._handles: dict[int, int] = {}
+        for pid in pids:
+            self.add(pid)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for handle in self._handles.values():
+            os.close(handle)
+
+    def add(self, pid: int) -> None:
+        """Hold one more; it must be there."""
+        self._handles[pid] = os.pidfd_open(pid)
+
+    def living(self) -> list[int]:
+        """Those that have not ended."""
+        return [pid for pid, handle in self._handles.items() if not select.select([handle], [], [], 0)[0]]
+
+    def all_end(self, within_s: float = PATIENCE_S) -> bool:
+        """Whether all of them end by the deadline."""
+        deadline = time.monotonic() + within_s
+        return all(
+            select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0]
+            for handle in self._handles.values()
+        )
+
+
+def ended(pid: int) -> bool:
+    """Whether the process is gone, or a zombie."""
+    try:
+        with Held([pid]) as held:
+            return not held.living()
+    except ProcessLookupError:
+        return True
