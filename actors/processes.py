@@ -213,18 +213,19 @@ class RealProcesses:
         return open_still
 
     def _ended(self, child: Child) -> None:
-        """The process is a zombie: take its last words, end its group, reap it, tell."""
+        """The process is a zombie: take its last words, end its group, reap it, tell, tidy up."""
         if child.exit is not None:
             return
         if child.channel is not None and child.channel.fileno() in self._handlers:
             self._hear(child)
         child.drain_output()
-        for descriptor in child.descriptors():
-            self._drop(descriptor)
         child.exit = child.reap()
-        child.close()
         exited = ProcessExited(child.id, child.generation, child.exit, child.tail.lines(20))
         self._tell_both(child.request, exited)
+        # Tidied up while the others decide.
+        for descriptor in child.descriptors():
+            self._drop(descriptor)
+        child.close()
 
     def _report_closed_channels(self) -> None:
         now = self._clock.monotonic()

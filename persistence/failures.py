@@ -29,17 +29,17 @@ def translated(name: str) -> Iterator[None]:
         raise failure(name, error) from error
 
 
-def failure(name: str, error: SQLAlchemyError) -> StoreError:
-    """The error to raise instead of this one."""
-    orig = error.orig if isinstance(error, DBAPIError) else None
+def failure(name: str, error: Exception) -> StoreError:
+    """The error to raise instead of this one, which is SQLAlchemy's or the driver's."""
+    orig = (error.orig if isinstance(error, DBAPIError) else None) or error
     # PostgreSQL's messages go on with hints and positions; the first line says what is wrong.
-    said = str(orig or error).strip().partition("\n")[0].rstrip(":. \t") or type(orig or error).__name__
+    said = str(orig).strip().partition("\n")[0].rstrip(":. \t") or type(orig).__name__
     if _is_damage(orig):
         return StoreDamagedError(f"the store {name} is damaged: {said}")
     return StoreUnavailableError(f"the store {name} is unavailable: {said}")
 
 
-def _is_damage(orig: BaseException | None) -> bool:
+def _is_damage(orig: BaseException) -> bool:
     if isinstance(orig, sqlite3.Error):
         code = getattr(orig, "sqlite_errorcode", 0) & 0xFF
         # The bare SQLITE_ERROR is a statement that does not fit the tables: one is missing, say.

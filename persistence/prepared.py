@@ -2,7 +2,8 @@
 
 A death is committed before its worker starts again, so every microsecond here is a worker's
 downtime. SQLAlchemy compiles these statements from the typed tables like all others; what is
-spared is looking each one up, and its values, again and again (34 µs a statement against 9).
+spared is looking each one up, and its values, again and again: they go to the driver as they are
+(34 µs a statement against 3), and what the driver raises is the driver's own error.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert
+from sqlalchemy import Dialect, Insert
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 Row = Mapping[str, Any]
 
@@ -24,16 +26,15 @@ class Prepared:
         self._names: list[str] | None = compiled.positiontup
         self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
 
-    def run(self, connection: Connection, row: Row) -> int:
+    def run(self, cursor: DBAPICursor, row: Row) -> int:
         """Send it for one row; how many rows of the table it touched."""
-        return connection.exec_driver_sql(self._text, self._arranged(row)).rowcount
+        cursor.execute(self._text, self._arranged(row))
+        return cursor.rowcount
 
-    def run_all(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def run_all(self, cursor: DBAPICursor, rows: Sequence[Row]) -> None:
         """Send it for every row."""
-        if len(rows) == 1:
-            self.run(connection, rows[0])
-        elif rows:
-            connection.exec_driver_sql(self._text, [self._arranged(row) for row in rows])
+        if rows:
+            cursor.executemany(self._text, [self._arranged(row) for row in rows])
 
     def _arranged(self, row: Row) -> Any:
         """The values in the form that the driver takes: by position, or by name."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import SQLAlchemyError
 
 from rekindle.actors.errors import StoreUnavailableError
@@ -63,6 +65,7 @@ class SqlStore:
         self._wall_ms = wall_ms
         self._kept: Connection | None = None
         self._closed = False
+        self._driver_error: type[Exception] = writer.dialect.loaded_dbapi.Error
         self._upserts = sql.upserts(writer.dialect.name)
         self._insert_death = Prepared(self._upserts.add_death, writer.dialect, DEATH_COLUMNS)
         self._add_events = Prepared(sql.ADD_EVENTS, writer.dialect, EVENT_COLUMNS)
@@ -113,7 +116,7 @@ class SqlStore:
             with connection.begin():
                 for kind, run in groupby(records, type):
                     self._keep[kind](connection, list(run))
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, self._driver_error) as error:
             self._drop_connection()
             raise failure(self.name, error) from error
 
@@ -141,17 +144,20 @@ class SqlStore:
             kept.invalidate()
 
     def _keep_deaths(self, connection: Connection, deaths: list[DeathRecord]) -> None:
-        kept = [death for death in deaths if self._add_death(connection, death)]
-        for action, run in groupby(kept, lambda death: death.action):
-            if action in self._count:
-                self._count[action].run_all(connection, [_counted(death) for death in run])
-        self._add_events.run_all(connection, [event for death in kept for event in death_events(death)])
+        with closing(connection.connection.cursor()) as cursor:
+            kept = [death for death in deaths if self._add_death(cursor, death)]
+            for action, run in groupby(kept, lambda death: death.action):
+                if action in self._count:
+                    self._count[action].run_all(cursor, [_counted(death) for death in run])
+            self._add_events.run_all(cursor, [event for death in kept for event in death_events(death)])
 
-    def _add_death(self, connection: Connection, death: DeathRecord) -> bool:
+    def _add_death(self, cursor: DBAPICursor, death: DeathRecord) -> bool:
         """Whether the death was not there before."""
-        return self._insert_death.run(connection, death_values(death)) == 1
+        return self._insert_death.run(cursor, death_values(death)) == 1
 
     def _count_lost_restarts(self, connection: Connection, counted: list[RestartsCounted]) -> None:
+        with closing(connection.connection.cursor()) as cursor:
+            new = [record for record in counted if self._add_death(cursor, stand_in(record))]
         rows = [
             {
                 "worker": record.component_id,
@@ -159,8 +165,7 @@ class SqlStore:
                 "streak": record.streak,
                 "at": record.at_wall_ms,
             }
-            for record in counted
-            if self._add_death(connection, stand_in(record))
+            for record in new
         ]
         if rows:
             connection.execute(self._upserts.count_lost_restarts, rows)
