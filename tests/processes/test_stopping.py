@@ -192,3 +192,22 @@ def test_sd_04_a_stop_during_the_delay_before_a_restart_starts_nobody(run: Run) 
     with system.events() as events:
         assert list(events.within(1.5)) == []
     assert system.status("sleeper").shown == "stopped"
+
+
+def test_sd_19_a_start_in_the_middle_of_a_stop_is_refused_and_starts_nobody(run: Run) -> None:
+    system = run(*(sleeper(f"s:{n}") for n in range(10)))
+    mark = system.mark
+    stopping = threading.Thread(target=system.stop)
+    stopping.start()
+
+    def start_is_refused() -> bool:
+        try:
+            system.start()
+        except RequestRefusedError:
+            return True
+        return False
+
+    assert eventually(start_is_refused)
+    stopping.join(PATIENCE_S)
+    assert start_is_refused()
+    assert marked_processes(mark) == []
