@@ -264,7 +264,7 @@ def refused(worker: Worker, generation: int) -> Step:
 
 def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | None, world: World) -> Step:
     """Nothing is left of an incarnation: what waited for that goes on."""
-    if worker.lingering != generation:
+    if worker.lingering != generation and not _awaits_end(worker, generation):
         return Step(worker)
     amendment = _amendment(worker, generation, exit_)
     worker = replace(worker, lingering=None, open_death=False)
@@ -279,6 +279,12 @@ def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | Non
             # Its death is the monitor's to tell.
             step = Step(worker)
     return Step(step.worker, (*amendment, *step.effects))
+
+
+def _awaits_end(worker: Worker, generation: int) -> bool:
+    # A stop that came between the end of a process and the news of its death: the proxy, told to
+    # end what is gone already, says once more that it is gone.
+    return isinstance(worker.phase, Stopping) and worker.phase.generation == generation
 
 
 def _amendment(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
