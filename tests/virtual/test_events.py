@@ -1,0 +1,154 @@
+"""What a host's own actors hear, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+from tests.virtual.bench import Listener, W, dies_after, lives, worker
+from tests.virtual.conftest import Benches
+
+from rekindle.actors.health import Status
+from rekindle.actors.internal_messages import Subscribe, Unsubscribe
+from rekindle.actors.messages import (
+    Done,
+    Event,
+    Refused,
+    ReportStatus,
+    StartWorkers,
+    StatusChanged,
+    StatusReport,
+    StopWorkers,
+    WorkerDied,
+    WorkerFailed,
+    WorkersStopped,
+    WorkerStarted,
+    WorkerStopped,
+)
+from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.spec import Command, PythonCall, command
+
+SEEDS = pytest.mark.parametrize("seed", range(20))
+PROGRAMS = pytest.mark.parametrize("run", [PythonCall("app:run"), command("app")], ids=["python", "plain"])
+
+
+def word(event: Event) -> str:
+    """An event in one word."""
+    return f"→{event.new}" if isinstance(event, StatusChanged) else type(event).__name__
+
+
+@SEEDS
+@PROGRAMS
+def test_ev_18_a_worker_that_is_given_up_is_told_in_this_order(
+    bench: Benches, seed: int, run: Command | PythonCall
+) -> None:
+    spec = worker(run=run, restart={"max_lifetime": 1})
+    system = bench(spec, scripts=crashes_after(3), seed=seed).start()
+    system.run(60)
+    incarnation = ["WorkerStarted", "→healthy", "→dead", "WorkerDied"]
+    assert [word(event) for event in system.listener.messages] == [
+        *incarnation,
+        *incarnation,
+        "WorkerFailed",
+        "→failed",
+    ]
+
+
+@SEEDS
+@PROGRAMS
+def test_a_worker_that_dies_at_once_is_told_to_have_started_before_it_died(
+    bench: Benches, seed: int, run: Command | PythonCall
+) -> None:
+    script = lives(Life(dies_after_s=0, healthy_after_s=None), then=Life())
+    system = bench(worker(run=run), scripts=script, seed=seed).start()
+    system.run(0.5)
+    words = [word(event) for event in system.listener.messages]
+    assert [each for each in words if each != "→healthy"] == ["WorkerStarted", "→dead", "WorkerDied"]
+
+
+@SEEDS
+def test_ev_18_never_is_a_worker_dead_after_it_failed(bench: Benches, seed: int) -> None:
+    # Taken for dead while it runs on: its real end comes after it was given up.
+    spec = worker(restart={"give_up_exit_codes": (), "max_lifetime": 1})
+    script = lives(Life(heartbeat_s=None, ignores_term=True))
+    system = bench(spec, scripts=script, seed=seed).start()
+    system.run(300)
+    changes = [new for _, new in system.changes()]
+    assert changes[-2:] == [Status.DEAD, Status.FAILED]
+    assert changes.count(Status.FAILED) == 1
+    assert not system.processes.alive(W)
+
+
+def test_the_generations_of_events_tell_the_incarnations_apart(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3, 3)).start()
+    system.run(60)
+    assert [event.generation for _, event in system.events(WorkerStarted)] == [1, 2, 3]
+    assert [event.death.generation for _, event in system.events(WorkerDied)] == [1, 2]
+
+
+def test_a_death_is_told_with_what_was_decided_on_it(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run(60)
+    (told,) = system.deaths()
+    assert (told.action, told.delay_s, told.restart_count) == ("restart", 1.0, 1)
+    assert told.reason == "Restart #1 with 1s backoff"
+    assert (told.death.uptime_ms, told.death.healthy_for_ms) == (3000, 3000)
+
+
+def test_a_death_is_told_with_the_job_that_the_worker_held(bench: Benches) -> None:
+    system = bench(scripts=lives(Life(dies_after_s=3, job="order-7"), then=Life())).start()
+    system.run(60)
+    assert system.deaths()[0].death.job == "order-7"
+    assert system.memory.deaths(W)[0].job == "order-7"
+
+
+def test_a_stop_is_told_as_a_stop(bench: Benches) -> None:
+    system = bench().start()
+    system.run(10)
+    system.stop()
+    system.run(60)
+    assert [word(event) for event in system.listener.messages] == [
+        "WorkerStarted",
+        "→healthy",
+        "WorkerStopped",
+    ]
+    assert system.events(WorkerStopped)[0][0] == 10
+
+
+def test_who_subscribes_later_hears_what_comes_later_and_who_leaves_hears_nothing_more(
+    bench: Benches,
+) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    late = Listener(system.runtime.clock.monotonic)
+    system.actors.broker.tell(Subscribe(late))
+    system.run_to(3.5)
+    system.actors.broker.tell(Unsubscribe(late))
+    system.run(60)
+    assert [word(event) for event in late.messages] == ["→healthy", "→dead", "WorkerDied"]
+
+
+def test_who_subscribes_twice_hears_everything_once(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3))
+    system.actors.broker.tell(Subscribe(system.listener))
+    system.start().run(60)
+    assert len(system.events(WorkerDied)) == 1
+
+
+def test_a_host_of_actors_is_answered_by_messages(bench: Benches) -> None:
+    system = bench()
+    host = Listener(system.runtime.clock.monotonic)
+    for request in (
+        StartWorkers(None, host),
+        StartWorkers(("nobody",), host),
+        ReportStatus(host),
+        StopWorkers(None, host),
+    ):
+        system.tell(request)
+    system.run(1)
+    assert [type(answer) for answer in host.messages] == [Done, Refused, StatusReport, WorkersStopped]
+
+
+def test_a_failure_is_told_with_its_reason(bench: Benches) -> None:
+    system = bench(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
+    system.run(60)
+    ((at, failed),) = system.events(WorkerFailed)
+    assert (at, failed.generation) == (3, 1)
+    assert "exit code 1" in failed.reason

@@ -1,0 +1,461 @@
+"""Our own actors raise in the middle of things: each is made anew in place, and nobody notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from signal import SIGTERM
+from typing import Any
+
+import pytest
+from tests.virtual.bench import Bench, W, dies_after, ids, lives, worker, workers
+from tests.virtual.conftest import Benches
+from tests.virtual.faults import Chosen, Mistake, at
+
+from rekindle.actors.broker import Broker
+from rekindle.actors.crew import Crew
+from rekindle.actors.deaths import Cause, Exit
+from rekindle.actors.health import Status
+from rekindle.actors.health_monitor import HealthMonitor
+from rekindle.actors.internal_messages import (
+    Attend,
+    BackoffElapsed,
+    BatchKept,
+    CommitBatch,
+    DeadlineReached,
+    Declare,
+    Flush,
+    FrameReceived,
+    HealthSustained,
+    Keep,
+    KeepMirror,
+    LadderElapsed,
+    MirrorDue,
+    PauseProcess,
+    ProcessExited,
+    ProcessGone,
+    ProcessStarted,
+    Register,
+    RetryCommit,
+    StartProcess,
+    StopProcess,
+    Subscribe,
+    Unregister,
+)
+from rekindle.actors.messages import (
+    ActorReplaced,
+    Done,
+    PauseWorkers,
+    ReportStatus,
+    StartWorkers,
+    StatusChanged,
+    StopResult,
+    StopWorkers,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerDied,
+    WorkerStarted,
+    WorkerStopped,
+)
+from rekindle.actors.ports import Control
+from rekindle.actors.recorder import Recorder
+from rekindle.actors.records import DeathRecord, MirrorWiped, Record
+from rekindle.actors.runtime import ResilientActor
+from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.spec import PauseMode
+from rekindle.actors.supervisor import Supervisor
+from rekindle.actors.worker_proxy import WorkerProxy
+from rekindle.actors.worker_state import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
+from rekindle.persistence import MemoryStore
+
+ERRORS = [RuntimeError("a mistake"), SystemExit(1), KeyboardInterrupt()]
+
+healthy = at(StatusChanged, where=lambda message: message.new is Status.HEALTHY)
+death = at(StatusChanged, where=lambda message: message.death is not None)
+keep_death = at(Keep, where=lambda message: isinstance(message.record, DeathRecord))
+keep_wipe = at(Keep, where=lambda message: isinstance(message.record, MirrorWiped))
+
+MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
+    (Supervisor, "Declare", at(Declare)),
+    (Supervisor, "StartWorkers", at(StartWorkers)),
+    (Supervisor, "ProcessStarted", at(ProcessStarted)),
+    (Supervisor, "healthy", healthy),
+    (Supervisor, "death", death),
+    (Supervisor, "ProcessGone", at(ProcessGone)),
+    (Supervisor, "BatchKept", at(BatchKept)),
+    (Supervisor, "BackoffElapsed", at(BackoffElapsed)),
+    (Supervisor, "ReportStatus", at(ReportStatus)),
+    (Supervisor, "StopWorkers", at(StopWorkers)),
+    (HealthMonitor, "Attend", at(Attend)),
+    (HealthMonitor, "Register", at(Register)),
+    (HealthMonitor, "ProcessStarted", at(ProcessStarted)),
+    (HealthMonitor, "FrameReceived", at(FrameReceived)),
+    (HealthMonitor, "DeadlineReached", at(DeadlineReached)),
+    (HealthMonitor, "MirrorDue", at(MirrorDue)),
+    (HealthMonitor, "ProcessExited", at(ProcessExited)),
+    (HealthMonitor, "Unregister", at(Unregister)),
+    (WorkerProxy, "StartProcess", at(StartProcess)),
+    (WorkerProxy, "ProcessStarted", at(ProcessStarted)),
+    (WorkerProxy, "ProcessExited", at(ProcessExited)),
+    (WorkerProxy, "StopProcess", at(StopProcess)),
+    (WorkerProxy, "LadderElapsed", at(LadderElapsed)),
+    (Recorder, "Attend", at(Attend)),
+    (Recorder, "wipe", keep_wipe),
+    (Recorder, "death", keep_death),
+    (Recorder, "CommitBatch", at(CommitBatch)),
+    (Recorder, "KeepMirror", at(KeepMirror)),
+    (Broker, "Subscribe", at(Subscribe)),
+    (Broker, "healthy", healthy),
+    (Broker, "WorkerStarted", at(WorkerStarted)),
+    (Broker, "WorkerDied", at(WorkerDied)),
+    (Broker, "WorkerStopped", at(WorkerStopped)),
+]
+
+moments = pytest.mark.parametrize(
+    ("actor", "chosen"),
+    [pytest.param(actor, chosen, id=f"{actor.__name__}-{name}") for actor, name, chosen in MOMENTS],
+)
+
+
+def life_of_a_worker(system: Bench) -> tuple[StopResult, ...]:
+    """Start it, let it die once and come back, stop it, start it again."""
+    system.start().run_to(60)
+    assert system.starts() == [0, 4]
+    assert system.status().status is Status.HEALTHY
+    stopped = system.stop(within=40)
+    system.start().run(30)
+    return stopped
+
+
+@moments
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_an_actor_that_raises_once_goes_on_as_if_nothing_had_happened(
+    bench: Benches,
+    monkeypatch: pytest.MonkeyPatch,
+    actor: type[ResilientActor],
+    chosen: Chosen,
+    error: BaseException,
+    after: bool,
+) -> None:
+    mistake = Mistake(actor, chosen, error=error, after=after).put_in(monkeypatch)
+    deaf = Life(stops_after_s=None)
+    system = bench(scripts=lives(Life(dies_after_s=3), then=deaf), seed=3)
+    (stopped,) = life_of_a_worker(system)
+    assert mistake.made == 1
+    assert (stopped.gone, stopped.killed) == (True, False)
+    assert system.status().status is Status.HEALTHY
+    assert system.status().restart_count == system.stored().restart_count == 1
+    assert [each.exit_code for each in system.memory.deaths(W)] == [1]
+    assert [event.actor for _, event in system.events(ActorReplaced)] == [actor.__name__]
+
+
+LOST_FOR_GOOD = {"Declare", "StartWorkers", "ReportStatus", "StopWorkers", "Attend", "Subscribe", "wipe"}
+"""What nobody repeats: the word of a host, and what is said once at the beginning."""
+
+
+@pytest.mark.parametrize(
+    ("actor", "chosen"),
+    [
+        pytest.param(actor, chosen, id=f"{actor.__name__}-{name}")
+        for actor, name, chosen in MOMENTS
+        if name not in LOST_FOR_GOOD and not (actor is Recorder and name == "death")
+    ],
+)
+def test_a_message_that_always_raises_is_dropped_and_what_it_said_is_found_out(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch, actor: type[ResilientActor], chosen: Chosen
+) -> None:
+    Mistake(actor, chosen, times=2).put_in(monkeypatch)
+    system = bench(scripts=dies_after(3)).start()
+    system.run_to(200)
+    assert system.status().status is Status.HEALTHY
+    assert system.processes.alive(W)
+    assert system.stored().restart_count == system.status().restart_count == system.status().generation - 1
+    (stopped,) = system.stop(within=40)
+    assert stopped.gone
+    assert not system.processes.alive(W)
+
+
+def test_a_supervisor_that_raises_while_all_are_healthy_leaves_them_alone(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
+    system = bench(*workers(5)).start()
+    system.run(100)
+    assert len(system.report().workers) == 5
+    system.run(100)
+    assert len(system.processes.starts) == 5
+    assert system.deaths() == []
+
+
+def test_a_supervisor_that_raises_in_the_backoff_keeps_the_moment_of_the_restart(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
+    system = bench(worker(restart={"initial_delay_s": 16.0}), scripts=dies_after(3)).start()
+    system.run_to(10)
+    system.report()
+    assert system.restart_timers() == [19]
+    system.run(60)
+    assert system.starts() == [0, 19]
+    assert system.stored().restart_count == 1
+
+
+def test_a_supervisor_that_raises_at_the_death_of_a_process_that_still_runs_ends_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It forgot the worker once: the monitor said dead, the process table said alive.
+    Mistake(Supervisor, death, times=2).put_in(monkeypatch)
+    system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
+    system.run(60)
+    assert (system.ends(), system.starts()) == ([15], [0, 16])
+    assert system.memory.deaths(W)[0].cause is Cause.HEARTBEAT_LOST
+
+
+def test_a_supervisor_that_raises_keeps_sustained_health_on_its_way(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
+    system = bench(worker(preset="plugin"), scripts=dies_after(3)).start()
+    system.run_to(40)
+    system.report()
+    system.run_to(62.9)
+    assert system.status().streak_count == 1
+    system.run_to(63)
+    assert system.status().streak_count == 0
+
+
+def test_sustained_health_is_noted_although_the_supervisor_raises_at_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(HealthSustained)).put_in(monkeypatch)
+    system = bench(worker(preset="plugin"), scripts=dies_after(3)).start()
+    system.run(100)
+    assert system.stored().streak_count == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_starts_on_their_way_are_not_taken_for_deaths(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    Mistake(Supervisor, at(ProcessStarted)).put_in(monkeypatch)
+    system = bench(*workers(5), seed=seed).start()
+    system.run(60)
+    assert system.deaths() == []
+    assert len(system.processes.starts) == 5
+
+
+def test_starts_that_wait_for_others_are_not_taken_for_deaths(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(ProcessStarted)).put_in(monkeypatch)
+    slow = lives(Life(healthy_after_s=5))
+    system = bench(*workers(3), scripts=slow, max_concurrent_starts=1).start()
+    system.run(60)
+    assert system.deaths() == []
+    assert [system.starts(id_) for id_ in ids(3)] == [[0], [5], [10]]
+
+
+def test_a_monitor_that_raises_does_not_ask_for_a_second_first_frame(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The plugin preset gives 2 s to the first frame, and asks for no other one.
+    Mistake(HealthMonitor, at(MirrorDue)).put_in(monkeypatch)
+    system = bench(worker(preset="plugin"), scripts=lives(Life(heartbeat_s=None))).start()
+    system.run(60)
+    assert system.changes() == [(0, Status.HEALTHY)]
+
+
+def test_a_monitor_that_raises_remembers_who_is_paused(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+    system.run(10)
+    system.tell(PauseWorkers())
+    system.processes.freeze(W)
+    Mistake(HealthMonitor, at(Unregister)).put_in(monkeypatch)
+    system.actors.monitor.tell(Unregister("nobody"))
+    system.run(100)
+    assert system.deaths() == []
+
+
+def test_a_monitor_that_raises_still_finds_who_hangs(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
+    Mistake(HealthMonitor, at(DeadlineReached)).put_in(monkeypatch)
+    system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
+    system.run(60)
+    assert system.changes()[:3] == [(0, Status.HEALTHY), (10, Status.UNHEALTHY), (20, Status.DEAD)]
+    assert system.starts() == [0, 21]
+
+
+def test_a_monitor_that_raises_keeps_the_failed_failed(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+    system.run(20)
+    Mistake(HealthMonitor, at(Unregister)).put_in(monkeypatch)
+    system.actors.monitor.tell(Unregister("nobody"))
+    before = system.changes()
+    system.run(60)
+    assert system.changes() == before
+    assert system.status().shown == "failed"
+
+
+def test_a_proxy_that_raises_on_the_ladder_climbs_it_anew(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(WorkerProxy, at(LadderElapsed), times=2).put_in(monkeypatch)
+    system = bench(scripts=lives(Life(stops_after_s=None, ignores_term=True))).start()
+    (stopped,) = system.stop(within=40)
+    assert stopped.killed
+    assert system.now <= 24
+
+
+def test_a_proxy_that_raises_tells_an_idle_worker_again(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(WorkerProxy, at(PauseProcess), times=2).put_in(monkeypatch)
+    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+    system.run(10)
+    system.tell(PauseWorkers())
+    system.run(10)
+    assert set(system.processes.controls) == {(10, W, Control.PAUSE)}
+
+
+def test_a_supervisor_that_raises_in_the_middle_of_a_stop_does_not_prolong_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
+    system = bench(scripts=lives(Life(stops_after_s=30))).start()
+    system.tell(StopWorkers())
+    system.run(5)
+    system.report()
+    assert system.stop() == (StopResult(W, Exit(signal=SIGTERM), SIGTERM),)
+    assert system.now == 10
+
+
+def test_the_broker_keeps_its_listeners(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
+    Mistake(Broker, healthy).put_in(monkeypatch)
+    system = bench(scripts=dies_after(3)).start()
+    system.run(60)
+    assert [event.actor for _, event in system.events(ActorReplaced)] == ["Broker"]
+    assert [new for _, new in system.changes()] == [Status.HEALTHY, Status.DEAD, Status.HEALTHY]
+
+
+def test_a_broker_that_always_raises_does_not_keep_itself_busy(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake = Mistake(Broker, lambda message: True, times=10_000).put_in(monkeypatch)
+    system = bench(scripts=dies_after(3)).start()
+    system.run(60)
+    assert system.starts() == [0, 4]
+    assert mistake.made < 100
+
+
+def test_a_recorder_that_raises_loses_nothing(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
+    Mistake(Recorder, at(Keep, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(monkeypatch)
+    system = bench(*workers(5), scripts=crashes_after(3)).start()
+    system.run(600)
+    assert [system.stored(id_).restart_count for id_ in ids(5)] == [5] * 5
+    assert [len(system.memory.deaths(id_)) for id_ in ids(5)] == [6] * 5
+
+
+class Careless(MemoryStore):
+    """A store that meets a mistake of its own now and then, which is no outage."""
+
+    def __init__(self, *mistakes: int) -> None:
+        super().__init__()
+        self.mistakes = mistakes
+        self.commits = 0
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Keep them, unless this is the turn for a mistake."""
+        self.commits += 1
+        if self.commits in self.mistakes:
+            raise TypeError("a mistake in the store")
+        super().commit(records)
+
+
+def test_a_mistake_in_the_store_loses_nothing(bench: Benches) -> None:
+    system = bench(*workers(3), scripts=crashes_after(3), store=Careless(2, 3, 5, 7, 8, 9, 12)).start()
+    system.run(600)
+    assert [system.stored(id_).restart_count for id_ in ids(3)] == [5] * 3
+    assert system.report().unsaved == 0
+
+
+def test_a_mistake_in_the_store_is_shown_as_unsaved(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3), store=Careless(*range(3, 100))).start()
+    system.run(10)
+    assert system.report().unsaved == 1
+    assert system.events(StoreDegraded) != []
+    assert system.starts() == [0, 5]
+
+
+def test_a_recorder_that_raises_with_nothing_to_write_writes_what_comes_later(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It took the store for degraded once, found nothing to write, and never wrote again.
+    Mistake(Recorder, at(Flush)).put_in(monkeypatch)
+    system = bench(scripts=dies_after(30)).start()
+    system.run(10)
+    system.actors.recorder.tell(Flush(system.listener))
+    system.run(50)
+    assert system.stored().restart_count == 1
+    assert system.events(StoreRecovered) != []
+
+
+@pytest.mark.parametrize(
+    "kind", [CancelTimers, KeepRecord, Announce, Schedule], ids=lambda kind: kind.__name__
+)
+def test_an_effect_that_raises_does_not_keep_the_others_from_happening(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch, kind: type[Effect]
+) -> None:
+    perform, armed = Crew._perform, [True]
+
+    def perform_badly(self: Crew, worker: Worker, effect: Effect) -> None:
+        if armed and isinstance(effect, kind) and self._runtime.clock.monotonic() > 0:
+            armed.clear()
+            raise RuntimeError("a mistake")
+        perform(self, worker, effect)
+
+    monkeypatch.setattr(Crew, "_perform", perform_badly)
+    system = bench(scripts=dies_after(3)).start()
+    system.run(60)
+    assert system.starts() == [0, 4]
+    assert system.stored().restart_count == system.status().restart_count == 1
+
+
+def test_a_process_table_that_cannot_even_be_asked_to_spawn_is_a_death(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = bench()
+    spawn: Callable[[Any], None] = system.processes.spawn
+    refusals = [OSError("out of everything")]
+
+    def spawn_badly(request: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+        spawn(request)
+
+    monkeypatch.setattr(system.processes, "spawn", spawn_badly)
+    system.start().run(60)
+    assert system.status().status is Status.HEALTHY
+    assert system.status().restart_count == system.stored().restart_count == 1
+
+
+def test_a_command_is_answered_although_the_supervisor_raised_at_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(StartWorkers)).put_in(monkeypatch)
+    system = bench()
+    assert system.ask(lambda reply: StartWorkers(None, reply)) == Done()
+    assert system.starts() == [0]
+
+
+def test_the_exit_of_a_worker_is_known_although_the_monitor_raised_at_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(HealthMonitor, at(ProcessExited)).put_in(monkeypatch)
+    script = lives(Life(dies_after_s=3, exit=Exit(code=0)), then=Life())
+    system = bench(worker(restart={"restart_on": "on_failure"}), scripts=script).start()
+    system.run(60)
+    assert system.starts() == [0]
+    assert system.memory.deaths(W)[0].exit_code == 0
