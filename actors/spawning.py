@@ -111,10 +111,21 @@ def command_line(run: Command | PythonCall) -> list[str]:
     match run:
         case PythonCall(target=target):
             return [sys.executable, "-m", "rekindle.worker.run", target]
-        case Command(argv=argv, pdeathsig=True):
+        case Command(argv=argv, pdeathsig=pdeathsig) if pdeathsig or _signals_are_unusual():
             return [sys.executable, "-I", "-S", str(worker_file("pdeathsig.py")), str(os.getpid()), *argv]
         case Command(argv=argv):
             return list(argv)
+
+
+def _signals_are_unusual() -> bool:
+    """Whether a program would inherit, from this thread, signals that do not reach it.
+
+    A host that waits for SIGTERM by `sigwait` blocks it, and a worker that was started with it
+    blocked could only be killed. With SIGCHLD ignored a program finds no status of its own
+    children. The shim puts both right.
+    """
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return bool(blocked) or signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
 
 
 def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:

@@ -39,6 +39,9 @@ def main(arguments: list[str]) -> int:
     # The interpreter ignores these two for itself, and an ignored signal stays so across exec.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    # What a host does about these is its own affair, and stays across exec as well.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     try:
         os.execvpe(program[0], program, _environment())
     except OSError as error:

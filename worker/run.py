@@ -57,6 +57,7 @@ def _tie_to_supervisor() -> bool:
 
 def _prepare_process(worker: Worker) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _Terminate(worker))
     # A handler and not SIG_IGN, which the programs that a worker starts would inherit.
     signal.signal(signal.SIGINT, _ignore)

@@ -44,10 +44,16 @@ def want_sigpipe() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
+def block_sigterm() -> None:
+    """Its main thread waits for SIGTERM by `sigwait`; a thread inherits what is blocked."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
+
+
 HABITS: dict[str, Callable[[], None]] = {
     "ignore_sigchld": ignore_sigchld,
     "reap_everybody": reap_everybody,
     "want_sigpipe": want_sigpipe,
+    "block_sigterm": block_sigterm,
 }
 
 
@@ -73,13 +79,23 @@ def main(arguments: Sequence[str]) -> int:
                 exits.add(event.death.exit)
         for id_, pid in pids.items():
             system.wait_until(id_, lambda w, pid=pid: w.status is Status.HEALTHY and w.pid != pid, PATIENCE_S)  # type: ignore[misc]
+        # A command counts as healthy before its shim has become the program.
+        deaf = [id_ for id_ in pids if not eventually(lambda id_=id_: hears(healthy_pid(system, id_)))]  # type: ignore[misc]
         system.restart("wait")
         system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
         results = system.stop()
     unknown = exits == {Exit()}
     gone = [result.gone for result in results]
-    print(json.dumps({"mark": mark, "causes": sorted(causes), "unknown": unknown, "gone": gone}))  # noqa: T201
+    said = {"mark": mark, "causes": sorted(causes), "unknown": unknown, "gone": gone, "deaf": deaf}
+    sys.stdout.write(json.dumps(said))
     return 0
+
+
+def hears(pid: int) -> bool:
+    """Whether SIGTERM and SIGCHLD reach a process."""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    without = int(status["SigBlk"], 16) | int(status["SigIgn"], 16)
+    return not any(without >> (signum - 1) & 1 for signum in (signal.SIGTERM, signal.SIGCHLD))
 
 
 def healthy_pid(system: System, id_: str) -> int:

@@ -19,6 +19,7 @@ def lived_through(habit: str, database: Path) -> dict[str, object]:
     seen: dict[str, object] = json.loads(said)
     assert marked_processes(str(seen["mark"])) == []
     assert seen["gone"] == [True] * 3
+    assert seen["deaf"] == []
     return seen
 
 
@@ -35,4 +36,10 @@ def test_p8_a_host_that_reaps_every_child_costs_the_exit_status_at_most(database
 
 def test_a_host_that_wants_sigpipe_survives_a_worker_and_a_guardian_that_are_gone(database: Path) -> None:
     seen = lived_through("want_sigpipe", database)
+    assert (seen["causes"], seen["unknown"]) == (["exited", "signalled"], False)
+
+
+def test_a_host_that_blocks_sigterm_does_not_make_its_workers_deaf(database: Path) -> None:
+    """A program inherited the mask of our thread, and could only be killed."""
+    seen = lived_through("block_sigterm", database)
     assert (seen["causes"], seen["unknown"]) == (["exited", "signalled"], False)
