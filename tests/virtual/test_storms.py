@@ -1,0 +1,257 @@
+"""Random storms over five workers: named by their seeds, repeated exactly, and never against the rules."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from tests.virtual.bench import Bench, ids, worker
+from tests.virtual.conftest import Benches
+from tests.virtual.faults import Mistake
+
+from rekindle.actors.broker import Broker
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.health import Status
+from rekindle.actors.health_monitor import HealthMonitor
+from rekindle.actors.messages import (
+    PauseWorkers,
+    ResetWorker,
+    RestartWorker,
+    ResumeWorkers,
+    StartWorkers,
+    StopWorkers,
+    WorkerDied,
+    WorkerStatus,
+)
+from rekindle.actors.recorder import Recorder
+from rekindle.actors.restarts import Action
+from rekindle.actors.runtime import ResilientActor
+from rekindle.actors.simulation import Life, Script
+from rekindle.actors.spec import PauseMode, WorkerSpec
+from rekindle.actors.supervisor import Supervisor
+from rekindle.actors.worker_proxy import WorkerProxy
+
+IDS = ids(5)
+STEPS = 60
+
+
+def crew() -> tuple[WorkerSpec, ...]:
+    """Five workers, one for each way of being supervised."""
+    notify = {"enabled": True, "max_in_window": 20}
+    return (
+        worker(IDS[0]),
+        worker(IDS[1], "patient"),
+        worker(IDS[2], "notify", restart=notify, pause_mode=PauseMode.STOP),
+        worker(IDS[3], "plugin"),
+        worker(IDS[4], pause_mode=PauseMode.IDLE, restart={"jitter": 0.5}),
+    )
+
+
+def fate(chance: random.Random) -> Script:
+    """Lives as bad as they come."""
+
+    def script(_generation: int) -> Life:
+        return Life(
+            dies_after_s=chance.choice([None, None, 0.0, 1.0, 7.5, 60.0, 301.0]),
+            healthy_after_s=chance.choice([0.0, 0.0, 1.5, None]),
+            heartbeat_s=chance.choice([2.0, 2.0, 2.0, None]),
+            spawn_error=chance.choice([None] * 9 + ["Permission denied"]),
+            stops_after_s=chance.choice([0.0, 3.0, None]),
+            ignores_term=chance.random() < 0.2,
+        )
+
+    return script
+
+
+class Storm:
+    """Does something to a system, again and again, and looks whether the rules hold."""
+
+    def __init__(self, system: Bench, chance: random.Random) -> None:
+        self.system = system
+        self.chance = chance
+        self.decided: Counter[str] = Counter()
+        self._heard = 0
+
+    def rage(self, steps: int = STEPS) -> None:
+        """Let it happen."""
+        for _ in range(steps):
+            self.chance.choice(self.doings())()
+            self.count_decisions()
+            self.let_time_pass(self.chance.choice([0.0, 0.4, 1.0, 5.0, 17.0, 61.0]))
+
+    def calm_down(self) -> None:
+        """Give the store back, and the time to catch up."""
+        self.system.memory.fault = None
+        self.let_time_pass(30.0)
+
+    def doings(self) -> list[Callable[[], object]]:
+        """What may happen to a worker, to all of them, or to the store."""
+        id_, tell = self.chance.choice(IDS), self.system.tell
+        return [
+            lambda: self.system.processes.kill(id_),
+            lambda: self.system.processes.kill(id_),
+            lambda: self.system.processes.freeze(id_),
+            lambda: tell(PauseWorkers((id_,))),
+            lambda: tell(ResumeWorkers((id_,))),
+            lambda: tell(PauseWorkers()),
+            lambda: tell(ResumeWorkers()),
+            lambda: tell(StopWorkers((id_,))),
+            lambda: tell(StartWorkers((id_,))),
+            lambda: tell(StartWorkers()),
+            lambda: self.forget(id_, RestartWorker(id_)),
+            lambda: self.forget(id_, ResetWorker(id_)),
+            lambda: setattr(self.system.memory, "fault", StoreUnavailableError("database is locked")),
+            lambda: setattr(self.system.memory, "fault", None),
+            lambda: self.system.runtime.virtual_clock.set_wall(self.chance.randrange(-10_000, 10_000)),
+        ]
+
+    def forget(self, id_: str, command: RestartWorker | ResetWorker) -> None:
+        """Have the counters of a worker cleared."""
+        self.count_decisions()
+        self.system.tell(command)
+        self.decided[id_] = 0
+
+    def count_decisions(self) -> None:
+        """Take note of the restarts that were decided since."""
+        heard = self.system.listener.heard
+        for _, event in heard[self._heard :]:
+            if isinstance(event, WorkerDied):
+                self.decided[event.component_id] += event.action == Action.RESTART
+        self._heard = len(heard)
+
+    def let_time_pass(self, seconds: float) -> None:
+        """Wait, while nobody commands anything; what was to stay down must do so."""
+        system = self.system
+        down = {each.component_id for each in system.report().workers if held(each)}
+        started = len(system.processes.starts)
+        system.run(seconds)
+        self.count_decisions()
+        assert down.isdisjoint(id_ for _, id_, _ in system.processes.starts[started:])
+        assert all(len(system.restart_timers(id_)) <= 1 for id_ in IDS)
+        assert system.processes.overlaps == []
+
+
+def held(status: WorkerStatus) -> bool:
+    """Whether nothing may start this worker but a command."""
+    at_rest = status.shown in ("stopped", "failed") or (status.shown == "crashed" and not waits(status))
+    return at_rest or (status.paused and status.status in (None, Status.DEAD))
+
+
+def waits(status: WorkerStatus) -> bool:
+    return status.next_attempt_in_s is not None
+
+
+@pytest.mark.parametrize("decade", range(20))
+def test_two_hundred_storms_break_no_rule(bench: Benches, decade: int) -> None:
+    for seed in range(10 * decade, 10 * decade + 10):
+        chance = random.Random(seed)
+        system = bench(
+            *crew(), scripts=fate(chance), seed=seed, max_concurrent_starts=chance.choice([None, 2])
+        )
+        storm = Storm(system.start(), chance)
+        storm.rage()
+        storm.calm_down()
+        assert_books_are_right(system, storm)
+
+
+def assert_books_are_right(system: Bench, storm: Storm) -> None:
+    """Store, memory and events agree on every death and every restart."""
+    told = Counter((death.component_id, death.death.generation) for _, death in system.events(WorkerDied))
+    kept = [(death.component_id, death.generation) for death in system.memory.deaths(limit=10_000)]
+    assert set(told.values()) <= {1}
+    assert sorted(kept) == sorted(told)
+    for status in system.report().workers:
+        id_ = status.component_id
+        assert system.stored(id_).restart_count == status.restart_count == storm.decided[id_]
+        assert (system.stored(id_).failed_at_wall_ms is not None) == (status.shown == "failed")
+
+
+def history(bench: Benches, seed: int) -> list[str]:
+    """Everything that a storm led to, as text."""
+    chance = random.Random(seed)
+    system = bench(*crew(), scripts=fate(chance), seed=seed).start()
+    Storm(system, chance).rage(30)
+    told = [repr(each) for each in system.listener.heard]
+    done = [
+        repr(each) for each in (*system.processes.starts, *system.processes.ends, *system.processes.signals)
+    ]
+    return told + done + [repr(system.memory.load()), repr(system.memory.health)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_same_seed_gives_the_same_history(bench: Benches, seed: int) -> None:
+    assert history(bench, seed) == history(bench, seed)
+
+
+def test_another_seed_gives_another_history(bench: Benches) -> None:
+    assert history(bench, 1) != history(bench, 2)
+
+
+def test_another_seed_gives_another_order_of_the_same_events(bench: Benches) -> None:
+    def run(seed: int) -> list[str]:
+        system = bench(*(worker(id_) for id_ in IDS), scripts=lambda _: Life(dies_after_s=3.0), seed=seed)
+        system.start().run(600)
+        return [repr(each) for each in system.listener.messages]
+
+    first, *others = (run(seed) for seed in range(5))
+    assert any(first != other for other in others)
+    starts_only = [sorted(each for each in events if each.startswith("WorkerDied")) for events in others]
+    assert starts_only[1:] == starts_only[:-1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_restarts_of_the_application_in_the_middle_of_a_storm_lose_nothing(bench: Benches, seed: int) -> None:
+    chance = random.Random(seed)
+    system = bench(*crew(), scripts=fate(chance), seed=seed).start()
+    for _ in range(4):
+        storm = Storm(system, chance)
+        storm.rage(15)
+        storm.calm_down()
+        before = [(each.restart_count, each.failure_reason) for each in system.report().workers]
+        deaths = len(system.memory.deaths(limit=10_000))
+        system.restart_application(away_s=chance.choice([0.0, 5.0, 4000.0]))
+        assert [(each.restart_count, each.failure_reason) for each in system.report().workers] == before
+        assert len(system.memory.deaths(limit=10_000)) == deaths
+        system.start()
+
+
+ACTORS: tuple[type[ResilientActor], ...] = (Supervisor, HealthMonitor, WorkerProxy, Recorder, Broker)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_storms_in_which_the_actors_raise_at_random_break_no_rule(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance, slips = random.Random(seed), random.Random(seed)
+    for actor in ACTORS:
+        # Never at the same message twice: that one would be dropped.
+        seen: set[int] = set()
+        error = slips.choice([RuntimeError("a mistake"), SystemExit(), KeyboardInterrupt()])
+        Mistake(actor, slip(slips, seen), error=error, times=1_000_000).put_in(monkeypatch)
+    system = bench(*crew(), scripts=fate(chance), seed=seed).start()
+    storm = Storm(system, chance)
+    storm.rage(30)
+    storm.calm_down()
+    for status in system.report().workers:
+        assert system.stored(status.component_id).restart_count == status.restart_count
+    system.tell(ResumeWorkers())
+    results = system.shut_down(within=60)
+    assert all(result.gone for result in results)
+    assert not any(system.processes.alive(id_) for id_ in IDS)
+
+
+def slip(slips: random.Random, seen: set[int]) -> Callable[[object], bool]:
+    """Now and then, at one message in fifty, and never at the same one again."""
+
+    def chosen(message: object) -> bool:
+        if id(message) in seen:
+            seen.discard(id(message))
+            return False
+        if slips.random() < 0.02:
+            seen.add(id(message))
+            return True
+        return False
+
+    return chosen
