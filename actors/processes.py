@@ -57,6 +57,7 @@ class RealProcesses:
         self._orders: deque[Callable[[], None]] = deque()
         self._closing_channels: deque[tuple[float, Child]] = deque()
         self._closed = False
+        self._spawner = Spawner(self.mark)
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.Lock()
@@ -124,7 +125,6 @@ class RealProcesses:
                 os.eventfd_write(self._wake, 1)
 
     def _run(self) -> None:
-        self._spawner = Spawner(self.mark)
         guard = Guard(self.mark) if self._guarded else None
         if guard is not None:
             self._watch_guard(guard)

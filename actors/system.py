@@ -121,9 +121,9 @@ class System:
         for spec in self._specs:
             for warning in spec.health.warnings():
                 logger.warning("worker {}: {}", spec.id, str(warning))
-        self._runtime = runtime = ThreadRuntime()
-        self._processes = RealProcesses(runtime.clock, guarded=self._guarded)
         try:
+            self._runtime = runtime = ThreadRuntime()
+            self._processes = RealProcesses(runtime.clock, guarded=self._guarded)
             self._actors = assemble(
                 self._specs,
                 runtime=runtime,

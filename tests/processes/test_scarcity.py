@@ -1,0 +1,57 @@
+"""There is no descriptor left: that is one worker's misfortune, and it passes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.processes.conftest import Rows, Run
+from tests.processes.policies import python, sleeper
+from tests.processes.waiting import PATIENCE_S
+
+from rekindle.actors import RekindleError, Status, System
+from rekindle.persistence import open_store
+
+
+@contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    """Meanwhile no descriptor is to be had but those that somebody gives back."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = os.open(os.devnull, os.O_RDONLY)
+    os.close(spare)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (spare, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_worker_that_finds_no_descriptor_dies_of_it_and_is_back_when_there_are_some(
+    run: Run, rows: Rows
+) -> None:
+    system = run(python("wait"), sleeper())
+    neighbour = system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S).pid
+    pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
+    assert pid is not None
+    with no_descriptor_left():
+        os.kill(pid, signal.SIGKILL)
+        system.wait_until("wait", lambda w: w.restart_count >= 3, PATIENCE_S)
+        assert system.status("sleeper").pid == neighbour
+    system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
+    causes = [cause for _, cause, *_ in rows.deaths("wait")]
+    assert causes[:2] == ["signalled", "spawn_failed"]
+
+
+def test_a_system_that_finds_no_descriptor_says_so_and_leaves_no_thread(
+    database: Path, no_traces: None
+) -> None:
+    system = System([sleeper()], store=open_store(database))
+    with no_descriptor_left(), pytest.raises((OSError, RekindleError)):
+        system.start()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rekindle-")]
