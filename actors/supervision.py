@@ -130,6 +130,9 @@ def died(worker: Worker, death: Death, world: World) -> Step:
     worker = replace(worker, restarts=decision.state, status=Status.DEAD, job=None, open_death=alive)
     record = death_record(death, decision, world.wall_ms)
     effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(_died_event(death, decision))]
+    if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
+        # The death's own record changes counters only where it counts or fails.
+        effects.append(KeepRecord(StreakCleared(worker.id, world.wall_ms)))
     if alive:
         # Taken for dead while it still runs: it must be gone before another one starts.
         effects.append(Halt(death.generation, Urgency.FIRM))
