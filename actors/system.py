@@ -13,6 +13,7 @@ environment, nobody else's children; after `stop` no thread, child or descriptor
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -90,6 +91,7 @@ class System:
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._actors: Actors | None = None
+        self._process = os.getpid()
         self._life = threading.Lock()
         self._ended = False
 
@@ -139,8 +141,10 @@ class System:
         """Stop every worker, then everything else; how each of them ended.
 
         Asked first, then SIGTERM, then SIGKILL, each as the worker's policy says. A second
-        call does nothing.
+        call does nothing, nor does one in a fork of the process that started the system.
         """
+        if os.getpid() != self._process:
+            return ()
         with self._life:
             if self._actors is None:
                 return ()

@@ -44,3 +44,10 @@ def test_a_host_that_forgets_to_stop_the_system_ends_all_the_same(host: Host) ->
 
 def test_a_host_that_raises_takes_its_workers_with_it(host: Host) -> None:
     host("careless", "raise", exit_code=1, silent=False)
+
+
+def test_a_fork_of_the_host_that_leaves_the_block_stops_nothing(host: Host) -> None:
+    """It waited for the answers of threads that a fork does not have."""
+    said = host("careless", "fork")
+    assert (said["exit_code"], said["undisturbed"]) == (5, True)
+    assert said["took"] < 5.0
