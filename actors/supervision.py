@@ -400,10 +400,12 @@ def resume(worker: Worker, world: World) -> Step:
 def reset(worker: Worker, world: World) -> Step:
     """Clear counters and failure; nothing is started, and what runs goes on."""
     clear = KeepRecord(RestartReset(worker.id, world.wall_ms))
-    worker = replace(worker, restarts=RestartState())
+    worker = replace(worker, restarts=RestartState(), not_before_ms=None)
     match worker.phase:
-        case Failed() | Idle() | BackingOff():
-            worker = replace(worker, phase=Idle(Rest.RESET), status=None)
+        case Failed() | Idle() | BackingOff() as phase:
+            # One that an operator stopped stays stopped: a later resume is not meant for it.
+            stopped = isinstance(phase, Idle) and phase.rest is Rest.STOPPED
+            worker = replace(worker, phase=Idle(Rest.STOPPED if stopped else Rest.RESET), status=None)
             return Step(worker, (CancelTimers(), clear, Forget()))
         case Up() | Stopping():
             return Step(worker, (clear,))
