@@ -11,12 +11,11 @@ It lives on a lane of its own, since committing blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import ClassVar
 
 from loguru import logger
 
+from .compaction import compacted
 from .errors import StoreError
 from .internal_messages import (
     Attend,
@@ -31,8 +30,7 @@ from .internal_messages import (
 )
 from .messages import StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store
-from .records import DeathRecord, HealthMirrored, Record, RestartsCounted, StateRemoved, StreakCleared
-from .restarts import Action
+from .records import DeathRecord, HealthMirrored, Record, StateRemoved
 from .runtime import ResilientActor, tell
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -132,50 +130,3 @@ class Recorder(ResilientActor):
     def _announce(self, event: StoreDegraded | StoreRecovered) -> None:
         tell(self._supervisor, event)
         tell(self.broker, event)
-
-
-def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
-    """The records with the oldest deaths reduced to their counts; no count is lost."""
-    records = list(waiting)
-    old, recent = records[:-keep], records[-keep:]
-    counts: dict[str, RestartsCounted] = {}
-    others: list[Record] = []
-    for record in old:
-        match record:
-            case DeathRecord(component_id=id_, action=Action.RESTART):
-                if record.streak_cleared:
-                    others += [*_taken(counts, id_), StreakCleared(id_, record.died_at_wall_ms)]
-                counts[id_] = _added(counts.get(id_), record)
-            case RestartsCounted(component_id=id_) if id_ in counts:
-                counts[id_] = _merged(counts[id_], record)
-            case RestartsCounted(component_id=id_):
-                counts[id_] = record
-            case DeathRecord(action=Action.NONE | Action.NOTIFY_ONLY) | HealthMirrored():
-                pass
-            case _:
-                # A reset or a failure in between: what was counted before it must stay before it.
-                others += [*_taken(counts, getattr(record, "component_id", None)), record]
-    return [*others, *counts.values(), *recent]
-
-
-def _taken(counts: dict[str, RestartsCounted], component_id: str | None) -> list[RestartsCounted]:
-    return [counts.pop(component_id)] if component_id in counts else []
-
-
-def _added(so_far: RestartsCounted | None, death: DeathRecord) -> RestartsCounted:
-    one = RestartsCounted(
-        component_id=death.component_id,
-        restarts=1,
-        streak=1,
-        at_wall_ms=death.died_at_wall_ms,
-        last_generation=death.generation,
-    )
-    return one if so_far is None else _merged(so_far, one)
-
-
-def _merged(first: RestartsCounted, second: RestartsCounted) -> RestartsCounted:
-    return replace(
-        second,
-        restarts=first.restarts + second.restarts,
-        streak=first.streak + second.streak,
-    )

@@ -1,0 +1,80 @@
+"""Pure: what waits for the store, within bounds. Rows may be given up, counts never."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from .records import DeathAmended, DeathRecord, HealthMirrored, Record, RestartsCounted, StreakCleared
+from .restarts import Action
+
+
+def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
+    """The records with the oldest deaths reduced to their counts; the last ones are kept in full."""
+    records = list(waiting)
+    split = max(0, len(records) - keep)
+    tallies: dict[str, _Tally] = defaultdict(_Tally)
+    others: list[Record] = []
+    for record in records[:split]:
+        match record:
+            case DeathRecord(component_id=id_, action=Action.RESTART):
+                tallies[id_].count_death(record)
+            case RestartsCounted(component_id=id_):
+                tallies[id_].count(record)
+            case StreakCleared(component_id=id_):
+                tallies[id_].clear(record)
+            case DeathRecord(component_id=id_, action=Action.NONE | Action.NOTIFY_ONLY):
+                tallies[id_].lost = record.generation
+            case DeathAmended(component_id=id_, generation=generation):
+                others += [record] if generation > tallies[id_].lost else []
+            case HealthMirrored():
+                pass
+            case _:
+                # A reset or a failure, say: what was counted before it must stay before it.
+                others += [*tallies[getattr(record, "component_id", "")].taken(), record]
+    rest = [record for tally in tallies.values() for record in tally.taken()]
+    return [*others, *rest, *records[split:]]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the given-up records of one worker come to."""
+
+    cleared: StreakCleared | None = None
+    counted: RestartsCounted | None = None
+    """Since the streak was cleared, as far as the streak goes."""
+    lost: int = 0
+    """The latest generation whose row is given up; how it ended at last is of no use any more."""
+
+    def clear(self, record: StreakCleared) -> None:
+        self.cleared = record
+        if self.counted is not None:
+            self.counted = replace(self.counted, streak=0)
+
+    def count(self, record: RestartsCounted) -> None:
+        self.lost = record.last_generation
+        so_far = self.counted
+        self.counted = (
+            record
+            if so_far is None
+            else replace(
+                record, restarts=so_far.restarts + record.restarts, streak=so_far.streak + record.streak
+            )
+        )
+
+    def count_death(self, death: DeathRecord) -> None:
+        id_, at = death.component_id, death.died_at_wall_ms
+        if death.streak_cleared:
+            self.clear(StreakCleared(id_, at))
+        self.count(
+            RestartsCounted(
+                component_id=id_, restarts=1, streak=1, at_wall_ms=at, last_generation=death.generation
+            )
+        )
+
+    def taken(self) -> list[Record]:
+        """Its records, in the order in which they count; afterwards there are none."""
+        records: list[Record] = [record for record in (self.cleared, self.counted) if record is not None]
+        self.cleared = self.counted = None
+        return records

@@ -1,0 +1,77 @@
+"""A worker in words for people."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.builders import TAG, crash, spec
+
+from rekindle.actors import supervision
+from rekindle.actors.deaths import Exit
+from rekindle.actors.health import Status
+from rekindle.actors.restarts import RestartState
+from rekindle.actors.status import shown, why, worker_status
+from rekindle.actors.worker_state import Failed, Idle, Phase, Rest, Stopping, Up, Worker, World
+
+NOW = World(now_ms=50_000, wall_ms=1_790_000_000_000)
+
+
+def worker(phase: Phase, status: Status | None = None) -> Worker:
+    """A worker in this phase."""
+    return Worker(spec(), phase=phase, generation=4, lingering=4, status=status, restarts=RestartState(3, 2))
+
+
+def crashed() -> Worker:
+    """A worker that waits for its restart."""
+    return supervision.died(worker(Up(4, 20_000, 77), Status.HEALTHY), crash(4, signal=9), NOW).worker
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "word", "reason"),
+    [
+        (Up(4, 0), Status.PENDING, "starting", ""),
+        (Up(4, 0, 77), Status.HEALTHY, "healthy", ""),
+        (Up(4, 0, 77), Status.UNHEALTHY, "healthy", ""),
+        (Up(4, 0, 77), Status.RECOVERING, "healthy", ""),
+        (Stopping(4, Rest.STOPPED), Status.HEALTHY, "stopping", "stopping"),
+        (Failed("too often"), Status.FAILED, "failed", "too often"),
+        (Idle(Rest.NEW), None, "stopped", "not started yet"),
+        (Idle(Rest.STOPPED), None, "stopped", "stopped"),
+        (Idle(Rest.PAUSED), None, "stopped", "paused"),
+        (Idle(Rest.RESET), None, "stopped", "reset"),
+        (Idle(Rest.LEFT, "exited with code 0"), Status.DEAD, "crashed", "exited with code 0"),
+    ],
+)
+def test_every_phase_has_a_word_and_a_reason(
+    phase: Phase, status: Status | None, word: str, reason: str
+) -> None:
+    assert (shown(worker(phase, status)), why(worker(phase, status))) == (word, reason)
+
+
+def test_a_worker_that_waits_is_crashed_and_says_when_it_comes_back() -> None:
+    status = worker_status(crashed(), 50_500, paused=False)
+    assert (status.shown, status.status, status.why) == ("crashed", Status.DEAD, "Restart #4 with 4s backoff")
+    assert status.next_attempt_in_s == 3.5
+    assert (status.pid, status.uptime_s) == (None, None)
+
+
+def test_a_wait_that_is_over_is_not_negative() -> None:
+    assert worker_status(crashed(), 60_000, paused=False).next_attempt_in_s == 0
+
+
+def test_cf_10_a_running_worker_shows_pid_uptime_and_counts() -> None:
+    status = worker_status(worker(Up(4, 20_000, 77), Status.UNHEALTHY), 50_000, paused=True)
+    assert (status.component_id, status.generation, status.pid, status.uptime_s) == (TAG, 4, 77, 30)
+    assert (status.restart_count, status.streak_count, status.paused) == (3, 2, True)
+    assert (status.shown, status.status) == ("healthy", Status.UNHEALTHY)
+    assert (status.next_attempt_in_s, status.failure_reason) == (None, None)
+
+
+def test_cf_10_a_failed_worker_shows_its_reason() -> None:
+    assert worker_status(worker(Failed("too often")), 0, paused=False).failure_reason == "too often"
+
+
+def test_a_job_is_shown_while_its_worker_lives() -> None:
+    holding = supervision.job_changed(worker(Up(4, 0, 77), Status.HEALTHY), 4, "index/7").worker
+    assert worker_status(holding, 0, paused=False).current_job == "index/7"
+    stopped = supervision.process_gone(supervision.stop(holding).worker, 4, Exit(0), None, NOW).worker
+    assert worker_status(stopped, 0, paused=False).current_job is None
