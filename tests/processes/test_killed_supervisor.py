@@ -111,7 +111,7 @@ def test_f12_a_second_supervisor_in_another_process_is_refused(run: Run, databas
         assert said.startswith("StoreOwnedError")
         assert f"pid {os.getpid()}" in said
         assert second.stop() == 2
-    assert len(marked_processes(system.mark)) == 1
+    assert eventually(lambda: len(marked_processes(system.mark)) == 1)
 
 
 def test_f12_a_second_system_in_the_same_process_is_refused(run: Run, database: Path) -> None:
@@ -119,7 +119,7 @@ def test_f12_a_second_system_in_the_same_process_is_refused(run: Run, database: 
     system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
     with pytest.raises(StoreOwnedError, match=f"pid {os.getpid()}"):
         System([sleeper()], store=open_store(database))
-    assert len(marked_processes(system.mark)) == 1
+    assert eventually(lambda: len(marked_processes(system.mark)) == 1)
 
 
 def test_f22_a_supervisor_killed_at_any_instant_leaves_a_sound_database(
