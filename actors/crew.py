@@ -142,13 +142,8 @@ class Crew:
         self._timers.clear()
         self._unsaved.clear()
         self._save_timer = None
-        for worker in self:
-            self._ask_for(worker)
-
-    def _ask_for(self, worker: Worker) -> None:
-        # One whose start waits at the gate was never asked to be: that it is not there says nothing.
-        if not self._gate.holds((worker.id, worker.generation)):
-            self.tell_proxy(worker.id, ReportProcess())
+        for id_ in self._workers:
+            self.tell_proxy(id_, ReportProcess())
 
     def kill_all(self) -> None:
         """Kill what still runs: nobody will be there to see it end."""
@@ -161,7 +156,7 @@ class Crew:
         for worker in self:
             match worker.phase:
                 case Up():
-                    self._ask_for(worker)
+                    self.tell_proxy(worker.id, ReportProcess())
                 case Failed():
                     tell(self._to.monitor, MarkFailed(worker.id))
                 case Stopping():

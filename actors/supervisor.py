@@ -184,7 +184,7 @@ class Supervisor(ResilientActor):
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._crew.get(report.component_id)
         if worker is None or (isinstance(worker.phase, Up) and report.told < worker.generation):
-            return  # the start that we asked for is still on its way to the proxy
+            return  # its start still waits for others, or is on its way to the proxy
         found = report.generation
         self._crew.carry_out(supervision.reconcile(worker, found, self._world(worker)))
         if found is None:

@@ -43,7 +43,3 @@ class StartGate:
         ticket = self._waiting.popleft()
         self._starting.add(ticket)
         return ticket
-
-    def holds(self, ticket: Ticket) -> bool:
-        """Whether this start still waits."""
-        return ticket in self._waiting

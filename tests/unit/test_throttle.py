@@ -56,15 +56,6 @@ def test_room_that_was_made_is_used_again() -> None:
     assert gate.admit(ticket(1))
 
 
-def test_a_gate_knows_which_starts_it_holds_back() -> None:
-    gate = StartGate(1)
-    gate.admit(ticket(0))
-    gate.admit(ticket(1))
-    assert (gate.holds(ticket(0)), gate.holds(ticket(1))) == (False, True)
-    gate.release(ticket(0))
-    assert not gate.holds(ticket(1))
-
-
 @given(limit=st.integers(1, 4), steps=st.lists(st.tuples(st.booleans(), st.integers(0, 200))))
 def test_the_limit_holds_and_everyone_gets_a_turn(limit: int, steps: list[tuple[bool, int]]) -> None:
     gate, starting, waiting = StartGate(limit), list[Ticket](), list[Ticket]()
