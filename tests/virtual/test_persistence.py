@@ -14,13 +14,18 @@ from rekindle.actors.health import Status
 from rekindle.actors.internal_messages import Flush, Flushed
 from rekindle.actors.messages import (
     PauseWorkers,
+    RemoveWorker,
     ResetWorker,
     StopWorkers,
     StoreDegraded,
     StoreRecovered,
     WorkerDied,
 )
-from rekindle.actors.records import DeathRecord, HealthMirrored, Record
+from rekindle.actors.records import (
+    DeathRecord,
+    HealthMirrored,
+    Record,
+)
 from rekindle.actors.simulation import Life, Script, crashes_after
 from rekindle.persistence import MemoryStore
 
@@ -368,3 +373,15 @@ def test_a_restart_from_memory_is_counted_once_when_the_store_comes_back(bench: 
     assert len(system.events(WorkerDied)) == len(system.memory.deaths(W)) == 1
     assert system.stored().restart_count == 1
     assert system.starts() == [0, 5]
+
+
+def test_a_removed_worker_leaves_no_mirror_behind_after_an_outage(bench: Benches) -> None:
+    system = bench().start()
+    system.run(10)
+    system.memory.fault = LOCKED
+    system.processes.kill(W)
+    system.run(5)
+    system.tell(RemoveWorker(W))
+    system.memory.fault = None
+    system.run(20)
+    assert system.memory.health == {}

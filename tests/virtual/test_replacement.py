@@ -33,6 +33,7 @@ from rekindle.actors.internal_messages import (
     PauseProcess,
     ProcessExited,
     ProcessGone,
+    ProcessReported,
     ProcessStarted,
     Register,
     RetryCommit,
@@ -459,3 +460,54 @@ def test_the_exit_of_a_worker_is_known_although_the_monitor_raised_at_it(
     system.run(60)
     assert system.starts() == [0]
     assert system.memory.deaths(W)[0].exit_code == 0
+
+
+def test_a_report_from_before_a_start_says_nothing_about_it(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run(10)
+    system.tell(ProcessReported(W, None, told=1))
+    system.run(60)
+    assert len(system.deaths()) == 1
+    assert system.starts() == [0, 4]
+
+
+def test_a_failure_is_kept_although_an_effect_before_it_raised(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform, armed = Crew._perform, [True]
+
+    def perform_badly(self: Crew, worker: Worker, effect: Effect) -> None:
+        if armed and isinstance(effect, CancelTimers) and self._runtime.clock.monotonic() > 0:
+            armed.clear()
+            raise RuntimeError("a mistake")
+        perform(self, worker, effect)
+
+    monkeypatch.setattr(Crew, "_perform", perform_badly)
+    system = bench(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
+    system.run(60)
+    assert system.status().shown == "failed"
+    assert system.stored().failed_at_wall_ms is not None
+
+
+def test_a_stop_that_waits_for_the_end_of_a_failed_worker_is_answered_although_the_end_was_missed(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(WorkerProxy, at(ProcessExited), times=2).put_in(monkeypatch)
+    stubborn = Life(heartbeat_s=None, ignores_term=True)
+    system = bench(
+        worker(restart={"max_lifetime": 1}), scripts=lives(Life(spawn_error="no"), stubborn)
+    ).start()
+    system.run_to(16.5)  # given up at 16, killed at 18
+    assert system.status().shown == "failed"
+    (stopped,) = system.stop()
+    assert stopped.gone
+    assert system.now == 18
+
+
+def test_a_stale_process_is_ended_although_the_proxy_missed_the_order(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(WorkerProxy, at(StopProcess), times=2).put_in(monkeypatch)
+    system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
+    system.run(60)
+    assert (system.ends(), system.starts()) == ([15], [0, 16])
