@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.processes.policies import python, shell, sleeper
+from tests.processes.supervisors import guardian_of
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Exit, Status, System, WorkerDied
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str]) -> int:
     with System(specs, store=open_store(database)) as system, system.events() as events:
         mark = system.mark
         pids = {id_: healthy_pid(system, id_) for id_ in ("sleeper", "wait")}
-        os.kill(guardian(), signal.SIGKILL)
+        assert eventually(lambda: guardian_of(os.getpid()) is not None)
+        os.kill(guardian_of(os.getpid()) or 0, signal.SIGKILL)
         for pid in pids.values():
             os.kill(pid, signal.SIGKILL)
         died: set[str] = set()
@@ -103,23 +105,6 @@ def healthy_pid(system: System, id_: str) -> int:
     pid = system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S).pid
     assert pid is not None
     return pid
-
-
-def guardian() -> int:
-    """The process that ends the workers if we are killed."""
-    found: list[int] = []
-
-    def look() -> bool:
-        children = [pid for task in Path("/proc/self/task").iterdir() for pid in _children(task)]
-        found[:] = [pid for pid in children if b"guardian.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        return bool(found)
-
-    assert eventually(look)
-    return found[0]
-
-
-def _children(task: Path) -> list[int]:
-    return [int(pid) for pid in (task / "children").read_text().split()]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -64,11 +65,7 @@ class Supervisor:
 
     def guardian(self) -> int | None:
         """The process beside it that carries no mark."""
-        own = Path(f"/proc/{self.process.pid}/task")
-        children = [
-            int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split() if pid
-        ]
-        return next((pid for pid in children if _runs(pid, "guardian.py")), None)
+        return guardian_of(self.process.pid)
 
     def kill(self) -> None:
         """End it as the out-of-memory killer would, and see that it has ended."""
@@ -81,8 +78,23 @@ class Supervisor:
         return self.process.returncode
 
 
-def _runs(pid: int, name: str) -> bool:
+def guardian_of(supervisor: int) -> int | None:
+    """The guardian that a process has now, if it has one."""
+    return next((pid for pid in children_of(supervisor) if b"guardian.py" in command_of(pid)), None)
+
+
+def children_of(parent: int) -> list[int]:
+    """The children of a process, whichever of its threads started them."""
+    found: list[int] = []
+    for task in Path(f"/proc/{parent}/task").iterdir():
+        with suppress(OSError):
+            found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def command_of(pid: int) -> bytes:
+    """The command line of a process; nothing once it has ended."""
     try:
-        return name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False
+        return b""

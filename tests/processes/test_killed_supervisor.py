@@ -13,7 +13,7 @@ import pytest
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import sleeper
 from tests.processes.supervisor import PROCESSES_OF_MIXED
-from tests.processes.supervisors import Supervisor
+from tests.processes.supervisors import Supervisor, children_of, command_of
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 
 from rekindle.actors import Status, StoreOwnedError, System
@@ -28,9 +28,7 @@ GENEROUS_S = 10 * PROMISE_S
 def all_are_up(supervisor: Supervisor) -> bool:
     """Whether every process of the setup `mixed` is there, and is what it is to become."""
     family = supervisor.family()
-    return len(family) == PROCESSES_OF_MIXED and not any(
-        b"bash" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family
-    )
+    return len(family) == PROCESSES_OF_MIXED and not any(b"bash" in command_of(pid) for pid in family)
 
 
 def test_f10_everybody_is_gone_soon_after_the_supervisor_was_killed(
@@ -78,9 +76,8 @@ def test_f10_a_fork_of_the_host_that_has_every_descriptor_keeps_nobody_alive(
 
 def forks_of(supervisor: Supervisor) -> list[int]:
     """Children of the supervisor that are copies of it."""
-    own = Path(f"/proc/{supervisor.process.pid}/cmdline").read_bytes()
-    children = Path(f"/proc/{supervisor.process.pid}/task/{supervisor.process.pid}/children").read_text()
-    return [pid for pid in map(int, children.split()) if Path(f"/proc/{pid}/cmdline").read_bytes() == own]
+    own = command_of(supervisor.process.pid)
+    return [pid for pid in children_of(supervisor.process.pid) if command_of(pid) == own]
 
 
 def test_f10_a_supervisor_that_stops_by_itself_leaves_no_guardian(

@@ -1,0 +1,62 @@
+"""The process table by itself, where a mistake would hit the host: descriptors and their numbers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.processes.conftest import Rows, Run
+from tests.processes.policies import sleeper
+from tests.processes.supervisors import guardian_of
+from tests.processes.waiting import eventually
+
+from rekindle.actors import Status
+from rekindle.actors.processes import RealProcesses
+from rekindle.actors.runtime import RealClock
+
+ROUNDS = 4
+"""Less than the renewals that a guardian is granted."""
+
+
+def test_an_order_after_the_end_is_written_to_no_file_of_the_host(tmp_path: Path, no_traces: None) -> None:
+    """It woke the thread by a number that stood for something else by then."""
+    processes = RealProcesses(RealClock(), guarded=False)
+    assert processes.close()
+    with ExitStack() as stack:
+        files = [stack.enter_context((tmp_path / str(n)).open("wb", buffering=0)) for n in range(10)]
+        processes.signal("nobody", 1, signal.SIGTERM)
+        processes.forget("nobody")
+        assert [os.fstat(file.fileno()).st_size for file in files] == [0] * 10
+
+
+def test_closing_twice_and_asking_afterwards_is_harmless(no_traces: None) -> None:
+    processes = RealProcesses(RealClock(), guarded=False)
+    assert processes.close()
+    assert processes.close()
+    assert (processes.output("nobody"), processes.condition("nobody")) == ((), "gone")
+    assert processes.strays(timeout_s=0.0) == ()
+
+
+def test_workers_and_guardian_killed_in_the_same_instant_all_come_back(run: Run, rows: Rows) -> None:
+    """A guardian that inherits the number of a closed descriptor must not get its news: it
+    would be let go of, and would take that for the end of the supervisor."""
+    ids = [f"s:{n}" for n in range(8)]
+    system = run(*map(sleeper, ids))
+
+    def pids(generation: int) -> list[int]:
+        workers = system.report().workers
+        healthy = [w for w in workers if w.status is Status.HEALTHY and w.generation == generation]
+        return [w.pid for w in healthy if w.pid is not None]
+
+    for generation in range(1, ROUNDS + 1):
+        assert eventually(lambda generation=generation: len(pids(generation)) == 8)  # type: ignore[misc]
+        guardian = guardian_of(os.getpid())
+        assert guardian is not None
+        for pid in (guardian, *pids(generation)):
+            os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda old=guardian: guardian_of(os.getpid()) not in (None, old))  # type: ignore[misc]
+    assert eventually(lambda: len(pids(ROUNDS + 1)) == 8)
+    for id_ in ids:
+        assert [row[0] for row in rows.deaths(id_)] == list(range(1, ROUNDS + 1))
