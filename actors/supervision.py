@@ -69,7 +69,9 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
         # Wall time becomes a point on our own timeline; a stamp from the future counts as now.
         return world.now_ms - max(0, world.wall_ms - wall_ms)
 
-    last, due = known.last_restart_wall_ms, known.restart_due_wall_ms
+    last = known.last_restart_wall_ms
+    # A reset clears the last restart; the death that it followed stays, and its delay means nothing now.
+    due = None if last is None else known.restart_due_wall_ms
     longest_ms = round(spec.restart.max_delay_s * 1000)
     worker = Worker(
         spec,

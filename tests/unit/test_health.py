@@ -417,6 +417,15 @@ def test_a_look_exactly_at_a_deadline_counts_the_miss_however_time_is_rounded(
         assert state == Unhealthy(seen, misses)
 
 
+@given(seen=st.floats(0, 1e7), staleness=st.floats(0.001, 10), intervals=st.integers(1, 50))
+def test_a_late_look_counts_whole_intervals_however_time_is_rounded(
+    seen: float, staleness: float, intervals: int
+) -> None:
+    policy = HealthPolicy(staleness_s=staleness, heartbeat_interval_s=0.001, max_misses=100)
+    step = advance(Healthy(seen, seen), Elapsed(), policy, seen + staleness * intervals)
+    assert step.state == Unhealthy(seen, intervals)
+
+
 @given(asks=st.lists(st.tuples(st.floats(0, 30), st.none() | st.floats(-10, 1000)), max_size=60))
 def test_hm_15_a_recovering_episode_is_over_after_the_longest_recovery(
     asks: list[tuple[float, float | None]],

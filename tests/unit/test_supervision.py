@@ -303,11 +303,11 @@ def test_a_streak_cleared_at_a_death_that_is_only_told_is_cleared_in_the_store_t
     assert scene.counters.restart_count == scene.stored.restart_count == 3
 
 
-def _counted(generation: int) -> DeathRecord:
+def _counted(generation: int, delay_ms: int = 0) -> DeathRecord:
     return DeathRecord(
         component_id=TAG,
         generation=generation,
-        died_at_wall_ms=1,
+        died_at_wall_ms=NOW,
         cause=Cause.EXITED,
         exit_code=1,
         signal=None,
@@ -315,6 +315,7 @@ def _counted(generation: int) -> DeathRecord:
         job=None,
         action=Action.RESTART,
         reason="",
+        delay_ms=delay_ms,
     )
 
 
@@ -721,6 +722,14 @@ def test_a_delay_that_is_over_holds_nothing_back(due: int | None) -> None:
 def test_a_delay_is_no_longer_than_the_policy_allows_however_the_clock_was_set() -> None:
     worker = supervision.remembered(spec(), known(restart_due_wall_ms=10**15), world()).worker
     assert supervision.start(worker, world()).effects == (Schedule(60_000, BackoffElapsed(TAG, 9, 3)),)
+
+
+def test_a_reset_outlasts_the_supervisor_and_leaves_no_delay() -> None:
+    scene = Scene(spec())
+    scene.store.commit([_counted(1, delay_ms=60_000), RestartReset(TAG, NOW)])
+    worker = supervision.remembered(spec(), scene.stored, scene.world).worker
+    assert has(supervision.start(worker, scene.world), Launch)
+    assert worker.restarts.restart_count == 0
 
 
 def test_a_manual_restart_does_not_wait_for_a_delay_of_a_former_run() -> None:
