@@ -412,6 +412,15 @@ def test_p12_after_its_own_absence_the_monitor_waits_for_the_frames_in_the_pipes
     assert DEAD not in [new for _, new in system.changes()]
 
 
+def test_p12_every_absence_is_forgiven_to_those_who_were_heard_in_between(bench: Benches) -> None:
+    system = bench(worker(preset="patient", restart={"enabled": False})).start()
+    for _ in range(5):
+        system.run(31)
+        suspend(system, 100)
+        system.run(31)
+    assert system.changes() == [(0, HEALTHY)]
+
+
 def test_p12_a_worker_that_hangs_is_found_after_one_grace(bench: Benches) -> None:
     system = bench(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))

@@ -29,6 +29,7 @@ from rekindle.actors.internal_messages import (
     Keep,
     KeepMirror,
     LadderElapsed,
+    MarkFailed,
     MirrorDue,
     PauseProcess,
     ProcessExited,
@@ -62,7 +63,7 @@ from rekindle.actors.recorder import Recorder
 from rekindle.actors.records import DeathRecord, MirrorWiped, Record
 from rekindle.actors.runtime import ResilientActor
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.spec import PauseMode
+from rekindle.actors.spec import PauseMode, command
 from rekindle.actors.supervisor import Supervisor
 from rekindle.actors.worker_proxy import WorkerProxy
 from rekindle.actors.worker_state import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
@@ -511,3 +512,51 @@ def test_a_stale_process_is_ended_although_the_proxy_missed_the_order(
     system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
     system.run(60)
     assert (system.ends(), system.starts()) == ([15], [0, 16])
+
+
+def test_a_plain_program_is_healthy_although_the_monitor_missed_its_start(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(HealthMonitor, at(ProcessStarted), times=2).put_in(monkeypatch)
+    system = bench(worker(run=command("app"))).start()
+    system.run(300)
+    assert system.changes() == [(0, Status.HEALTHY)]
+
+
+def test_a_failure_is_told_although_the_monitor_missed_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(HealthMonitor, at(MarkFailed), times=2).put_in(monkeypatch)
+    system = bench(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
+    system.run(60)
+    assert system.changes()[-1] == (3, Status.FAILED)
+
+
+def test_a_stop_is_no_death_although_the_monitor_missed_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(HealthMonitor, at(Unregister), times=2).put_in(monkeypatch)
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system.run(1)
+    system.stop()
+    assert system.changes() == [(0, Status.HEALTHY)]
+
+
+def test_the_mirror_is_written_although_the_monitor_raised_at_it(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(HealthMonitor, at(MirrorDue), times=2).put_in(monkeypatch)
+    system = bench().start()
+    system.run(10)
+    assert system.memory.health[W].status == "healthy"
+
+
+def test_the_place_of_a_stopped_start_is_free_although_the_supervisor_missed_its_end(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(Supervisor, at(ProcessGone), times=2).put_in(monkeypatch)
+    slow = lives(Life(healthy_after_s=30))
+    system = bench(*workers(2), scripts=slow, max_concurrent_starts=1).start()
+    system.stop(ids(2)[0])
+    system.run(1)
+    assert system.starts(ids(2)[1]) == [0]
