@@ -54,7 +54,7 @@ from .records import Remembered, RememberedWorker
 from .runtime import ResilientActor, tell
 from .spec import WorkerSpec
 from .status import worker_status
-from .worker_state import Failed, Step, Up, Worker, World
+from .worker_state import Failed, Step, Worker, World
 
 Ids = tuple[str, ...] | None
 """Some workers, or all of them."""
@@ -183,7 +183,7 @@ class Supervisor(ResilientActor):
 
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._crew.get(report.component_id)
-        if worker is None or (isinstance(worker.phase, Up) and report.told < worker.generation):
+        if worker is None or (worker.lingering is not None and report.told < worker.lingering):
             return  # its start still waits for others, or is on its way to the proxy
         found = report.generation
         self._crew.carry_out(supervision.reconcile(worker, found, self._world(worker)))
