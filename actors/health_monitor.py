@@ -124,9 +124,12 @@ class HealthMonitor(ResilientActor):
         self._timer, self._timer_due = None, float("inf")
         self._queue.clear()
         self._unmirrored.clear()
+        # What raised once may raise again: not before long, or we would do nothing else.
+        soon = self._runtime.clock.monotonic() + ABSENCE_S
         for patient in self._patients.values():
             patient.checked_at = None
-            self._advance(patient, Granted())
+            self._forgive(patient)
+            self._watch(patient, soon)
             self._mirror(patient)
         tell(self._supervisor, MonitorReplaced())
 
@@ -251,7 +254,7 @@ class HealthMonitor(ResilientActor):
 
     # ── deadlines ────────────────────────────────────────────────────────────────────────
 
-    def _watch(self, patient: Patient) -> None:
+    def _watch(self, patient: Patient, not_before: float = 0.0) -> None:
         """Queue the patient's deadline, unless an earlier check of it is queued already.
 
         A frame moves the deadline without touching the queue: the check that comes too early
@@ -260,6 +263,7 @@ class HealthMonitor(ResilientActor):
         due = deadline(patient.state, patient.policy)
         if due is None or patient.paused or not patient.is_due_to_speak:
             return
+        due = max(due, not_before)
         if patient.checked_at is not None and patient.checked_at <= due:
             return
         patient.checked_at = due
@@ -294,12 +298,14 @@ class HealthMonitor(ResilientActor):
 
     def _forgive_own_absence(self, late: float) -> None:
         """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""
-        if late <= ABSENCE_S:
-            return
-        for patient in self._patients.values():
-            if not patient.forgiven:
-                patient.forgiven = True
-                self._advance(patient, Granted())
+        if late > ABSENCE_S:
+            for patient in self._patients.values():
+                self._forgive(patient)
+
+    def _forgive(self, patient: Patient) -> None:
+        if not patient.forgiven:
+            patient.forgiven = True
+            self._advance(patient, Granted())
 
     # ── carrying it out ──────────────────────────────────────────────────────────────────
 

@@ -288,6 +288,29 @@ def test_a_monitor_that_raises_still_finds_who_hangs(bench: Benches, monkeypatch
     assert system.starts() == [0, 21]
 
 
+def test_a_monitor_that_raises_again_and_again_still_finds_who_hangs(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging, lively = ids(2)
+    of_the_lively = at(FrameReceived, where=lambda message: message.component_id == lively)
+    Mistake(HealthMonitor, of_the_lively, times=1000).put_in(monkeypatch)
+    script = lives(Life(heartbeat_s=None), then=Life())
+    system = bench(*workers(2), scripts={hanging: script}).start()
+    system.run(60)
+    assert Status.DEAD in [new for _, new in system.changes(hanging)]
+    assert len(system.starts(hanging)) == 2
+
+
+def test_a_monitor_that_raises_at_every_check_does_nothing_else_only_once_a_second(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake = Mistake(HealthMonitor, at(DeadlineReached), times=1000).put_in(monkeypatch)
+    system = bench(*workers(2), scripts={ids(2)[0]: lives(Life(heartbeat_s=None))}).start()
+    system.run(60)
+    assert mistake.made <= 2 * 60
+    assert system.status(ids(2)[1]).status is Status.HEALTHY
+
+
 def test_a_monitor_that_raises_keeps_the_failed_failed(
     bench: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
