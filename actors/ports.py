@@ -25,6 +25,7 @@ class Receiver(Protocol):
 
     def tell(self, message: Any) -> None:
         """Deliver the message without waiting."""
+        ...
 
 
 class Clock(Protocol):
@@ -32,9 +33,11 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that never jump, for every duration."""
+        ...
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970, for people and for the store."""
+        ...
 
 
 class Timer(Protocol):
@@ -42,6 +45,7 @@ class Timer(Protocol):
 
     def cancel(self) -> None:
         """Drop the message if it is not under way yet. A receiver still checks what it gets."""
+        ...
 
 
 class Timers(Protocol):
@@ -49,6 +53,7 @@ class Timers(Protocol):
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> Timer:
         """Tell the receiver the message once the delay has passed."""
+        ...
 
 
 class Control(StrEnum):
@@ -78,24 +83,31 @@ class Processes(Protocol):
 
     def spawn(self, request: SpawnRequest) -> None:
         """Start the process."""
+        ...
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Tell the worker something over its channel, if it has one."""
+        ...
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send a signal; SIGKILL goes to the whole process group."""
+        ...
 
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Answer with ProcessFound: what runs under this id now."""
+        ...
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that the latest incarnation wrote."""
+        ...
 
     def condition(self, component_id: str) -> str:
         """What the system says that the process does: running, sleeping, stopped, gone…"""
+        ...
 
     def forget(self, component_id: str) -> None:
         """The worker was removed; nothing of it needs to be kept."""
+        ...
 
 
 class Store(Protocol):
@@ -103,17 +115,21 @@ class Store(Protocol):
 
     def load(self) -> Remembered:
         """What is known of the past."""
+        ...
 
     def commit(self, records: Sequence[Record]) -> None:
         """Keep all of them in one transaction, or raise `StoreUnavailableError` and keep none."""
+        ...
 
     def deaths(
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
     ) -> tuple[DeathRecord, ...]:
         """The latest deaths, newest first, of one worker or of all."""
+        ...
 
     def close(self) -> None:
         """Let go of files and connections. Safe to call twice."""
+        ...
 
 
 class Runtime(Protocol):
@@ -122,13 +138,17 @@ class Runtime(Protocol):
     @property
     def clock(self) -> Clock:
         """What time it is here."""
+        ...
 
     @property
     def timers(self) -> Timers:
         """How to be told something later."""
+        ...
 
     def chance(self) -> float:
         """A number from 0 up to but not including 1."""
+        ...
 
     def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
         """Start an actor of this class."""
+        ...

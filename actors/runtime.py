@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar, cast
 
 import pykka
 from loguru import logger
@@ -181,7 +181,7 @@ def housed(actor: type[A], put: Callable[[pykka.Actor, Envelope[Any]], None]) ->
         "_create_future": staticmethod(pykka.ThreadingFuture),
         "_start_actor_loop": start_loop,
     }
-    return type(actor.__name__, (actor,), body)
+    return cast("type[A]", type(actor.__name__, (actor,), body))
 
 
 class RealClock:

@@ -27,10 +27,10 @@ class Witness:
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
 
-    def tell(self, event: object) -> None:
+    def tell(self, message: object) -> None:
         """Hear an event."""
-        if isinstance(event, StatusChanged) and event.death is not None:
-            self._arena.mark_seen(int(event.component_id.rpartition(":")[2]))
+        if isinstance(message, StatusChanged) and message.death is not None:
+            self._arena.mark_seen(int(message.component_id.rpartition(":")[2]))
 
 
 def main() -> None:
