@@ -154,6 +154,7 @@ def test_two_hundred_storms_break_no_rule(bench: Benches, decade: int) -> None:
         storm.rage()
         storm.calm_down()
         assert_books_are_right(system, storm)
+        assert_all_can_be_started_and_stopped(system)
 
 
 def assert_books_are_right(system: Bench, storm: Storm) -> None:
@@ -225,20 +226,33 @@ def test_storms_in_which_the_actors_raise_at_random_break_no_rule(
     bench: Benches, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance, slips = random.Random(seed), random.Random(seed)
-    for actor in ACTORS:
-        # Never at the same message twice: that one would be dropped.
-        seen: set[int] = set()
-        error = slips.choice([RuntimeError("a mistake"), SystemExit(), KeyboardInterrupt()])
-        Mistake(actor, slip(slips, seen), error=error, times=1_000_000).put_in(monkeypatch)
-    system = bench(*crew(), scripts=fate(chance), seed=seed).start()
-    storm = Storm(system, chance)
+    mistakes = [careless(actor, slips).put_in(monkeypatch) for actor in ACTORS]
+    system = bench(*crew(), scripts=fate(chance), seed=seed, max_concurrent_starts=chance.choice([None, 2]))
+    storm = Storm(system.start(), chance)
     storm.rage(30)
+    assert sum(mistake.made for mistake in mistakes) > 5
+    for mistake in mistakes:
+        mistake.left = 0
     storm.calm_down()
     for status in system.report().workers:
         assert system.stored(status.component_id).restart_count == status.restart_count
-    system.tell(ResumeWorkers())
-    results = system.shut_down(within=60)
-    assert all(result.gone for result in results)
+    assert_all_can_be_started_and_stopped(system)
+
+
+def careless(actor: type[ResilientActor], slips: random.Random) -> Mistake:
+    """An actor that raises now and then, before or after the deed."""
+    error = slips.choice([RuntimeError("a mistake"), SystemExit(), KeyboardInterrupt()])
+    return Mistake(actor, slip(slips, set()), error=error, times=1_000_000, after=slips.random() < 0.5)
+
+
+def assert_all_can_be_started_and_stopped(system: Bench) -> None:
+    """Nothing that happened before keeps the workers from running, or from ending."""
+    system.processes.scripts.clear()
+    for command in (ResumeWorkers(), ResumeWorkers(IDS), *(RestartWorker(id_) for id_ in IDS)):
+        system.tell(command)
+    system.run(30)
+    assert all(status.status is Status.HEALTHY for status in system.report().workers)
+    assert all(result.gone for result in system.shut_down(within=60))
     assert not any(system.processes.alive(id_) for id_ in IDS)
 
 
