@@ -275,6 +275,10 @@ class WorkerSpec:
     inherit_env: tuple[str, ...] = ()
     """Names of further variables that are handed down from the supervisor."""
     cwd: str | None = None
+    user: str | None = None
+    """Whom the process runs as; only root may say so."""
+    after: tuple[str, ...] = ()
+    """Ids of workers that must be healthy before this one is started; stopped after it."""
 
     def __post_init__(self) -> None:
         # An explicit None must never surface later, when a crash is being handled.
@@ -298,6 +302,10 @@ class WorkerSpec:
             yield from _environment_problems(self.env)
         if "cwd" not in wrong and self.cwd is not None and (not self.cwd or "\0" in self.cwd):
             yield Problem("cwd", f"is no directory: {self.cwd!r:.80}")
+        if "user" not in wrong and self.user is not None and (not self.user or "\0" in self.user):
+            yield Problem("user", f"is no user's name: {self.user!r:.80}")
+        if "after" not in wrong and self.id in self.after:
+            yield Problem("after", "names the worker itself")
 
     @classmethod
     def from_preset(
@@ -327,7 +335,7 @@ class WorkerSpec:
             "jobs": chosen.jobs,
             "limits": chosen.limits,
         }
-        unknown = sorted(others.keys() - {"env", "inherit_env", "cwd", *settings})
+        unknown = sorted(others.keys() - {"env", "inherit_env", "cwd", "user", "after", *settings})
         problems += [Problem(name, "is not a setting of a worker") for name in unknown]
         settings |= {name: value for name, value in others.items() if name not in unknown}
         try:
