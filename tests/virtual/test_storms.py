@@ -230,7 +230,7 @@ def test_storms_in_which_the_actors_raise_at_random_break_no_rule(
     system = bench(*crew(), scripts=fate(chance), seed=seed, max_concurrent_starts=chance.choice([None, 2]))
     storm = Storm(system.start(), chance)
     storm.rage(30)
-    assert sum(mistake.made for mistake in mistakes) > 5
+    assert any(mistake.made for mistake in mistakes)
     for mistake in mistakes:
         mistake.left = 0
     storm.calm_down()
