@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import heapq
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pykka
 from loguru import logger
+from msgspec.structs import replace
 
 from . import supervision
+from .health import Status
 from .internal_messages import (
     BackoffElapsed,
     HealthSustained,
@@ -29,7 +32,10 @@ from .internal_messages import (
     StartProcess,
     StopProcess,
     Unregister,
+    UseSpec,
 )
+from .lifecycle import Urgency
+from .ordering import dependents
 from .ports import Processes, Receiver, Runtime, Timer
 from .records import RememberedWorker, StateRemoved
 from .runtime import tell
@@ -92,6 +98,10 @@ class Crew:
         self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
         self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
         self._gate = StartGate(max_concurrent_starts)
+        self._held: dict[str, int] = {}
+        """Starts that are due and wait for others to be healthy: the generation by id."""
+        self._stop_later: dict[str, Urgency] = {}
+        """Workers that are to stop once those who wait for them have stopped."""
         self._removing: set[str] = set()
         self._removed: dict[str, int] = {}
         """The last generation of those who left: their deaths are kept, and each is told by its number."""
@@ -195,8 +205,8 @@ class Crew:
     def _perform(self, worker: Worker, effect: Effect) -> None:
         match effect:
             case Launch(generation=generation):
-                if self._gate.admit((worker.id, generation)):
-                    self._launch(worker)
+                self._held[worker.id] = generation
+                self._start_if_ready(worker.id)
             case Halt(generation=generation, urgency=urgency):
                 self.tell_proxy(worker.id, StopProcess(generation, urgency))
             case Schedule(delay_ms=delay_ms, message=message):
@@ -225,6 +235,28 @@ class Crew:
 
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
+    def waits_for(self, worker: Worker) -> tuple[str, ...]:
+        """Those who are not healthy yet, which a start that is due waits for."""
+        if self._held.get(worker.id) != worker.generation or not isinstance(worker.phase, Up):
+            return ()
+        others = (self._workers.get(id_) for id_ in worker.spec.after)
+        return tuple(other.id for other in others if other is not None and not _is_healthy(other))
+
+    def start_those_who_waited(self) -> None:
+        """Somebody turned healthy, or changed: start those who waited for nothing else."""
+        for id_ in tuple(self._held):
+            self._start_if_ready(id_)
+
+    def _start_if_ready(self, component_id: str) -> None:
+        worker = self._workers.get(component_id)
+        generation = self._held[component_id]
+        if worker is None or not isinstance(worker.phase, Up) or worker.generation != generation:
+            del self._held[component_id]  # it was stopped meanwhile
+        elif not self.waits_for(worker):
+            del self._held[component_id]
+            if self._gate.admit((component_id, generation)):
+                self._launch(worker)
+
     def _launch(self, worker: Worker) -> None:
         # Registered first: a fast worker's first frame must find its place.
         self._register(worker)
@@ -247,6 +279,33 @@ class Crew:
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────
 
+    def stop(self, ids: Iterable[str], urgency: Urgency) -> None:
+        """Stop these workers, those first who wait for the others; a kill waits for nobody."""
+        for id_ in ids:
+            self._stop_later[id_] = urgency
+        self._continue_stopping()
+
+    def _continue_stopping(self) -> None:
+        for id_, urgency in tuple(self._stop_later.items()):
+            if id_ in self._stop_later and (urgency is Urgency.KILL or not self._is_needed(id_)):
+                del self._stop_later[id_]
+                self.step(id_, partial(supervision.stop, urgency=urgency))
+
+    def _is_needed(self, component_id: str) -> bool:
+        """Whether one who waits for this worker is still to stop, or about to."""
+        needing = dependents(component_id, (worker.spec for worker in self))
+        return any(id_ in self._stop_later or self._is_stopping(id_) for id_ in needing)
+
+    def _is_stopping(self, component_id: str) -> bool:
+        worker = self._workers[component_id]
+        return isinstance(worker.phase, Stopping) and not worker.phase.relaunch
+
+    def respec(self, spec: WorkerSpec) -> None:
+        """From now on the worker is this one; what runs goes on as it is."""
+        worker = self._workers[spec.id]
+        self._workers[spec.id] = replace(worker, spec=spec)
+        self.tell_proxy(spec.id, UseSpec(spec))
+
     def _came_to_rest(self, worker: Worker) -> None:
         if worker.id in self._removing:
             self._removing.discard(worker.id)
@@ -256,6 +315,7 @@ class Crew:
             self._to.processes.forget(worker.id)
             tell(self._to.monitor, Unregister(worker.id))
             tell(self._to.recorder, Keep(StateRemoved(worker.id)))
+        self._continue_stopping()
         self.answer_stops()
 
     def answer_stops(self) -> None:
@@ -306,3 +366,7 @@ class Crew:
             overdue.append((component_id, generation))
         self._arm_save_timer()
         return overdue
+
+
+def _is_healthy(worker: Worker) -> bool:
+    return isinstance(worker.phase, Up) and worker.status is Status.HEALTHY

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from .deaths import Exit, Job
 from .frames import Frame
 from .lifecycle import Urgency
-from .messages import Event, HostCommand, StatusChanged, StoreDegraded, StoreRecovered, WorkerUnkillable
+from .messages import (
+    Event,
+    HostCommand,
+    StatusChanged,
+    StoodDown,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerUnkillable,
+)
 from .ports import Receiver
 from .records import HealthMirrored, Record, Remembered
 from .spec import HealthPolicy, WorkerSpec
@@ -194,6 +202,13 @@ class StopProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class UseSpec:
+    """From the next start on, this is what the worker is."""
+
+    spec: WorkerSpec
+
+
+@dataclass(frozen=True, slots=True)
 class PauseProcess:
     """Tell the worker to idle, or to go on."""
 
@@ -218,6 +233,7 @@ ProxyMessage = (
     StartProcess
     | StopProcess
     | PauseProcess
+    | UseSpec
     | ReportProcess
     | LadderElapsed
     | ProcessStarted
@@ -292,6 +308,11 @@ class SaveOverdue:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseElapsed:
+    """Timer: some pause may be over."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchKept:
     """These deaths, as (component_id, generation), are in the store now."""
 
@@ -324,9 +345,11 @@ SupervisorMessage = (
     | BackoffElapsed
     | HealthSustained
     | SaveOverdue
+    | PauseElapsed
     | BatchKept
     | StoreDegraded
     | StoreRecovered
+    | StoodDown
     | MonitorReplaced
 )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .changes import Changes
 from .deaths import Death, Exit, Job
 from .health import Status
 from .lifecycle import Urgency
@@ -55,10 +56,12 @@ class ResetWorker:
 
 @dataclass(frozen=True, slots=True)
 class PauseWorkers:
-    """Pause these workers, or the whole system; remembered across restarts."""
+    """Pause these workers, or the whole system; remembered across restarts, ends by itself if told so."""
 
     ids: tuple[str, ...] | None = None
     reply_to: Receiver | None = None
+    reason: str = ""
+    for_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,19 @@ class RemoveWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeWorkers:
+    """Supervise exactly these workers from now on. The reply is `WorkersChanged`.
+
+    What did not change is left alone; new ones are started, missing ones stopped and forgotten;
+    one whose command changed is restarted, without counting; a changed policy holds from the
+    next decision on.
+    """
+
+    specs: tuple[WorkerSpec, ...]
+    reply_to: Receiver | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportStatus:
     """Answer with `StatusReport`."""
 
@@ -109,6 +125,7 @@ HostCommand = (
     | ResumeWorkers
     | AddWorker
     | RemoveWorker
+    | ChangeWorkers
     | ReportStatus
     | Shutdown
 )
@@ -154,6 +171,26 @@ class WorkersStopped:
     results: tuple[StopResult, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WorkersChanged:
+    """What a changed set of specs led to."""
+
+    changes: Changes
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much of each limit is used up; a limit of None is no limit."""
+
+    in_window: int
+    max_in_window: int | None
+    window_s: float
+    lifetime: int
+    max_lifetime: int | None
+    consecutive: int
+    max_consecutive: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStatus:
     """One worker as people see it."""
@@ -174,6 +211,11 @@ class WorkerStatus:
     paused: bool
     why: str
     """Why it is not running, if it is not."""
+    budget: Budget
+    waits_for: tuple[str, ...] = ()
+    """Workers that are not healthy yet, which its start waits for."""
+    pause_reason: str = ""
+    pause_ends_in_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +319,13 @@ class StoreDegraded:
 
 
 @dataclass(frozen=True, slots=True)
+class StoodDown:
+    """Another supervisor took the store over; we stop our workers and start none again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoreRecovered:
     """Everything that was waiting has been kept."""
 
@@ -291,4 +340,5 @@ Event = (
     | ActorReplaced
     | StoreDegraded
     | StoreRecovered
+    | StoodDown
 )

@@ -16,7 +16,7 @@ from typing import ClassVar
 from loguru import logger
 
 from .compaction import compacted
-from .errors import StoreError
+from .errors import StoreError, StoreOwnedError
 from .internal_messages import (
     Attend,
     BatchKept,
@@ -28,7 +28,7 @@ from .internal_messages import (
     RecorderMessage,
     RetryCommit,
 )
-from .messages import StoreDegraded, StoreRecovered
+from .messages import StoodDown, StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store
 from .records import DeathRecord, HealthMirrored, Record, StateRemoved
 from .runtime import ResilientActor, tell
@@ -104,6 +104,10 @@ class Recorder(ResilientActor):
         try:
             if batch or mirror:
                 self._store.commit((*batch, *mirror.values()))
+        except StoreOwnedError as error:
+            self._announce(StoodDown(str(error)))
+            self._failed(error)
+            return
         except StoreError as error:
             self._failed(error)
             return
@@ -127,6 +131,6 @@ class Recorder(ResilientActor):
         delay = RETRY_DELAYS_S[min(self._failures, len(RETRY_DELAYS_S)) - 1]
         self._runtime.timers.after(delay, self.actor_ref, RetryCommit(self._failures))
 
-    def _announce(self, event: StoreDegraded | StoreRecovered) -> None:
+    def _announce(self, event: StoreDegraded | StoreRecovered | StoodDown) -> None:
         tell(self._supervisor, event)
         tell(self.broker, event)

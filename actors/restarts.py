@@ -152,11 +152,17 @@ def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str
 
 def _window_is_full(policy: RestartPolicy, state: RestartState, now_ms: int) -> bool:
     assert policy.max_in_window is not None
+    return used_in_window(policy, state, now_ms) >= policy.max_in_window
+
+
+def used_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:
+    """How many of the restarts, or of the deaths, that the short-term limit allows are used up."""
+    window_ms = policy.window_s * 1000
     if policy.window_mode is WindowMode.SLIDING:
-        return len(state.deaths_ms) >= policy.max_in_window
-    if state.streak_count < policy.max_in_window or state.last_restart_ms is None:
-        return False
-    return now_ms - state.last_restart_ms < policy.window_s * 1000
+        return sum(1 for at in state.deaths_ms if now_ms - at < window_ms)
+    if state.last_restart_ms is None or now_ms - state.last_restart_ms >= window_ms:
+        return 0
+    return state.streak_count
 
 
 def _restart(policy: RestartPolicy, state: RestartState, around: Circumstances) -> Decision:

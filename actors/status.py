@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from .health import Status
-from .messages import WorkerStatus
-from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
+from .messages import Budget, WorkerStatus
+from .pauses import Pause
+from .restarts import used_in_window
+from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker, World
 
 
-def worker_status(worker: Worker, now_ms: int, *, paused: bool) -> WorkerStatus:
+def worker_status(
+    worker: Worker, world: World, *, pause: Pause | None = None, waits_for: tuple[str, ...] = ()
+) -> WorkerStatus:
     """What a status view shows of a worker."""
+    now_ms = world.now_ms
+    until = None if pause is None else pause.until_wall_ms
     phase = worker.phase
     up = phase if isinstance(phase, Up) else None
     due_ms = phase.due_ms if isinstance(phase, BackingOff) else None
@@ -24,8 +30,26 @@ def worker_status(worker: Worker, now_ms: int, *, paused: bool) -> WorkerStatus:
         next_attempt_in_s=None if due_ms is None else max(0, due_ms - now_ms) / 1000,
         failure_reason=phase.reason if isinstance(phase, Failed) else None,
         current_job=worker.job,
-        paused=paused,
-        why=why(worker),
+        paused=pause is not None,
+        why=f"waits for {', '.join(waits_for)}" if waits_for else why(worker),
+        budget=budget(worker, now_ms),
+        waits_for=waits_for,
+        pause_reason="" if pause is None else pause.reason,
+        pause_ends_in_s=None if until is None else max(0, until - world.wall_ms) / 1000,
+    )
+
+
+def budget(worker: Worker, now_ms: int) -> Budget:
+    """How much of each limit a worker has used up."""
+    policy, state = worker.spec.restart, worker.restarts
+    return Budget(
+        in_window=used_in_window(policy, state, now_ms),
+        max_in_window=policy.max_in_window,
+        window_s=policy.window_s,
+        lifetime=state.restart_count,
+        max_lifetime=policy.max_lifetime,
+        consecutive=state.streak_count,
+        max_consecutive=policy.max_consecutive,
     )
 
 

@@ -417,14 +417,18 @@ def restart(worker: Worker, world: World) -> Step:
     """Reset, then start afresh: a running process is stopped first."""
     cleared = reset(worker, world)
     worker = cleared.worker
-    if isinstance(worker.phase, Up):
-        halted = stop(worker)
-        phase = halted.worker.phase
-        assert isinstance(phase, Stopping)
-        begun = Step(replace(halted.worker, phase=replace(phase, relaunch=True)), halted.effects)
-    else:
-        begun = start(worker, world)
+    begun = renew(worker) if isinstance(worker.phase, Up) else start(worker, world)
     return Step(begun.worker, (*cleared.effects, *begun.effects))
+
+
+def renew(worker: Worker) -> Step:
+    """Have a new process for a spec that changed; nothing is counted, and what is down stays down."""
+    if not isinstance(worker.phase, Up):
+        return Step(worker)
+    halted = stop(worker)
+    phase = halted.worker.phase
+    assert isinstance(phase, Stopping)
+    return Step(replace(halted.worker, phase=replace(phase, relaunch=True)), halted.effects)
 
 
 def _rested(worker: Worker) -> tuple[Effect, ...]:

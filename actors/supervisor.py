@@ -3,24 +3,26 @@
 Owns the specs, the restart state and the generation of each worker, the one pending restart
 per worker, and whether the system is paused or stopping. Hears `StatusChanged` from the
 HealthMonitor, the news of processes from the proxies, `BatchKept` from the Recorder, its own
-timers, and the commands of hosts. What it makes of them is decided in `supervision` and
-carried out by its `Crew`. If it raises, it keeps what was decided and asks what really runs.
+timers, and the commands of hosts. What it makes of them is decided in `supervision`, carried
+out by its `Crew`, and for commands by its `Operations`. If it raises, it keeps what was decided
+and asks what really runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from . import supervision
 from .crew import Colleagues, Crew
+from .health import Status
 from .internal_messages import (
     BackoffElapsed,
     BatchKept,
     Declare,
     HealthSustained,
     JobChanged,
-    Keep,
     MonitorReplaced,
+    PauseElapsed,
     ProcessGone,
     ProcessReported,
     ProcessStarted,
@@ -30,34 +32,17 @@ from .internal_messages import (
 )
 from .lifecycle import Urgency
 from .messages import (
-    AddWorker,
-    Done,
-    PauseWorkers,
-    Refused,
-    RemoveWorker,
-    ReportStatus,
-    ResetWorker,
-    RestartWorker,
-    ResumeWorkers,
-    Shutdown,
-    StartWorkers,
     StatusChanged,
-    StatusReport,
+    StoodDown,
     StopWorkers,
     StoreDegraded,
     StoreRecovered,
     WorkerUnkillable,
 )
-from .pauses import Pauses
+from .operations import Operations
 from .ports import Processes, Receiver, Runtime
-from .records import Remembered, RememberedWorker
-from .runtime import ResilientActor, tell
-from .spec import WorkerSpec
-from .status import worker_status
-from .worker_state import Failed, Step, Worker, World
-
-Ids = tuple[str, ...] | None
-"""Some workers, or all of them."""
+from .runtime import ResilientActor
+from .worker_state import Worker, World
 
 
 class Supervisor(ResilientActor):
@@ -75,7 +60,6 @@ class Supervisor(ResilientActor):
     ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
-        self._recorder = recorder
         colleagues = Colleagues(
             supervisor=self.actor_ref,
             monitor=monitor,
@@ -84,10 +68,7 @@ class Supervisor(ResilientActor):
             processes=processes,
         )
         self._crew = Crew(runtime, colleagues, max_concurrent_starts)
-        self._remembered = Remembered()
-        self._pauses = Pauses()
-        self._started = self._stopping = False
-        self._degraded: StoreDegraded | None = None
+        self._operations = Operations(runtime, self._crew, self.actor_ref, recorder)
 
     def on_stop(self) -> None:
         """Leave no process behind, whoever stopped us: `ActorRegistry.stop_all()` asks no System."""
@@ -117,6 +98,8 @@ class Supervisor(ResilientActor):
                 step(id_, lambda w: supervision.sustained(w, generation, self._world(w)))
             case SaveOverdue():
                 self._go_on_from_memory()
+            case PauseElapsed():
+                self._operations.end_pauses()
             case JobChanged(component_id=id_, generation=generation, job=job):
                 step(id_, lambda w: supervision.job_changed(w, generation, job))
             case ProcessReported():
@@ -129,46 +112,16 @@ class Supervisor(ResilientActor):
             case MonitorReplaced():
                 self._crew.register_again()
             case StoreDegraded():
-                self._degraded = message
+                self._operations.degraded = message
             case StoreRecovered():
-                self._degraded = None
+                self._operations.degraded = None
+            case StoodDown():
+                self._operations.stand_down()
+                self._operations.handle(StopWorkers(urgency=Urgency.FIRM))
             case Declare(specs=specs, remembered=remembered):
-                self._declare(specs, remembered)
-            case StartWorkers(ids=ids, reply_to=reply_to):
-                self._start(ids, reply_to)
-            case StopWorkers(ids=ids, reply_to=reply_to, urgency=urgency):
-                self._halt(ids, reply_to, urgency)
-            case RestartWorker(component_id=id_, reply_to=reply_to):
-                self._command((id_,), reply_to, supervision.restart)
-            case ResetWorker(component_id=id_, reply_to=reply_to):
-                self._command((id_,), reply_to, supervision.reset)
-            case PauseWorkers(ids=ids, reply_to=reply_to):
-                self._pause(ids, reply_to)
-            case ResumeWorkers(ids=ids, reply_to=reply_to):
-                self._resume(ids, reply_to)
-            case AddWorker(spec=spec, reply_to=reply_to):
-                self._add(spec, reply_to)
-            case RemoveWorker(component_id=id_, reply_to=reply_to):
-                self._remove(id_, reply_to)
-            case ReportStatus(reply_to=reply_to):
-                tell(reply_to, self._report())
-            case Shutdown(reply_to=reply_to, urgency=urgency):
-                self._stopping = True
-                self._halt(None, reply_to, urgency)
-            case unknown:
-                self.unexpected(unknown)
-
-    # ── news ─────────────────────────────────────────────────────────────────────────────
-
-    def _declare(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:
-        self._remembered = remembered
-        self._pauses = Pauses.from_meta(remembered.meta)
-        for spec in specs:
-            self._adopt(spec)
-
-    def _adopt(self, spec: WorkerSpec) -> None:
-        known = self._remembered.workers.get(spec.id, RememberedWorker())
-        self._crew.adopt(spec, known, self._world(None))
+                self._operations.declare(specs, remembered)
+            case command:
+                self._operations.handle(command)
 
     def _status_changed(self, changed: StatusChanged) -> None:
         id_, generation = changed.component_id, changed.generation
@@ -180,6 +133,8 @@ class Supervisor(ResilientActor):
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
             self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
         self._crew.start_is_over(id_, generation)
+        if changed.new is Status.HEALTHY:
+            self._crew.start_those_who_waited()
 
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._crew.get(report.component_id)
@@ -202,115 +157,5 @@ class Supervisor(ResilientActor):
             if worker is not None:
                 self._crew.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
-    # ── what hosts want ──────────────────────────────────────────────────────────────────
-
-    def _start(self, ids: Ids, reply_to: Receiver | None) -> None:
-        failed = next((why for id_ in ids or () if (why := self._failure(id_)) is not None), None)
-        if failed is not None:
-            tell(reply_to, Refused(f"{failed}; reset it first"))
-            return
-        self._started = self._started or ids is None
-        self._command(ids, reply_to, supervision.start)
-
-    def _failure(self, component_id: str) -> str | None:
-        worker = self._crew.get(component_id)
-        if worker is None or not isinstance(worker.phase, Failed):
-            return None
-        return f"{component_id} is failed ({worker.phase.reason})"
-
-    def _command(self, ids: Ids, reply_to: Receiver | None, change: Callable[[Worker, World], Step]) -> None:
-        refusal = self._unknown(ids) or self._too_late()
-        if refusal is None:
-            for id_ in self._staying(ids):
-                self._crew.step(id_, lambda w: change(w, self._world(w)))
-        tell(reply_to, refusal or Done())
-
-    def _halt(self, ids: Ids, reply_to: Receiver | None, urgency: Urgency) -> None:
-        refusal = self._unknown(ids)
-        if refusal is not None:
-            tell(reply_to, refusal)
-            return
-        self._bring_to_rest(self._chosen(ids), reply_to, urgency)
-
-    def _bring_to_rest(self, chosen: tuple[str, ...], reply_to: Receiver | None, urgency: Urgency) -> None:
-        if reply_to is not None:
-            self._crew.stops.watch(chosen, reply_to)
-        for id_ in chosen:
-            self._crew.step(id_, lambda w: supervision.stop(w, urgency))
-        self._crew.answer_stops()
-
-    def _pause(self, ids: Ids, reply_to: Receiver | None) -> None:
-        refusal = self._unknown(ids)
-        if refusal is None:
-            self._set_pauses(ids, paused=True)
-            for id_ in self._staying(ids):
-                self._crew.step(id_, supervision.pause)
-        tell(reply_to, refusal or Done())
-
-    def _resume(self, ids: Ids, reply_to: Receiver | None) -> None:
-        refusal = self._unknown(ids) or self._too_late()
-        if refusal is None:
-            self._set_pauses(ids, paused=False)
-            for id_ in self._staying(ids):
-                if not self._pauses.holds(id_):
-                    self._crew.step(id_, lambda w: supervision.resume(w, self._world(w)))
-        tell(reply_to, refusal or Done())
-
-    def _set_pauses(self, ids: Ids, *, paused: bool) -> None:
-        self._pauses, records = self._pauses.changed(ids, paused=paused)
-        for record in records:
-            tell(self._recorder, Keep(record))
-
-    def _add(self, spec: WorkerSpec, reply_to: Receiver | None) -> None:
-        refusal = self._too_late()
-        if refusal is None and spec.id in self._crew:
-            refusal = Refused(f"a worker is called {spec.id!r} already")
-        if refusal is None:
-            self._adopt(spec)
-            if self._started:
-                self._crew.step(spec.id, lambda w: supervision.start(w, self._world(w)))
-        tell(reply_to, refusal or Done())
-
-    def _remove(self, component_id: str, reply_to: Receiver | None) -> None:
-        refusal = self._unknown((component_id,))
-        if refusal is not None:
-            tell(reply_to, refusal)
-            return
-        self._crew.dismiss(component_id)
-        self._bring_to_rest((component_id,), reply_to, Urgency.GRACEFUL)
-
-    def _report(self) -> StatusReport:
-        now_ms = round(self._runtime.clock.monotonic() * 1000)
-        return StatusReport(
-            tuple(worker_status(w, now_ms, paused=self._pauses.holds(w.id)) for w in self._crew),
-            paused=self._pauses.everything,
-            unsaved=0 if self._degraded is None else self._degraded.unsaved,
-            degraded=None if self._degraded is None else self._degraded.reason,
-        )
-
-    # ── small things ─────────────────────────────────────────────────────────────────────
-
-    def _unknown(self, ids: Ids) -> Refused | None:
-        unknown = next(
-            (id_ for id_ in ids or () if id_ not in self._crew or self._crew.is_leaving(id_)), None
-        )
-        return None if unknown is None else Refused(f"no worker is called {unknown!r}", unknown)
-
-    def _too_late(self) -> Refused | None:
-        return Refused("the system is stopping") if self._stopping else None
-
-    def _chosen(self, ids: Ids) -> tuple[str, ...]:
-        return tuple(worker.id for worker in self._crew) if ids is None else ids
-
-    def _staying(self, ids: Ids) -> tuple[str, ...]:
-        return tuple(id_ for id_ in self._chosen(ids) if not self._crew.is_leaving(id_))
-
-    def _world(self, worker: Worker | None, at: float | None = None) -> World:
-        clock = self._runtime.clock
-        return World(
-            now_ms=round((clock.monotonic() if at is None else at) * 1000),
-            wall_ms=clock.wall_ms(),
-            stopping=self._stopping,
-            paused=worker is not None and self._pauses.holds(worker.id),
-            chance=self._runtime.chance(),
-        )
+    def _world(self, worker: Worker, at: float | None = None) -> World:
+        return self._operations.world(worker, at)

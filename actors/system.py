@@ -25,6 +25,7 @@ import pykka
 from loguru import logger
 
 from .assembly import Actors, assemble
+from .changes import Changes
 from .edges import EventStream, Inbox
 from .errors import Problem, RequestRefusedError, RequestTimeoutError, SpecError, UnknownWorkerError
 from .health import Status
@@ -32,6 +33,7 @@ from .internal_messages import Flush, Flushed, Subscribe, Unsubscribe
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
+    ChangeWorkers,
     Done,
     PauseWorkers,
     Refused,
@@ -45,9 +47,11 @@ from .messages import (
     StatusReport,
     StopResult,
     StopWorkers,
+    WorkersChanged,
     WorkersStopped,
     WorkerStatus,
 )
+from .ordering import check_order, longest_stop_s
 from .ports import Receiver, Store
 from .processes import RealProcesses
 from .records import DeathRecord
@@ -60,6 +64,9 @@ ANSWER_S = 5.0
 
 GLANCE_S = 0.05
 """How often `wait_until` looks while nothing happens."""
+
+
+Answer = Done | WorkersStopped | WorkersChanged | StatusReport
 
 
 class System:
@@ -188,10 +195,7 @@ class System:
         self._store.close()
 
     def _longest_stop(self) -> float:
-        ladders = [
-            spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s for spec in self._specs
-        ]
-        return max(ladders, default=0.0) + ANSWER_S
+        return longest_stop_s(self._specs) + ANSWER_S
 
     # ── what an operator does ────────────────────────────────────────────────────────────
 
@@ -223,9 +227,12 @@ class System:
         """Clear a worker's counters and failure; it is not started."""
         self._ask(lambda reply: ResetWorker(component_id, reply))
 
-    def pause(self, *component_ids: str) -> None:
-        """Pause these workers, or the whole system; remembered across restarts."""
-        self._ask(lambda reply: PauseWorkers(component_ids or None, reply))
+    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
+        """Pause these workers, or the whole system; remembered across restarts.
+
+        With `for_s` the pause ends by itself after so many seconds.
+        """
+        self._ask(lambda reply: PauseWorkers(component_ids or None, reply, reason, for_s))
 
     def resume(self, *component_ids: str) -> None:
         """End a pause."""
@@ -241,6 +248,14 @@ class System:
         patience = self._longest_stop() if timeout_s is None else timeout_s
         self._ask(lambda reply: RemoveWorker(component_id, reply), patience)
         self._specs = tuple(spec for spec in self._specs if spec.id != component_id)
+
+    def change(self, specs: Iterable[WorkerSpec]) -> Changes:
+        """Supervise exactly these workers from now on; what did not change is left alone."""
+        wanted = _distinct(specs)
+        changed = self._ask(lambda reply: ChangeWorkers(wanted, reply))
+        assert isinstance(changed, WorkersChanged)
+        self._specs = wanted
+        return changed.changes
 
     # ── what there is to see ─────────────────────────────────────────────────────────────
 
@@ -337,14 +352,12 @@ class System:
             raise RequestRefusedError("the system is not running")
         return self._actors
 
-    def _ask(
-        self, request: Callable[[Receiver], object], timeout_s: float = ANSWER_S
-    ) -> Done | WorkersStopped | StatusReport:
+    def _ask(self, request: Callable[[Receiver], object], timeout_s: float = ANSWER_S) -> Answer:
         """Tell the Supervisor a request with a place for the answer, and wait for it there."""
         inbox = Inbox()
         if not tell(self._running().supervisor, request(inbox)):
             raise RequestRefusedError("the supervisor has ended")
-        answer: Done | Refused | WorkersStopped | StatusReport = inbox.get(timeout_s)
+        answer: Answer | Refused = inbox.get(timeout_s)
         if isinstance(answer, Refused):
             if answer.unknown is not None:
                 raise UnknownWorkerError(answer.unknown)
@@ -358,4 +371,5 @@ def _distinct(specs: Iterable[WorkerSpec]) -> tuple[WorkerSpec, ...]:
         if spec.id in chosen:
             raise SpecError(spec.id, [Problem("id", "is used by two workers")])
         chosen[spec.id] = spec
+    check_order(chosen.values())
     return tuple(chosen.values())

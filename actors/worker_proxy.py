@@ -22,6 +22,7 @@ from .internal_messages import (
     SpawnFailed,
     StartProcess,
     StopProcess,
+    UseSpec,
 )
 from .lifecycle import (
     Absent,
@@ -95,6 +96,8 @@ class WorkerProxy(ResilientActor):
             case PauseProcess(generation=generation, paused=paused):
                 control = Control.PAUSE if paused else Control.RESUME
                 self._processes.send(self._spec.id, generation, control)
+            case UseSpec(spec=spec):
+                self._spec, self._terms = spec, Terms(spec.stop, spec.run.reports_health)
             case LadderElapsed(generation=generation, step=step):
                 self._advance(RungElapsed(generation, step))
             case ProcessStarted(generation=generation, pid=pid):

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.pauses import Pauses
+from rekindle.actors.pauses import EVERYTHING, Pause, Pauses
 from rekindle.actors.records import MetaSet
+
+ALL = Pauses({EVERYTHING: Pause()})
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ from rekindle.actors.records import MetaSet
     ],
 )
 def test_sd_10_a_setting_that_is_absent_means_enabled(meta: dict[str, str], paused: bool) -> None:
-    assert Pauses.from_meta(meta) == Pauses(everything=paused)
+    assert Pauses.from_meta(meta) == (ALL if paused else Pauses())
 
 
 def test_one_worker_may_be_paused_alone() -> None:
@@ -31,25 +33,44 @@ def test_one_worker_may_be_paused_alone() -> None:
 
 
 def test_a_pause_of_everything_holds_everybody() -> None:
-    assert Pauses(everything=True).holds("anybody")
+    assert ALL.holds("anybody")
 
 
 def test_a_pause_says_what_is_to_be_kept() -> None:
-    assert Pauses().changed(None, paused=True) == (Pauses(True), (MetaSet("worker_enabled", "false"),))
-    paused, records = Pauses().changed(["b", "a"], paused=True)
-    assert paused.workers == {"a", "b"}
-    assert records == (MetaSet("worker_enabled:a", "false"), MetaSet("worker_enabled:b", "false"))
+    paused, records = Pauses().paused(["a"], Pause("new disk", 5000))
+    assert paused.of("a") == Pause("new disk", 5000)
+    assert records == (
+        MetaSet("worker_enabled:a", "false"),
+        MetaSet("pause_reason:a", "new disk"),
+        MetaSet("pause_until_wall_ms:a", "5000"),
+    )
 
 
 def test_the_end_of_a_pause_of_everything_leaves_those_who_were_paused_alone() -> None:
-    pauses, _ = Pauses(True, frozenset({"a"})).changed(None, paused=False)
+    pauses, _ = Pauses({EVERYTHING: Pause(), "a": Pause()}).resumed(None)
     assert (pauses.holds("a"), pauses.holds("b")) == (True, False)
 
 
-def test_the_end_of_one_workers_pause_is_kept() -> None:
-    pauses, records = Pauses(workers=frozenset({"a", "b"})).changed(["a"], paused=False)
-    assert pauses == Pauses(workers=frozenset({"b"}))
-    assert records == (MetaSet("worker_enabled:a", "true"),)
+def test_the_end_of_a_pause_clears_what_was_kept_of_it() -> None:
+    pauses, records = Pauses({"a": Pause("x", 1), "b": Pause()}).resumed(["a"])
+    assert pauses == Pauses({"b": Pause()})
+    assert [record.value for record in records] == ["true", None, None]
+
+
+def test_a_workers_own_pause_is_told_before_that_of_everything() -> None:
+    pauses = Pauses({EVERYTHING: Pause("all"), "a": Pause("own")})
+    assert [pauses.of(id_) for id_ in ("a", "b")] == [Pause("own"), Pause("all")]
+
+
+def test_pauses_end_when_their_time_is_over() -> None:
+    pauses = Pauses({"a": Pause(until_wall_ms=10), "b": Pause(until_wall_ms=20), "c": Pause()})
+    assert pauses.next_end_wall_ms() == 10
+    assert (pauses.ended(9), pauses.ended(10), pauses.ended(99)) == ((), ("a",), ("a", "b"))
+
+
+def test_an_end_that_is_no_number_is_no_end() -> None:
+    meta = {"worker_enabled": "false", "pause_until_wall_ms": "soon"}
+    assert Pauses.from_meta(meta) == ALL
 
 
 COMMANDS = st.lists(st.tuples(st.none() | st.lists(st.sampled_from("abc"), min_size=1), st.booleans()))
@@ -58,7 +79,10 @@ COMMANDS = st.lists(st.tuples(st.none() | st.lists(st.sampled_from("abc"), min_s
 @given(commands=COMMANDS)
 def test_sd_10_what_is_kept_says_what_is_paused(commands: list[tuple[list[str] | None, bool]]) -> None:
     pauses, meta = Pauses(), dict[str, str]()
-    for ids, paused in commands:
-        pauses, records = pauses.changed(ids, paused=paused)
-        meta |= {record.key: record.value for record in records if record.value is not None}
+    for index, (ids, paused) in enumerate(commands):
+        change = Pause(f"reason {index}", index)
+        pauses, records = pauses.paused(ids, change) if paused else pauses.resumed(ids)
+        for record in records:
+            meta.pop(record.key, None)
+            meta |= {} if record.value is None else {record.key: record.value}
         assert Pauses.from_meta(meta) == pauses

@@ -1,0 +1,44 @@
+"""Pure: what a changed set of specs means for the workers that run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .spec import WorkerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What becomes of each worker, by id."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+    """Something changed that only a new process can take up."""
+    adjusted: tuple[str, ...] = ()
+    """Only policies changed: they hold from the next decision on."""
+    unchanged: tuple[str, ...] = ()
+
+
+def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Changes:
+    """What leads from one set of workers to another."""
+    wanted = {spec.id: spec for spec in after}
+    common = [id_ for id_ in wanted if id_ in before]
+    changed = [id_ for id_ in common if wanted[id_] != before[id_]]
+    restarted = tuple(id_ for id_ in changed if needs_new_process(before[id_], wanted[id_]))
+    return Changes(
+        added=tuple(id_ for id_ in wanted if id_ not in before),
+        removed=tuple(id_ for id_ in before if id_ not in wanted),
+        restarted=restarted,
+        adjusted=tuple(id_ for id_ in changed if id_ not in restarted),
+        unchanged=tuple(id_ for id_ in common if id_ not in changed),
+    )
+
+
+def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
+    """Whether a running process cannot take up the change."""
+    return any(
+        getattr(before, name) != getattr(after, name)
+        for name in ("run", "env", "inherit_env", "cwd", "user", "health")
+    )

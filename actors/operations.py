@@ -1,0 +1,290 @@
+"""What hosts and operators want of a Supervisor, and what they are answered.
+
+Belongs to the Supervisor and runs in it. Keeps what has been wished: which workers are paused,
+whether the system was started, whether it is stopping for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Never
+
+from loguru import logger
+
+from . import supervision
+from .changes import Changes, compare
+from .crew import Crew
+from .errors import SpecError
+from .internal_messages import Keep, PauseElapsed
+from .lifecycle import Urgency
+from .messages import (
+    AddWorker,
+    ChangeWorkers,
+    Done,
+    HostCommand,
+    PauseWorkers,
+    Refused,
+    RemoveWorker,
+    ReportStatus,
+    ResetWorker,
+    RestartWorker,
+    ResumeWorkers,
+    Shutdown,
+    StartWorkers,
+    StatusReport,
+    StopWorkers,
+    StoreDegraded,
+    WorkersChanged,
+)
+from .ordering import check_order
+from .pauses import EVERYTHING, Pause, Pauses
+from .ports import Receiver, Runtime, Timer
+from .records import MetaSet, Remembered, RememberedWorker
+from .runtime import tell
+from .spec import WorkerSpec
+from .status import worker_status
+from .worker_state import Failed, Step, Worker, World
+
+Ids = tuple[str, ...] | None
+"""Some workers, or all of them."""
+
+
+class Operations:
+    """Carries out the commands of hosts."""
+
+    def __init__(self, runtime: Runtime, crew: Crew, supervisor: Receiver, recorder: Receiver) -> None:
+        self.degraded: StoreDegraded | None = None
+        self._runtime = runtime
+        self._crew = crew
+        self._supervisor = supervisor
+        self._recorder = recorder
+        self._remembered = Remembered()
+        self._pauses = Pauses()
+        self._pause_timer: Timer | None = None
+        self._started = self._stopping = False
+
+    def world(self, worker: Worker | None, at: float | None = None) -> World:
+        """The moment, as it is for this worker."""
+        clock = self._runtime.clock
+        return World(
+            now_ms=round((clock.monotonic() if at is None else at) * 1000),
+            wall_ms=clock.wall_ms(),
+            stopping=self._stopping,
+            paused=worker is not None and self._pauses.holds(worker.id),
+            chance=self._runtime.chance(),
+        )
+
+    def declare(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:
+        """Take in the workers, as the former run left them."""
+        self._remembered = remembered
+        self._pauses = Pauses.from_meta(remembered.meta)
+        for spec in specs:
+            self._adopt(spec)
+        self.end_pauses()
+
+    def handle(self, command: HostCommand) -> None:
+        """Carry out one command, and answer it."""
+        match command:
+            case StartWorkers(ids=ids, reply_to=reply_to):
+                self._start(ids, reply_to)
+            case StopWorkers(ids=ids, reply_to=reply_to, urgency=urgency):
+                self._stop(ids, reply_to, urgency)
+            case RestartWorker(component_id=id_, reply_to=reply_to):
+                self._change((id_,), reply_to, supervision.restart)
+            case ResetWorker(component_id=id_, reply_to=reply_to):
+                self._change((id_,), reply_to, supervision.reset)
+            case PauseWorkers():
+                self._pause(command)
+            case ResumeWorkers(ids=ids, reply_to=reply_to):
+                self._resume(ids, reply_to)
+            case AddWorker(spec=spec, reply_to=reply_to):
+                self._add(spec, reply_to)
+            case RemoveWorker(component_id=id_, reply_to=reply_to):
+                self._remove(id_, reply_to)
+            case ChangeWorkers(specs=specs, reply_to=reply_to):
+                self._replace(specs, reply_to)
+            case ReportStatus(reply_to=reply_to):
+                tell(reply_to, self._report())
+            case Shutdown(reply_to=reply_to, urgency=urgency):
+                self.stand_down()
+                self._stop(None, reply_to, urgency)
+            case unknown:
+                _note_unknown(unknown)
+
+    def stand_down(self) -> None:
+        """Start nothing any more."""
+        self._stopping = True
+
+    # ── starting, stopping, restarting ───────────────────────────────────────────────────
+
+    def _start(self, ids: Ids, reply_to: Receiver | None) -> None:
+        failed = next((why for id_ in ids or () if (why := self._failure(id_)) is not None), None)
+        if failed is not None:
+            tell(reply_to, Refused(f"{failed}; reset it first"))
+            return
+        self._started = self._started or ids is None
+        self._change(ids, reply_to, supervision.start)
+
+    def _failure(self, component_id: str) -> str | None:
+        worker = self._crew.get(component_id)
+        if worker is None or not isinstance(worker.phase, Failed):
+            return None
+        return f"{component_id} is failed ({worker.phase.reason})"
+
+    def _change(self, ids: Ids, reply_to: Receiver | None, change: Callable[[Worker, World], Step]) -> None:
+        refusal = self._unknown(ids) or self._too_late()
+        if refusal is None:
+            for id_ in self._staying(ids):
+                self._crew.step(id_, lambda w: change(w, self.world(w)))
+        tell(reply_to, refusal or Done())
+
+    def _stop(self, ids: Ids, reply_to: Receiver | None, urgency: Urgency) -> None:
+        refusal = self._unknown(ids)
+        if refusal is not None:
+            tell(reply_to, refusal)
+            return
+        self._bring_to_rest(self._chosen(ids), reply_to, urgency)
+
+    def _bring_to_rest(self, chosen: tuple[str, ...], reply_to: Receiver | None, urgency: Urgency) -> None:
+        if reply_to is not None:
+            self._crew.stops.watch(chosen, reply_to)
+        self._crew.stop(chosen, urgency)
+        self._crew.answer_stops()
+
+    # ── pauses ───────────────────────────────────────────────────────────────────────────
+
+    def _pause(self, command: PauseWorkers) -> None:
+        refusal = self._unknown(command.ids)
+        if refusal is None:
+            ends = None if command.for_s is None else round(command.for_s * 1000)
+            until = None if ends is None else self._runtime.clock.wall_ms() + ends
+            self._pauses, records = self._pauses.paused(command.ids, Pause(command.reason, until))
+            self._keep_pauses(records)
+            for id_ in self._staying(command.ids):
+                self._crew.step(id_, supervision.pause)
+        tell(command.reply_to, refusal or Done())
+
+    def _resume(self, ids: Ids, reply_to: Receiver | None) -> None:
+        refusal = self._unknown(ids) or self._too_late()
+        if refusal is None:
+            self._pauses, records = self._pauses.resumed(ids)
+            self._keep_pauses(records)
+            for id_ in self._staying(ids):
+                if not self._pauses.holds(id_):
+                    self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
+        tell(reply_to, refusal or Done())
+
+    def _keep_pauses(self, records: Iterable[MetaSet]) -> None:
+        for record in records:
+            tell(self._recorder, Keep(record))
+        self._await_end_of_pause()
+
+    def end_pauses(self) -> None:
+        """Resume what was paused for a time that is over, and wait for the next end."""
+        for id_ in self._pauses.ended(self._runtime.clock.wall_ms()):
+            self._resume(None if id_ == EVERYTHING else (id_,), None)
+        self._await_end_of_pause()
+
+    def _await_end_of_pause(self) -> None:
+        if self._pause_timer is not None:
+            self._pause_timer.cancel()
+            self._pause_timer = None
+        end = self._pauses.next_end_wall_ms()
+        if end is not None:
+            delay = max(0, end - self._runtime.clock.wall_ms()) / 1000
+            self._pause_timer = self._runtime.timers.after(delay, self._supervisor, PauseElapsed())
+
+    # ── who is supervised ────────────────────────────────────────────────────────────────
+
+    def _adopt(self, spec: WorkerSpec) -> None:
+        known = self._remembered.workers.get(spec.id, RememberedWorker())
+        self._crew.adopt(spec, known, self.world(None))
+
+    def _add(self, spec: WorkerSpec, reply_to: Receiver | None) -> None:
+        refusal = self._too_late()
+        if refusal is None and spec.id in self._crew:
+            refusal = Refused(f"a worker is called {spec.id!r} already")
+        if refusal is None:
+            refusal = _disorder([*(worker.spec for worker in self._crew), spec])
+        if refusal is None:
+            self._take_up(spec)
+        tell(reply_to, refusal or Done())
+
+    def _take_up(self, spec: WorkerSpec) -> None:
+        self._adopt(spec)
+        if self._started:
+            self._crew.step(spec.id, lambda w: supervision.start(w, self.world(w)))
+
+    def _remove(self, component_id: str, reply_to: Receiver | None) -> None:
+        refusal = self._unknown((component_id,))
+        if refusal is not None:
+            tell(reply_to, refusal)
+            return
+        self._crew.dismiss(component_id)
+        self._bring_to_rest((component_id,), reply_to, Urgency.GRACEFUL)
+
+    def _replace(self, specs: tuple[WorkerSpec, ...], reply_to: Receiver | None) -> None:
+        refusal = self._too_late() or self._still_leaving(specs) or _disorder(specs)
+        if refusal is not None:
+            tell(reply_to, refusal)
+            return
+        before = {worker.id: worker.spec for worker in self._crew if not self._crew.is_leaving(worker.id)}
+        changes = compare(before, specs)
+        self._apply(changes, {spec.id: spec for spec in specs})
+        tell(reply_to, WorkersChanged(changes))
+
+    def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> None:
+        for id_ in changes.removed:
+            self._remove(id_, None)
+        for id_ in (*changes.restarted, *changes.adjusted):
+            self._crew.respec(wanted[id_])
+        for id_ in changes.restarted:
+            self._crew.step(id_, supervision.renew)
+        for id_ in changes.added:
+            self._take_up(wanted[id_])
+        self._crew.start_those_who_waited()
+
+    def _still_leaving(self, specs: Iterable[WorkerSpec]) -> Refused | None:
+        leaving = next((spec.id for spec in specs if self._crew.is_leaving(spec.id)), None)
+        return None if leaving is None else Refused(f"{leaving} is still being removed; try again")
+
+    # ── small things ─────────────────────────────────────────────────────────────────────
+
+    def _report(self) -> StatusReport:
+        world = self.world(None)
+        return StatusReport(
+            tuple(
+                worker_status(w, world, pause=self._pauses.of(w.id), waits_for=self._crew.waits_for(w))
+                for w in self._crew
+            ),
+            paused=self._pauses.everything,
+            unsaved=0 if self.degraded is None else self.degraded.unsaved,
+            degraded=None if self.degraded is None else self.degraded.reason,
+        )
+
+    def _unknown(self, ids: Ids) -> Refused | None:
+        unknown = next(
+            (id_ for id_ in ids or () if id_ not in self._crew or self._crew.is_leaving(id_)), None
+        )
+        return None if unknown is None else Refused(f"no worker is called {unknown!r}", unknown)
+
+    def _too_late(self) -> Refused | None:
+        return Refused("the system is stopping") if self._stopping else None
+
+    def _chosen(self, ids: Ids) -> tuple[str, ...]:
+        return tuple(worker.id for worker in self._crew) if ids is None else ids
+
+    def _staying(self, ids: Ids) -> tuple[str, ...]:
+        return tuple(id_ for id_ in self._chosen(ids) if not self._crew.is_leaving(id_))
+
+
+def _note_unknown(message: Never) -> None:
+    logger.warning("the Supervisor does not understand {!r}", message)
+
+
+def _disorder(specs: Iterable[WorkerSpec]) -> Refused | None:
+    try:
+        check_order(specs)
+    except SpecError as error:
+        return Refused(str(error))
+    return None

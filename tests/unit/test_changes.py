@@ -1,0 +1,45 @@
+"""What a changed set of specs means for what runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from rekindle.actors.changes import Changes, compare
+from rekindle.actors.spec import HealthPolicy, RestartPolicy, StopPolicy, WorkerSpec, command
+
+BEFORE = WorkerSpec("a", command("serve"))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        WorkerSpec("a", command("serve", "--fast")),
+        WorkerSpec("a", command("serve"), env={"LEVEL": "2"}),
+        WorkerSpec("a", command("serve"), cwd="/srv"),
+        WorkerSpec("a", command("serve"), user="nobody"),
+        WorkerSpec("a", command("serve"), health=HealthPolicy(staleness_s=30)),
+    ],
+)
+def test_what_only_a_new_process_can_take_up_restarts_the_worker(after: WorkerSpec) -> None:
+    assert compare({"a": BEFORE}, [after]) == Changes(restarted=("a",))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        WorkerSpec("a", command("serve"), restart=RestartPolicy(max_lifetime=3)),
+        WorkerSpec("a", command("serve"), stop=StopPolicy(ask_s=1)),
+    ],
+)
+def test_cf_08_a_changed_policy_restarts_nothing(after: WorkerSpec) -> None:
+    assert compare({"a": BEFORE}, [after]) == Changes(adjusted=("a",))
+
+
+def test_an_equal_spec_is_left_alone() -> None:
+    assert compare({"a": BEFORE}, [WorkerSpec("a", command("serve"))]) == Changes(unchanged=("a",))
+
+
+def test_workers_come_and_go() -> None:
+    assert compare({"a": BEFORE}, [WorkerSpec("b", command("serve"))]) == Changes(
+        added=("b",), removed=("a",)
+    )

@@ -1,0 +1,38 @@
+"""Which worker waits for which."""
+
+from __future__ import annotations
+
+import pytest
+
+from rekindle.actors.errors import SpecError
+from rekindle.actors.ordering import check_order, find_cycle, longest_stop_s
+from rekindle.actors.spec import StopPolicy, WorkerSpec, command
+
+
+def waiting(id_: str, *after: str, ask_s: float = 1.0) -> WorkerSpec:
+    stop = StopPolicy(ask_s=ask_s, term_s=0, kill_s=0, last_s=0)
+    return WorkerSpec(id_, command("true"), stop=stop, after=after)
+
+
+def test_a_worker_that_nobody_declared_cannot_be_waited_for() -> None:
+    with pytest.raises(SpecError, match=r"worker 'a': after: names no worker: 'b'"):
+        check_order([waiting("a", "b")])
+
+
+def test_a_circle_is_spelled_out() -> None:
+    with pytest.raises(SpecError, match="a → b → c → a"):
+        check_order([waiting("a", "b"), waiting("b", "c"), waiting("c", "a")])
+
+
+def test_a_worker_cannot_wait_for_itself() -> None:
+    with pytest.raises(SpecError, match="names the worker itself"):
+        waiting("a", "a")
+
+
+def test_a_diamond_is_no_circle() -> None:
+    assert find_cycle({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}) == []
+
+
+def test_those_who_wait_for_each_other_need_the_sum_of_their_times_to_stop() -> None:
+    specs = [waiting("db", ask_s=5), waiting("app", "db", ask_s=3), waiting("other", ask_s=4)]
+    assert longest_stop_s(specs) == 8
