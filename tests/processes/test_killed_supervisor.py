@@ -49,6 +49,7 @@ def test_f10_a_guardian_that_was_killed_is_renewed_and_does_its_work(
     with Supervisor("mixed", database) as supervisor:
         marks.append(supervisor.mark)
         assert eventually(lambda: all_are_up(supervisor))
+        assert eventually(supervisor.guardian)
         first = supervisor.guardian()
         assert first is not None
         os.kill(first, signal.SIGKILL)
@@ -85,6 +86,7 @@ def test_f10_a_supervisor_that_stops_by_itself_leaves_no_guardian(
 ) -> None:
     with Supervisor("sleeper", database) as supervisor:
         marks.append(supervisor.mark)
+        assert eventually(supervisor.guardian)
         guardian = supervisor.guardian()
         assert guardian is not None
         assert supervisor.stop() == 0
