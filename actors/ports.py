@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from .audit import AuditEntry
 from .records import DeathRecord, Record, Remembered
 from .spec import WorkerSpec
 
@@ -125,6 +126,10 @@ class Store(Protocol):
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
     ) -> tuple[DeathRecord, ...]:
         """The latest deaths, newest first, of one worker or of all."""
+        ...
+
+    def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
         ...
 
     def close(self) -> None:

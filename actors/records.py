@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from .audit import AuditEntry
 from .deaths import Cause, Job
 from .restarts import Action
 
@@ -116,6 +117,7 @@ Record = (
     | MetaSet
     | HealthMirrored
     | MirrorWiped
+    | AuditEntry
 )
 
 

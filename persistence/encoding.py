@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
+from rekindle.actors.audit import AuditEntry
 from rekindle.actors.deaths import Cause, Job
 from rekindle.actors.records import DeathRecord, RestartsCounted
 from rekindle.actors.restarts import Action
@@ -117,4 +119,12 @@ def _event(type_: str, death: DeathRecord, payload: dict[str, Any]) -> dict[str,
         "type": type_,
         "component_id": death.component_id,
         "payload": _to_json(payload),
+    }
+
+
+def audit_values(entry: AuditEntry) -> dict[str, Any]:
+    """The columns of an audit row."""
+    values = asdict(entry)
+    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()} | {
+        "result": entry.result.value
     }

@@ -8,6 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import assert_never
 
+from rekindle.actors.audit import AuditEntry
 from rekindle.actors.records import (
     RECENT_DEATHS,
     DeathAmended,
@@ -42,6 +43,8 @@ class MemoryStore:
         self._histories: dict[str, list[int]] = {}
         """The generations with a death, by worker, in the order of their records."""
         self._meta: dict[str, str] = {}
+        self._audit: list[AuditEntry] = []
+        self._reset_at: dict[str, int] = {}
 
     def load(self) -> Remembered:
         """What is known of the past."""
@@ -54,6 +57,10 @@ class MemoryStore:
         """The latest deaths, newest first, of one worker or of all."""
         found = (death for death in self._newest_first(component_id) if signal in (None, death.signal))
         return tuple(islice(found, max(limit, 0)))
+
+    def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
+        return tuple(self._audit[: -limit - 1 : -1]) if limit > 0 else ()
 
     def commit(self, records: Sequence[Record]) -> None:
         """Keep all of them, in their order, or raise `fault` and keep none."""
@@ -78,16 +85,20 @@ class MemoryStore:
             case StreakCleared(component_id=worker):
                 if worker in self._counters:
                     self._counters[worker] = replace(self._counters[worker], streak_count=0)
-            case RestartReset(component_id=worker):
+            case RestartReset(component_id=worker, at_wall_ms=at):
                 if worker in self._counters:
                     self._counters[worker] = _NEW
+                    self._reset_at[worker] = at
             case StateRemoved(component_id=worker):
                 self._counters.pop(worker, None)
+                self._reset_at.pop(worker, None)
                 self.health.pop(worker, None)
             case MetaSet():
                 self._set_meta(record)
             case MirrorWiped():
                 self.health.clear()
+            case AuditEntry():
+                self._audit.append(record)
             case _:
                 assert_never(record)
 
@@ -156,11 +167,13 @@ class MemoryStore:
         if not generations:
             return self._counters[worker]
         deaths = [self._deaths[worker, generation] for generation in generations]
-        last = deaths[-1]
-        due = last.died_at_wall_ms + last.delay_ms if last.action is Action.RESTART else None
+        last, reset_at = deaths[-1], self._reset_at.get(worker, -1)
+        waits = last.action is Action.RESTART and last.died_at_wall_ms > reset_at
+        due = last.died_at_wall_ms + last.delay_ms if waits else None
+        stamps = tuple(death.died_at_wall_ms for death in deaths if death.died_at_wall_ms > reset_at)
         return replace(
             self._counters.get(worker, _NEW),
             last_generation=last.generation,
-            recent_deaths_wall_ms=tuple(death.died_at_wall_ms for death in deaths),
+            recent_deaths_wall_ms=stamps,
             restart_due_wall_ms=due,
         )

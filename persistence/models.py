@@ -25,6 +25,7 @@ class RestartPolicyRow(Model):
     failed_at_wall_ms: Mapped[int | None]
     failure_reason: Mapped[str | None]
     updated_at_wall_ms: Mapped[int]
+    reset_at_wall_ms: Mapped[int | None]
 
 
 class DeathRow(Model):
@@ -109,3 +110,21 @@ class EventRow(Model):
     type: Mapped[str]
     component_id: Mapped[str | None]
     payload: Mapped[str]
+
+
+class AuditRow(Model):
+    """One order of an operator, and what came of it."""
+
+    __table__ = tables.AUDIT
+
+    id: Mapped[int]
+    at_wall_ms: Mapped[int]
+    gateway: Mapped[str]
+    uid: Mapped[int | None]
+    pid: Mapped[int | None]
+    claimed_user: Mapped[str | None]
+    action: Mapped[str]
+    target: Mapped[str]
+    detail: Mapped[str]
+    result: Mapped[str]
+    reason: Mapped[str]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
+from rekindle.actors.audit import AuditEntry, AuditResult
 from rekindle.actors.deaths import Cause
 from rekindle.actors.records import DeathRecord, Remembered, RememberedWorker
 from rekindle.actors.restarts import Action
@@ -16,6 +17,7 @@ from .encoding import job_from
 # A hand-edited or newer row must not keep a supervisor from starting.
 _CAUSES = {cause.value: cause for cause in Cause}
 _ACTIONS = {action.value: action for action in Action}
+_RESULTS = {result.value: result for result in AuditResult}
 
 _COUNTERS = (
     "restart_count",
@@ -62,11 +64,29 @@ def death_record(row: Any) -> DeathRecord:
 
 
 def _worker(counters: Any | None, last: Any | None, stamps: list[int]) -> RememberedWorker:
-    history: dict[str, Any] = {"recent_deaths_wall_ms": tuple(stamps)}
+    # What was reset is forgotten: the deaths before it stay as history, and count for nothing.
+    reset_at = -1 if counters is None or counters.reset_at_wall_ms is None else counters.reset_at_wall_ms
+    history: dict[str, Any] = {"recent_deaths_wall_ms": tuple(at for at in stamps if at > reset_at)}
     if last is not None:
         history["last_generation"] = last.generation
-        if last.action == Action.RESTART:
+        if last.action == Action.RESTART and last.died_at_wall_ms > reset_at:
             history["restart_due_wall_ms"] = last.died_at_wall_ms + last.delay_ms
     if counters is not None:
         history.update({name: getattr(counters, name) for name in _COUNTERS})
     return RememberedWorker(**history)
+
+
+def audit_entry(row: Any) -> AuditEntry:
+    """The order that an audit row tells of."""
+    return AuditEntry(
+        at_wall_ms=row.at_wall_ms,
+        gateway=row.gateway,
+        uid=row.uid,
+        pid=row.pid,
+        claimed_user=row.claimed_user,
+        action=row.action,
+        target=row.target,
+        detail=row.detail,
+        result=_RESULTS.get(row.result, AuditResult.UNKNOWN),
+        reason=row.reason,
+    )

@@ -13,7 +13,7 @@ from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, d
 
 from rekindle.actors.records import RECENT_DEATHS
 
-from .tables import DEATH, EVENT, HEALTH, META, POLICY
+from .tables import AUDIT, DEATH, EVENT, HEALTH, META, POLICY
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
@@ -151,8 +151,10 @@ RESET: Update = (
         failed_at_wall_ms=None,
         failure_reason=None,
         updated_at_wall_ms=bindparam("at"),
+        reset_at_wall_ms=bindparam("at"),
     )
 )
+ADD_AUDIT: Insert = AUDIT.insert()
 REMOVE_STATE: Delete = delete(POLICY).where(_THIS_WORKER)
 REMOVE_MIRROR: Delete = delete(HEALTH).where(HEALTH.c.component_id == bindparam("worker"))
 REMOVE_META: Delete = delete(META).where(META.c.key == bindparam("name"))
@@ -205,3 +207,8 @@ def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> S
     if signal is not None:
         statement = statement.where(DEATH.c.signal == signal)
     return statement
+
+
+def latest_audit(limit: int) -> Select[*tuple[Any, ...]]:
+    """Orders of operators, newest first."""
+    return select(AUDIT).order_by(AUDIT.c.id.desc()).limit(max(limit, 0))

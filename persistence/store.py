@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import SQLAlchemyError
 
+from rekindle.actors.audit import AuditEntry
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.records import (
     DeathAmended,
@@ -33,11 +34,20 @@ from rekindle.actors.records import (
 from rekindle.actors.restarts import Action
 
 from . import statements as sql
-from .encoding import DEATH_COLUMNS, EVENT_COLUMNS, death_events, death_values, job_text, stand_in, storable
+from .encoding import (
+    DEATH_COLUMNS,
+    EVENT_COLUMNS,
+    audit_values,
+    death_events,
+    death_values,
+    job_text,
+    stand_in,
+    storable,
+)
 from .failures import failure, translated
 from .ownership import Ownership, Unowned
 from .prepared import Prepared
-from .recall import death_record, remembered
+from .recall import audit_entry, death_record, remembered
 
 Rows = list[dict[str, Any]]
 
@@ -83,6 +93,7 @@ class SqlStore:
             MetaSet: self._set_meta,
             HealthMirrored: self._mirror,
             MirrorWiped: self._wipe_mirror,
+            AuditEntry: self._add_audit,
         }
 
     def load(self) -> Remembered:
@@ -101,6 +112,11 @@ class SqlStore:
         statement = sql.latest_deaths(component_id, signal, limit)
         with translated(self.name), self._reader.connect() as connection:
             return tuple(death_record(row) for row in connection.execute(statement))
+
+    def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
+        with translated(self.name), self._reader.connect() as connection:
+            return tuple(audit_entry(row) for row in connection.execute(sql.latest_audit(limit)))
 
     def commit(self, records: Sequence[Record]) -> None:
         """Keep all of them in one transaction, in their order.
@@ -204,6 +220,9 @@ class SqlStore:
     def _mirror(self, connection: Connection, mirrored: list[HealthMirrored]) -> None:
         now = self._wall_ms()
         connection.execute(self._upserts.mirror, [_health_values(record, now) for record in mirrored])
+
+    def _add_audit(self, connection: Connection, entries: list[AuditEntry]) -> None:
+        connection.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
 
     def _wipe_mirror(self, connection: Connection, _wiped: list[MirrorWiped]) -> None:
         connection.execute(sql.WIPE_MIRROR)

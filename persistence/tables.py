@@ -46,6 +46,7 @@ POLICY = Table(
     Column("failed_at_wall_ms", BigInteger, nullable=True),
     Column("failure_reason", Text, nullable=True),
     Column("updated_at_wall_ms", BigInteger, nullable=False),
+    Column("reset_at_wall_ms", BigInteger, nullable=True),
     CheckConstraint("restart_count >= 0", name="restart_count"),
     CheckConstraint("streak_count >= 0", name="streak_count"),
 )
@@ -117,5 +118,21 @@ EVENT = Table(
     Column("type", Text, nullable=False),
     Column("component_id", Text, nullable=True),
     Column("payload", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+AUDIT = Table(
+    "rekindle_audit",
+    METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("at_wall_ms", BigInteger, nullable=False),
+    Column("gateway", Text, nullable=False),
+    Column("uid", BigInteger, nullable=True),
+    Column("pid", BigInteger, nullable=True),
+    Column("claimed_user", Text, nullable=True),
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("reason", Text, nullable=False),
     sqlite_autoincrement=True,
 )

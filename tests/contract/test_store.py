@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.contract.records import NOW, TAG, death, final_death, known
 
+from rekindle.actors.audit import AuditEntry, AuditResult
 from rekindle.actors.deaths import Cause, Job
 from rekindle.actors.ports import Store
 from rekindle.actors.records import (
@@ -230,3 +231,39 @@ def test_an_empty_batch_is_fine(store: Store) -> None:
 def test_closing_twice_is_fine(store: Store) -> None:
     store.close()
     store.close()
+
+
+def test_deaths_before_a_reset_count_for_nothing_and_stay_as_history(store: Store) -> None:
+    store.commit([death(1, died_at_wall_ms=1000), death(2, died_at_wall_ms=2000, delay_ms=60_000)])
+    store.commit([RestartReset(TAG, 2500)])
+    store.commit([death(3, died_at_wall_ms=3000)])
+    worker = known(store)
+    assert (worker.recent_deaths_wall_ms, worker.last_generation) == ((3000,), 3)
+    assert len(store.deaths(TAG)) == 3
+
+
+def test_a_delay_from_before_a_reset_is_not_waited_for(store: Store) -> None:
+    store.commit([death(1, died_at_wall_ms=1000, delay_ms=60_000), RestartReset(TAG, 2000)])
+    assert known(store).restart_due_wall_ms is None
+
+
+def test_the_orders_of_operators_are_kept_newest_first(store: Store) -> None:
+    orders = [
+        AuditEntry(
+            at_wall_ms=number,
+            gateway="control",
+            uid=0,
+            pid=7,
+            claimed_user=None,
+            action="restart",
+            target=f"worker:tag:{number}",
+            detail="",
+            result=AuditResult.DONE,
+            reason="",
+        )
+        for number in range(3)
+    ]
+    store.commit(orders)
+    assert store.audit() == tuple(reversed(orders))
+    assert store.audit(limit=1) == (orders[2],)
+    assert store.audit(limit=0) == ()
