@@ -13,7 +13,7 @@ from .health_monitor import HealthMonitor
 from .internal_messages import Attend, Declare, Keep
 from .ports import Processes, Runtime, Store
 from .recorder import Recorder
-from .records import MirrorWiped
+from .records import MirrorWiped, Remembered
 from .spec import WorkerSpec
 from .supervisor import Supervisor
 
@@ -37,9 +37,13 @@ def assemble(
     processes: Processes,
     store: Store,
     max_concurrent_starts: int | None = None,
+    remembered: Remembered | None = None,
 ) -> Actors:
-    """Start the actors and tell them about the workers; nothing runs until it is started."""
-    remembered = store.load()
+    """Start the actors and tell them about the workers; nothing runs until it is started.
+
+    What is remembered of them comes from the store, unless it was loaded before.
+    """
+    remembered = remembered or store.load()
     broker = runtime.start(Broker)
     recorder = runtime.start(Recorder, runtime=runtime, store=store, broker=broker)
     monitor = runtime.start(

@@ -12,9 +12,11 @@ import ctypes
 import errno
 import fcntl
 import os
+import pwd
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 CHANNEL = "REKINDLE_FD"
 """The variable that tells a worker the number of its channel."""
@@ -41,14 +43,17 @@ def start_process(
     cwd: str | None,
     stdio: tuple[int, int, int],
     channel: int | None,
+    user: str | None = None,
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
+
+    As another user only root may, and only by way of `subprocess`.
 
     Raises:
         OSError: it could not be started.
     """
-    if _LIBRARY is None:
-        return _by_subprocess(argv, environment, cwd=cwd, stdio=stdio, channel=channel)
+    if _LIBRARY is None or user is not None:
+        return _by_subprocess(argv, environment, cwd=cwd, stdio=stdio, channel=channel, user=user)
     wanted = list(stdio)
     if channel is not None:
         environment = {**environment, CHANNEL: "3"}
@@ -154,9 +159,16 @@ def _by_subprocess(
     cwd: str | None,
     stdio: tuple[int, int, int],
     channel: int | None,
+    user: str | None,
 ) -> int:
     if channel is not None:
         environment = {**environment, CHANNEL: str(channel)}
+    identity: dict[str, Any] = {}
+    if user is not None:
+        known = _known_user(user)
+        identity = {"user": known.pw_uid, "group": known.pw_gid}
+        identity["extra_groups"] = os.getgrouplist(user, known.pw_gid)
+        environment = {**environment, "HOME": known.pw_dir, "USER": user, "LOGNAME": user}
     with undisturbed_by_forks:
         process = subprocess.Popen(
             argv,
@@ -167,10 +179,18 @@ def _by_subprocess(
             stderr=stdio[2],
             pass_fds=() if channel is None else (channel,),
             start_new_session=True,
+            **identity,
         )
     # Ours to reap: without this, subprocess would look for the status as well.
     process.returncode = 0
     return process.pid
+
+
+def _known_user(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise OSError(errno.EINVAL, "there is no such user", name) from None
 
 
 def _library() -> _Library | None:

@@ -82,6 +82,7 @@ class Spawner:
                 cwd=spec.cwd,
                 stdio=(self._null, theirs[0], theirs[1]),
                 channel=None if peer is None else peer.fileno(),
+                user=spec.user,
             )
             pidfd = _pidfd(pid)
         except BaseException:

@@ -24,12 +24,24 @@ from typing import Any, Self
 import pykka
 from loguru import logger
 
+from rekindle.worker.guardian import marked_processes, sweep
+
 from .assembly import Actors, assemble
+from .audit import AuditEntry
 from .changes import Changes
 from .edges import EventStream, Inbox
-from .errors import Problem, RequestRefusedError, RequestTimeoutError, SpecError, UnknownWorkerError
+from .errors import (
+    Problem,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SpecError,
+    StoreError,
+    StoreUnavailableError,
+    UnknownWorkerError,
+)
+from .explaining import explain
 from .health import Status
-from .internal_messages import Flush, Flushed, Subscribe, Unsubscribe
+from .internal_messages import Flush, Flushed, Keep, Subscribe, Unsubscribe
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
@@ -54,9 +66,14 @@ from .messages import (
 from .ordering import check_order, longest_stop_s
 from .ports import Receiver, Store
 from .processes import RealProcesses
-from .records import DeathRecord
+from .records import DeathRecord, MetaSet, Remembered
 from .runtime import ThreadRuntime, tell
 from .spec import WorkerSpec
+
+MARK = "system_mark"
+"""The setting that holds the mark of the latest run's processes."""
+
+FORMER_RUN_S = 10.0
 
 ANSWER_S = 5.0
 """How long a request may take that waits for nothing but the actors."""
@@ -133,16 +150,32 @@ class System:
         try:
             self._runtime = runtime = ThreadRuntime()
             self._processes = RealProcesses(runtime.clock, guarded=self._guarded)
+            remembered = self._store.load()
+            self._end_former_run(remembered, self._processes.mark)
             self._actors = assemble(
                 self._specs,
                 runtime=runtime,
                 processes=self._processes,
                 store=self._store,
+                remembered=remembered,
                 max_concurrent_starts=self._max_concurrent_starts,
             )
         except BaseException:
             self._tear_down()
             raise
+
+    def _end_former_run(self, remembered: Remembered, mark: str) -> None:
+        """End what a killed supervisor left behind, before anything is started beside it."""
+        former = remembered.meta.get(MARK)
+        left = [] if former is None else marked_processes(former)
+        if former is not None and left:
+            logger.warning("{} processes of a former run are still there and are ended", len(left))
+            if not sweep(former, FORMER_RUN_S):
+                raise RequestRefusedError(f"processes of a former run cannot be ended: {left}")
+        try:
+            self._store.commit([MetaSet(MARK, mark)])
+        except StoreUnavailableError as error:
+            logger.warning("a next run will not recognise our processes: {}", str(error))
 
     def stop(self, timeout_s: float | None = None) -> tuple[StopResult, ...]:
         """Stop every worker, then everything else; how each of them ended.
@@ -275,6 +308,23 @@ class System:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths that were kept, newest first."""
         return self._store.deaths(component_id, limit=limit)
+
+    def explain(self, component_id: str) -> str:
+        """Why a worker is as it is, when it is tried again, and what can be done."""
+        worker = self.status(component_id)
+        try:
+            deaths = self.deaths(component_id, limit=1)
+        except StoreError:
+            deaths = ()
+        return explain(worker, deaths)
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Have an operator's order kept."""
+        tell(self._running().recorder, Keep(entry))
+
+    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
+        return self._store.audit(limit)
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that a worker wrote."""
