@@ -1,0 +1,95 @@
+"""A worker explained in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rekindle.actors.deaths import Cause
+from rekindle.actors.explaining import explain, span
+from rekindle.actors.health import Status
+from rekindle.actors.messages import Budget, WorkerStatus
+from rekindle.actors.records import DeathRecord
+from rekindle.actors.restarts import Action
+
+UP = WorkerStatus(
+    component_id="worker:tag:0",
+    status=Status.HEALTHY,
+    shown="healthy",
+    generation=5,
+    pid=77,
+    uptime_s=120.0,
+    restart_count=4,
+    streak_count=4,
+    next_attempt_in_s=None,
+    failure_reason=None,
+    current_job=None,
+    paused=False,
+    why="",
+    budget=Budget(4, 5, 300.0, 11, 20, 4, None),
+)
+
+DEATH = DeathRecord(
+    component_id="worker:tag:0",
+    generation=4,
+    died_at_wall_ms=0,
+    cause=Cause.SIGNALLED,
+    exit_code=None,
+    signal=9,
+    uptime_ms=3_000,
+    job=None,
+    action=Action.RESTART,
+    reason="Restart #4 with 8s backoff",
+)
+
+
+def test_a_healthy_worker_needs_two_sentences() -> None:
+    assert explain(UP) == (
+        "worker:tag:0 is healthy: pid 77, up for 2 min.\n"
+        "Restarts used: 4 of 5 within 5 min, 11 of 20 in its lifetime."
+    )
+
+
+def test_a_crashed_worker_says_why_when_and_what_can_be_done() -> None:
+    crashed = replace(
+        UP, shown="crashed", status=Status.DEAD, pid=None, next_attempt_in_s=12.0, why=DEATH.reason
+    )
+    assert explain(crashed, [DEATH]).splitlines() == [
+        "worker:tag:0 crashed and is started again in 12 s (Restart #4 with 8s backoff).",
+        f"Its last death (generation 4) came after 3 s: signalled, signal 9. Decision: {DEATH.reason}.",
+        "Restarts used: 4 of 5 within 5 min, 11 of 20 in its lifetime.",
+        "To start it now: rekindle start worker:tag:0; to hold it: rekindle pause worker:tag:0.",
+    ]
+
+
+def test_a_failed_worker_names_the_way_back() -> None:
+    failed = replace(UP, shown="failed", status=Status.FAILED, failure_reason="5 restarts in 5 minutes")
+    text = explain(failed)
+    assert "worker:tag:0 was given up: 5 restarts in 5 minutes." in text
+    assert "rekindle restart worker:tag:0" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"pause_ends_in_s": 1800.0, "pause_reason": "new disk"}, "ends by itself in 30 min"),
+        ({"pause_reason": "new disk"}, "It is paused (new disk) until somebody resumes it."),
+    ],
+)
+def test_a_pause_says_its_reason_and_its_end(changes: dict[str, object], sentence: str) -> None:
+    paused = replace(UP, shown="stopped", status=None, why="paused", paused=True, **changes)  # type: ignore[arg-type]
+    assert sentence in explain(paused)
+    assert "rekindle resume" in explain(paused)
+
+
+def test_a_start_that_waits_names_those_it_waits_for() -> None:
+    waiting = replace(UP, shown="starting", status=Status.PENDING, waits_for=("db",))
+    assert explain(waiting).startswith("worker:tag:0 is to start, and waits until db is healthy.")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.25, "250 ms"), (12, "12 s"), (90, "1.5 min"), (7200, "2 h"), (172800, "2 days")]
+)
+def test_a_duration_is_said_as_people_say_it(seconds: float, words: str) -> None:
+    assert span(seconds) == words
