@@ -1,0 +1,91 @@
+"""What a gateway needs of whoever runs the workers: ordinary methods that answer in time.
+
+`System` has most of them; what belongs to a configuration file (reload, scale, rolling
+restart) is added by whoever has read that file. Each method may be called from any thread,
+blocks no longer than its own timeout, and raises what stands in `rekindle.actors.errors`:
+`UnknownWorkerError`, `RequestRefusedError`, `RequestTimeoutError`, `StoreError`, `SpecError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from ..audit import AuditEntry
+from ..messages import StatusReport, StopResult, WorkerStatus
+from ..records import DeathRecord
+
+Summary = Mapping[str, object]
+"""What an order led to, in a few words and numbers."""
+
+
+class Operator(Protocol):
+    """Shows the workers, and carries out orders."""
+
+    # ── what there is to see ─────────────────────────────────────────────────────────────
+
+    def report(self) -> StatusReport:
+        """Every worker, and how the store is. Never waits for the store."""
+        ...
+
+    def status(self, component_id: str, /) -> WorkerStatus:
+        """One worker. Never waits for the store."""
+        ...
+
+    def explain(self, component_id: str, /) -> str:
+        """In sentences: why it is down, where its counters stand, what happens next."""
+        ...
+
+    def deaths(self, component_id: str | None = None, /, limit: int = 100) -> tuple[DeathRecord, ...]:
+        """The latest deaths that were kept, newest first."""
+        ...
+
+    def output(self, component_id: str, /) -> tuple[str, ...]:
+        """The last lines that a worker wrote."""
+        ...
+
+    def audits(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders that were kept, newest first."""
+        ...
+
+    # ── orders ───────────────────────────────────────────────────────────────────────────
+
+    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
+        """Pause these workers, or the whole system; `for_s` ends it by itself."""
+        ...
+
+    def resume(self, *component_ids: str) -> None:
+        """End a pause."""
+        ...
+
+    def start_worker(self, component_id: str, /) -> None:
+        """Start one worker now, whatever delay it is in."""
+        ...
+
+    def stop_worker(self, component_id: str, /) -> StopResult:
+        """Stop one worker; it stays down until it is started again."""
+        ...
+
+    def restart(self, component_id: str, /) -> None:
+        """Clear a worker's counters and start it afresh, now."""
+        ...
+
+    def reset(self, component_id: str, /) -> None:
+        """Clear a worker's counters and failure; it is not started."""
+        ...
+
+    def reload(self) -> Summary:
+        """Apply the changed configuration; a bad one changes nothing."""
+        ...
+
+    def scale(self, name: str, count: int, /) -> Summary | None:
+        """Have so many workers of a group."""
+        ...
+
+    def rolling_restart(self, name: str, /) -> Summary | None:
+        """Restart a group without ever having too few of it up."""
+        ...
+
+    def audit(self, entry: AuditEntry, /) -> None:
+        """Keep this order. Must not wait for the store."""
+        ...
