@@ -1,0 +1,156 @@
+"""What each route answers: the shapes, and how the operator is asked for them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...audit import AuditEntry
+from ...messages import WorkerStatus
+from ...records import DeathRecord
+from .served import Asked
+from .wire import Outcome, view, view_type
+
+Worker = view_type(WorkerStatus)
+Death = view_type(DeathRecord)
+Order = view_type(AuditEntry)
+
+
+class Info(msgspec.Struct, frozen=True, kw_only=True):
+    """The supervisor itself, and how its store is."""
+
+    version: str
+    pid: int
+    started_at_wall_ms: int
+    state_directory: str
+    workers: int
+    paused: bool
+    unsaved: int
+    """Records that the store could not take yet."""
+    degraded: str | None
+    """What is wrong with the store, if anything."""
+
+
+class Workers(msgspec.Struct, frozen=True, kw_only=True):
+    """All workers, in the order in which they were declared, and how the store is."""
+
+    workers: list[Worker]  # type: ignore[valid-type]
+    paused: bool
+    unsaved: int
+    degraded: str | None
+
+
+class History(msgspec.Struct, frozen=True):
+    """A worker's deaths that were kept, newest first."""
+
+    id: str
+    deaths: list[Death]  # type: ignore[valid-type]
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why a worker is as it is, in sentences."""
+
+    id: str
+    text: str
+
+
+class Output(msgspec.Struct, frozen=True):
+    """The last lines that a worker wrote."""
+
+    id: str
+    lines: list[str]
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """The latest orders that were kept, newest first."""
+
+    entries: list[Order]  # type: ignore[valid-type]
+
+
+# ── what there is to see ─────────────────────────────────────────────────────────────────
+
+
+def info(asked: Asked) -> object:
+    report = asked.operator.report()
+    return Info(
+        version=asked.identity.version,
+        pid=asked.identity.pid,
+        started_at_wall_ms=asked.identity.started_at_wall_ms,
+        state_directory=str(asked.identity.state_directory),
+        workers=len(report.workers),
+        paused=report.paused,
+        unsaved=report.unsaved,
+        degraded=report.degraded,
+    )
+
+
+def workers(asked: Asked) -> object:
+    return view(asked.operator.report())
+
+
+def worker(asked: Asked) -> object:
+    return view(asked.operator.status(asked.target))
+
+
+def history(asked: Asked) -> object:
+    deaths = asked.operator.deaths(asked.target, limit=asked.arguments.limit)
+    if not deaths:
+        asked.operator.status(asked.target)  # a worker that was removed still has its deaths
+    return History(asked.target, view(deaths))
+
+
+def explanation(asked: Asked) -> object:
+    return Explanation(asked.target, asked.operator.explain(asked.target))
+
+
+def output(asked: Asked) -> object:
+    asked.operator.status(asked.target)
+    return Output(asked.target, list(asked.operator.output(asked.target)))
+
+
+def audit(asked: Asked) -> object:
+    return Audit(view(asked.operator.audits(limit=asked.arguments.limit)))
+
+
+# ── orders ───────────────────────────────────────────────────────────────────────────────
+
+
+def restart(asked: Asked) -> object:
+    asked.operator.restart(asked.target)
+    return Outcome()
+
+
+def stop(asked: Asked) -> object:
+    return Outcome(detail=view(asked.operator.stop_worker(asked.target)))
+
+
+def start(asked: Asked) -> object:
+    asked.operator.start_worker(asked.target)
+    return Outcome()
+
+
+def reset(asked: Asked) -> object:
+    asked.operator.reset(asked.target)
+    return Outcome()
+
+
+def pause(asked: Asked) -> object:
+    ids = (asked.target,) if asked.target else ()
+    asked.operator.pause(*ids, reason=asked.arguments.reason, for_s=asked.arguments.for_s)
+    return Outcome()
+
+
+def resume(asked: Asked) -> object:
+    asked.operator.resume(*((asked.target,) if asked.target else ()))
+    return Outcome()
+
+
+def reload(asked: Asked) -> object:
+    return Outcome(detail=dict(asked.operator.reload()))
+
+
+def scale(asked: Asked) -> object:
+    return Outcome(detail=dict(asked.operator.scale(asked.target, asked.arguments.count) or {}))
+
+
+def roll(asked: Asked) -> object:
+    return Outcome(detail=dict(asked.operator.rolling_restart(asked.target) or {}))

@@ -1,0 +1,115 @@
+"""The application: requests in, answers out, by the table of routes and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from loguru import logger
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...errors import RekindleError, UnknownWorkerError
+from ...spec import COMPONENT_ID
+from ..operator import Operator
+from .auditing import Client, carry_out, claim
+from .lanes import Lanes
+from .problems import Refusal, broken, declined, refusal
+from .requests import LARGEST_BODY, InvalidRequestError, Nothing, decode_body, decode_query
+from .routes import ROUTES
+from .served import PREFIX, Asked, Identity, Served
+from .wire import Problem, encode
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(operator: Operator, identity: Identity, lanes: Lanes) -> Starlette:
+    """An application that serves the table of routes for this operator."""
+    routes = [_route(served, _endpoint(served, operator, identity, lanes)) for served in ROUTES]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route})
+    app.router.redirect_slashes = False
+    return app
+
+
+def _route(served: Served, endpoint: Endpoint) -> Route:
+    route = Route(PREFIX + served.path, endpoint, methods=[served.method])
+    route.methods = {served.method}  # starlette adds HEAD to GET, and the list of routes is closed
+    return route
+
+
+def _endpoint(served: Served, operator: Operator, identity: Identity, lanes: Lanes) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        try:
+            asked = await _decoded(served, request, operator, identity)
+            client = _client(request)
+            # What the answer looks like is worked out on the thread too, not on the event loop.
+            body = await lanes.run(served.lane, lambda: encode(_answer(served, asked, client)))
+        except ClientDisconnect:
+            return Response()  # to nobody
+        except Exception as error:  # noqa: BLE001  # a request never ends the server
+            return _refused(_refusal(served, error))
+        return _json(200, body)
+
+    return endpoint
+
+
+def _answer(served: Served, asked: Asked, client: Client) -> object:
+    return carry_out(served, asked, client) if served.action else served.answer(asked)
+
+
+async def _decoded(served: Served, request: Request, operator: Operator, identity: Identity) -> Asked:
+    target = next(iter(request.path_params.values()), "")
+    if target and COMPONENT_ID.fullmatch(target) is None:
+        raise UnknownWorkerError(target[:80])
+    query = decode_query(request.query_params.multi_items(), served.query)
+    body = decode_body(await _body(request), served.body)
+    arguments = body if served.query is Nothing else query
+    return Asked(operator, identity, target, arguments)
+
+
+async def _body(request: Request) -> bytes:
+    """The whole body, if it is not too large.
+
+    How long it may take is the connection's business.
+    """
+    read = bytearray()
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > LARGEST_BODY:
+            message = f"the body is larger than {LARGEST_BODY} bytes"
+            raise InvalidRequestError(413, "too_large", message)
+    return bytes(read)
+
+
+def _client(request: Request) -> Client:
+    return Client(getattr(request.state, "peer", None), claim(request.headers.get("x-rekindle-user")))
+
+
+def _refusal(served: Served, error: Exception) -> Refusal:
+    found = refusal(error)
+    if found is not None:
+        return found
+    if isinstance(error, RekindleError):
+        return declined(error)
+    logger.opt(exception=error).error("{} {}{} broke", served.method, PREFIX, served.path)
+    return broken()
+
+
+async def _no_such_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        message = f"{request.method} is not served here"
+        return _json(405, encode(Problem("method_not_allowed", message)), dict(error.headers or {}))
+    message = "there is nothing here; GET /api/v1/openapi.json lists what there is"
+    return _json(error.status_code, encode(Problem("no_such_path", message)))
+
+
+def _refused(found: Refusal) -> Response:
+    headers = {"connection": "close"} if found.status == 413 else {}
+    return _json(found.status, encode(found.problem), headers)
+
+
+def _json(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, status, headers, media_type="application/json")

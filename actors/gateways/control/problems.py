@@ -1,0 +1,55 @@
+"""Which answer each thing that goes wrong gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import RequestTimeoutError, SpecError, StoreError, UnknownWorkerError
+from .lanes import LaneFullError, LanesClosedError, LaneSlowError
+from .requests import InvalidRequestError
+from .wire import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A status and the problem to send with it."""
+
+    status: int
+    problem: Problem
+
+
+def refusal(error: Exception) -> Refusal | None:
+    """What to answer; None if nobody foresaw this error."""
+    match error:
+        case InvalidRequestError(status=status, error=word):
+            return _refusal(status, word, str(error))
+        case UnknownWorkerError():
+            return _refusal(404, "unknown_worker", str(error))
+        case SpecError():
+            return _refusal(422, "invalid", str(error))
+        case RequestTimeoutError():
+            return _refusal(504, "timeout", f"the supervisor did not answer in time: {error}")
+        case StoreError():
+            return _refusal(503, "store_unavailable", str(error))
+        case LaneFullError():
+            return _refusal(503, "busy", "too many requests like this one are under way; nothing was done")
+        case LaneSlowError():
+            return _refusal(504, "timeout", "no answer in time; the request may still be carried out")
+        case LanesClosedError():
+            return _refusal(503, "stopping", "the control socket is closing; the request may be carried out")
+        case _:
+            return None
+
+
+def declined(error: Exception) -> Refusal:
+    """What to answer when the operator said no."""
+    return _refusal(409, "refused", str(error))
+
+
+def broken() -> Refusal:
+    """What to answer when something is wrong with us."""
+    return _refusal(500, "internal", "something broke while this was done; the supervisor's log has more")
+
+
+def _refusal(status: int, word: str, message: str) -> Refusal:
+    return Refusal(status, Problem(word, message))

@@ -1,0 +1,80 @@
+"""What a client may send: a closed set of bodies and query parameters, decoded strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+LARGEST_BODY = 64 * 1024
+MOST_ROWS = 1000
+LONGEST_PAUSE_S = 10 * 365 * 86_400.0
+MOST_WORKERS = 10_000
+
+Text = Annotated[str, Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""A line for people; it is shown in terminals, so it has no control characters."""
+
+
+class InvalidRequestError(Exception):
+    """What was sent is no request: the status to answer with, a word, a sentence."""
+
+    def __init__(self, status: int, error: str, message: str) -> None:
+        self.status = status
+        self.error = error
+        super().__init__(message)
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class PauseArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why, and for how long; without `for_s` until it is resumed."""
+
+    reason: Text = ""
+    for_s: Annotated[float, Meta(gt=0, le=LONGEST_PAUSE_S)] | None = None
+
+
+class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many workers the group shall have."""
+
+    count: Annotated[int, Meta(ge=0, le=MOST_WORKERS)]
+
+
+class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many rows to answer with at most."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
+
+
+def decode_body(body: bytes, kind: type[Any]) -> Any:
+    """The arguments in a body; an empty one has none.
+
+    Raises:
+        InvalidRequestError: it is no JSON, or not the JSON that the route takes.
+    """
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        raise InvalidRequestError(422, "invalid", f"the body is not what this route takes: {error}") from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(400, "malformed", f"the body is not JSON: {error}") from None
+
+
+def decode_query(pairs: Sequence[tuple[str, str]], kind: type[Any]) -> Any:
+    """The arguments in a query string; each at most once.
+
+    Raises:
+        InvalidRequestError: it names something that the route does not take, or twice.
+    """
+    given = dict(pairs)
+    if len(given) != len(pairs):
+        raise InvalidRequestError(422, "invalid", "a query parameter is given twice")
+    try:
+        return msgspec.convert(given, type=kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidRequestError(
+            422, "invalid", f"the query is not what this route takes: {error}"
+        ) from None

@@ -1,0 +1,82 @@
+"""The closed list of what can be asked of the control socket, in one table.
+
+The application serves this table and `openapi` describes it; nothing else is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import answers
+from .lanes import Lane
+from .openapi import document
+from .requests import PauseArguments, Rows, ScaleArguments
+from .served import Asked, Served
+from .wire import Outcome
+
+
+def _order(path: str, action: str, summary: str, answer: Callable[[Asked], object], **more: Any) -> Served:
+    settings: dict[str, Any] = {"lane": Lane.ORDER, "result": Outcome, **more}
+    return Served(method="POST", path=path, action=action, summary=summary, answer=answer, **settings)
+
+
+def _description(asked: Asked) -> object:
+    return document(ROUTES, asked.identity.version)
+
+
+ROUTES: tuple[Served, ...] = (
+    Served(path="/info", summary="The supervisor itself", answer=answers.info, result=answers.Info),
+    Served(path="/workers", summary="Every worker", answer=answers.workers, result=answers.Workers),
+    Served(path="/workers/{id}", summary="One worker", answer=answers.worker, result=answers.Worker),
+    Served(
+        path="/workers/{id}/history",
+        summary="Its deaths and the decisions on them",
+        answer=answers.history,
+        result=answers.History,
+        lane=Lane.STORE,
+        query=Rows,
+    ),
+    Served(
+        path="/workers/{id}/explain",
+        summary="Why it is as it is, in sentences",
+        answer=answers.explanation,
+        result=answers.Explanation,
+    ),
+    Served(
+        path="/workers/{id}/output", summary="Its last lines", answer=answers.output, result=answers.Output
+    ),
+    Served(
+        path="/audit",
+        summary="Who gave which order, and what came of it",
+        answer=answers.audit,
+        result=answers.Audit,
+        lane=Lane.STORE,
+        query=Rows,
+    ),
+    _order("/workers/{id}/restart", "restart", "Clear its counters and start it afresh", answers.restart),
+    _order("/workers/{id}/stop", "stop", "Stop it; answers once it is gone", answers.stop, lane=Lane.LONG),
+    _order("/workers/{id}/start", "start", "Start it now", answers.start),
+    _order("/workers/{id}/reset", "reset", "Clear its counters and failure", answers.reset),
+    _order("/workers/{id}/pause", "pause", "Pause it", answers.pause, body=PauseArguments),
+    _order("/workers/{id}/resume", "resume", "End its pause", answers.resume),
+    _order("/pause", "pause", "Pause the whole system", answers.pause, body=PauseArguments),
+    _order("/resume", "resume", "End the pause of the whole system", answers.resume),
+    _order("/reload", "reload", "Apply the changed configuration", answers.reload, lane=Lane.LONG),
+    _order(
+        "/groups/{name}/scale",
+        "scale",
+        "Have so many workers of a group",
+        answers.scale,
+        body=ScaleArguments,
+        lane=Lane.LONG,
+    ),
+    _order(
+        "/groups/{name}/restart",
+        "rolling_restart",
+        "Restart a group, keeping enough of it up",
+        answers.roll,
+        lane=Lane.LONG,
+    ),
+    Served(path="/openapi.json", summary="This description", answer=_description, result=dict[str, Any]),
+)

@@ -1,0 +1,51 @@
+"""What a route is, and what a request looks like once it was decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..operator import Operator
+from .lanes import Lane
+from .requests import Nothing
+
+PREFIX = "/api/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a server says of itself."""
+
+    version: str
+    pid: int
+    started_at_wall_ms: int
+    state_directory: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, decoded: of whom, about what, with which arguments."""
+
+    operator: Operator
+    identity: Identity
+    target: str
+    """The worker's id or the group's name in the path; empty without one."""
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One route: what it takes, who answers it, and what it answers with."""
+
+    method: str = "GET"
+    path: str
+    summary: str
+    answer: Callable[[Asked], object]
+    result: Any
+    lane: Lane = Lane.SIGHT
+    body: type[Any] = Nothing
+    query: type[Any] = Nothing
+    action: str = ""
+    """What the audit calls it; empty: it changes nothing."""

@@ -1,0 +1,98 @@
+"""What goes over the wire: our dataclasses as JSON, durations in whole milliseconds.
+
+A field `uptime_s: float` is sent as `uptime_ms: int`; enums are sent as their words; all else
+keeps its name. `view` turns a value, `view_type` its type, by the same rule, so that the
+description of the API follows the messages by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+from enum import Enum
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a request was not carried out."""
+
+    error: str
+    """A word for programs: unknown_worker, refused, timeout, invalid, malformed, …"""
+    message: str
+    """A sentence for people."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """An order was carried out, or is under way."""
+
+    result: str = "done"
+    detail: dict[str, Any] = {}  # a Struct copies its defaults
+    """What it led to, where there is something to tell."""
+
+
+def view(value: Any) -> Any:
+    """The value as it is sent."""
+    if isinstance(value, tuple | list):
+        return [view(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    return {
+        sent: _milliseconds(getattr(value, name)) if name != sent else view(getattr(value, name))
+        for name, sent in _names(type(value))
+    }
+
+
+def view_type(kind: Any) -> Any:
+    """The type of what `view` makes of such values, for the description of the API."""
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return _struct(kind)
+    if get_origin(kind) in (Union, types.UnionType):
+        return Union[tuple(view_type(each) for each in get_args(kind))]  # noqa: UP007  # made at run time
+    if get_origin(kind) in (tuple, list):
+        return list[view_type(get_args(kind)[0])]  # type: ignore[misc]
+    return kind
+
+
+def encode(body: object) -> bytes:
+    """The body as JSON, whatever it holds."""
+    try:
+        return msgspec.json.encode(body, enc_hook=str)
+    except UnicodeEncodeError:  # half a surrogate pair somewhere; it goes out escaped
+        return json.dumps(msgspec.to_builtins(body, enc_hook=str, str_keys=True)).encode()
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[tuple[str, str], ...]:
+    """Each field's name, and the name under which it is sent."""
+    return tuple((field.name, _sent(field.name)) for field in dataclasses.fields(kind))
+
+
+def _sent(name: str) -> str:
+    return f"{name[:-2]}_ms" if name.endswith("_s") else name
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+@cache
+def _struct(kind: type[Any]) -> type[msgspec.Struct]:
+    hints = get_type_hints(kind)
+    names: tuple[tuple[str, str], ...] = _names(kind)  # type: ignore[arg-type, unused-ignore]
+    fields = [
+        (sent, _in_milliseconds(hints[name]) if name != sent else view_type(hints[name]))
+        for name, sent in names
+    ]
+    made = msgspec.defstruct(kind.__name__, fields, kw_only=True)
+    made.__doc__ = kind.__doc__
+    return made
+
+
+def _in_milliseconds(kind: Any) -> Any:
+    return int | None if type(None) in get_args(kind) else int

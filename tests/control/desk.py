@@ -1,0 +1,98 @@
+"""An operator over a real system, whose doings a test can look at and hold up."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from rekindle.actors import (
+    RequestRefusedError,
+    StatusReport,
+    StopResult,
+    System,
+    UnknownWorkerError,
+    WorkerStatus,
+)
+from rekindle.actors.audit import AuditEntry
+from rekindle.actors.gateways.operator import Summary
+from rekindle.actors.records import DeathRecord
+
+GROUPS = ("tag",)
+"""The groups that there are; the system itself knows none."""
+
+
+class Desk:
+    """Passes everything on to a system; keeps the audit in memory, as a store would."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.entries: deque[AuditEntry] = deque()
+        self.orders: list[tuple[object, ...]] = []
+        self.store_is_back = threading.Event()
+        self.store_is_back.set()
+        self.stops_may_end = threading.Event()
+        self.stops_may_end.set()
+        self.error: Exception | None = None
+        """What the next look at the workers raises instead."""
+
+    def report(self) -> StatusReport:
+        if self.error is not None:
+            raise self.error
+        return self.system.report()
+
+    def status(self, component_id: str) -> WorkerStatus:
+        return self.system.status(component_id)
+
+    def explain(self, component_id: str) -> str:
+        worker = self.system.status(component_id)
+        return f"{worker.component_id} is {worker.shown}."
+
+    def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
+        self.store_is_back.wait(60.0)
+        return self.system.deaths(component_id, limit)
+
+    def output(self, component_id: str) -> tuple[str, ...]:
+        return self.system.output(component_id)
+
+    def audits(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        self.store_is_back.wait(60.0)
+        return tuple(self.entries)[:limit]
+
+    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
+        self.orders.append(("pause", *component_ids, reason, for_s))
+        self.system.pause(*component_ids)
+
+    def resume(self, *component_ids: str) -> None:
+        self.system.resume(*component_ids)
+
+    def start_worker(self, component_id: str) -> None:
+        self.system.start_worker(component_id)
+
+    def stop_worker(self, component_id: str) -> StopResult:
+        self.stops_may_end.wait(60.0)
+        return self.system.stop_worker(component_id)
+
+    def restart(self, component_id: str) -> None:
+        self.system.restart(component_id)
+
+    def reset(self, component_id: str) -> None:
+        self.system.reset(component_id)
+
+    def reload(self) -> Summary:
+        self.orders.append(("reload",))
+        return {"added": ["worker:tag:1"], "unchanged": 1}
+
+    def scale(self, name: str, count: int) -> Summary | None:
+        if name not in GROUPS:
+            raise UnknownWorkerError(name)
+        self.orders.append(("scale", name, count))
+        return {"count": count}
+
+    def rolling_restart(self, name: str) -> Summary | None:
+        if name not in GROUPS:
+            raise RequestRefusedError(f"{name} is no group")
+        self.orders.append(("rolling_restart", name))
+        return None
+
+    def audit(self, entry: AuditEntry) -> None:
+        self.entries.appendleft(entry)
