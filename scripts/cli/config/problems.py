@@ -1,0 +1,115 @@
+"""What is wrong with a file, in words: where, what stands there, and what may.
+
+Inside the package a `Finding` names a key by its path; `ConfigProblem` is what callers see.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rekindle.actors.errors import RekindleError
+
+from .masking import masked
+
+KeyPath = tuple[str, ...]
+
+NOTHING: Final = object()
+"""In the place of a value where there is none to show."""
+
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_LONGEST = 80
+_DEEPEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong or unwise, by the path of its key."""
+
+    path: KeyPath
+    reason: str
+    value: object = NOTHING
+    origin: str = ""
+    """Where the value comes from, if not from the file."""
+    wrong_in_itself: bool = False
+    """Whatever else is said about the same key only follows from this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigProblem:
+    """One thing that is wrong with a file; `str` gives the line for people."""
+
+    file: str
+    reason: str
+    key: str = ""
+    """The dotted key; empty for the file as a whole."""
+    value: str | None = None
+    """What stands there, as TOML: shortened, secrets masked."""
+    origin: str = ""
+    line: int | None = None
+    """Where the key stands, or the table that it would stand in; None if that is not known."""
+    column: int | None = None
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        what = self.key if self.value is None else f"{self.key} = {self.value}"
+        what += f" ({self.origin})" if self.origin else ""
+        label = "warning" if self.severity == "warning" else ""
+        return printable(": ".join(part for part in (place, label, what, self.reason) if part))
+
+
+class ConfigError(RekindleError, ValueError):
+    """The file makes no sense; every problem is named at once."""
+
+    def __init__(self, problems: Iterable[ConfigProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def dotted(path: KeyPath) -> str:
+    """A key as it would be written in the file, shortened."""
+    return ".".join(part if _BARE.fullmatch(part) else _quoted(part, 60) for part in path)
+
+
+def shown(path: KeyPath, value: object) -> str | None:
+    """A value as it would be written in the file: on one line, shortened, secrets masked."""
+    if value is NOTHING:
+        return None
+    text = _written(masked(path[-1] if path else "", value), 0)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Text with nothing in it that could steer a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _quoted(text: str, longest: int = _LONGEST) -> str:
+    cut = text if len(text) <= longest else text[:longest] + "…"
+    return json.dumps(cut, ensure_ascii=False)
+
+
+def _written(value: object, depth: int) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            # Python refuses to print a number of many digits, and nobody would read it.
+            return str(value) if value.bit_length() <= 64 else "(a number of more than 64 bits)"
+        case str():
+            return _quoted(value)
+        case Mapping() if depth < _DEEPEST:
+            pairs = (f"{dotted((str(key),))} = {_written(each, depth + 1)}" for key, each in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        case list() | tuple() if depth < _DEEPEST:
+            return "[" + ", ".join(_written(each, depth + 1) for each in value) + "]"
+        case Mapping() | list() | tuple():
+            return "…"
+        case None:
+            return _quoted("none")
+        case _:
+            return str(value)

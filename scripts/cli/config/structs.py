@@ -1,0 +1,173 @@
+"""The file's shape, as msgspec structs: the decoder, the schema and `--help` of editors come from here.
+
+TOML has no null, so a limit is lifted with the word "none". What a value may be beyond its
+type is decided by `rekindle.actors.spec`; the bounds here only tell it to editors.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from rekindle.actors.spec import OnExhausted, PauseMode, RestartOn, WindowMode
+
+Count = int | Literal["none"]
+Number = float | Literal["none"]
+
+
+def about(text: str, **schema: object) -> Meta:
+    """A description, and what else editors are told."""
+    return Meta(description=text, extra_json_schema=schema)
+
+
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table that holds the settings it names and no others."""
+
+
+class Restart(Table, frozen=True):
+    """When a dead worker is started again, how long after, and when to give up."""
+
+    enabled: Annotated[bool, about("Whether it is restarted at all.")] | UnsetType = UNSET
+    restart_on: Annotated[RestartOn, about("Which exits lead to a restart.")] | UnsetType = UNSET
+    max_in_window: Annotated[Count, about("Restarts within the window.", minimum=1)] | UnsetType = UNSET
+    window_s: Annotated[float, about("The window, in seconds.", exclusiveMinimum=0)] | UnsetType = UNSET
+    window_mode: Annotated[WindowMode, about("How the window counts.")] | UnsetType = UNSET
+    max_lifetime: Annotated[Count, about("Restarts in all, until a reset.", minimum=1)] | UnsetType = UNSET
+    max_consecutive: Annotated[Count, about("Restarts in a row.", minimum=1)] | UnsetType = UNSET
+    initial_delay_s: Annotated[float, about("The first delay, in seconds.", minimum=0)] | UnsetType = UNSET
+    multiplier: Annotated[float, about("By how much each delay grows.", minimum=1)] | UnsetType = UNSET
+    max_delay_s: Annotated[float, about("No delay is longer.", minimum=0)] | UnsetType = UNSET
+    min_delay_s: Annotated[float, about("No delay is shorter.", minimum=0)] | UnsetType = UNSET
+    immediate_first: Annotated[bool, about("The first restart waits for nothing.")] | UnsetType = UNSET
+    jitter: (
+        Annotated[float, about("The share of a delay that chance may take off.", minimum=0, maximum=1)]
+        | UnsetType
+    ) = UNSET
+    reset_after_healthy_s: (
+        Annotated[Number, about("Health for this long clears the streak.", minimum=0)] | UnsetType
+    ) = UNSET
+    on_exhausted: Annotated[OnExhausted, about("What happens at a limit.")] | UnsetType = UNSET
+    give_up_exit_codes: (
+        Annotated[tuple[int, ...], about("Exit codes after which it is failed at once.")] | UnsetType
+    ) = UNSET
+
+
+class Health(Table, frozen=True):
+    """How long silence is tolerated from a worker that reports its health."""
+
+    startup_timeout_s: (
+        Annotated[float, about("Until the first healthy frame.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
+    staleness_s: (
+        Annotated[Number, about('Silence that counts as a miss; "none": not watched.', exclusiveMinimum=0)]
+        | UnsetType
+    ) = UNSET
+    max_misses: Annotated[int, about("Misses in a row that end it.", minimum=1)] | UnsetType = UNSET
+    heartbeat_interval_s: (
+        Annotated[float, about("How often it is told to report.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
+    recovery_min_s: Annotated[Number, about("The least recovery time.", minimum=0)] | UnsetType = UNSET
+    recovery_max_s: Annotated[Number, about("The longest recovery time.", exclusiveMinimum=0)] | UnsetType = (
+        UNSET
+    )
+    max_bad_frames: (
+        Annotated[int, about("More frames than this that make no sense end it.", minimum=1)] | UnsetType
+    ) = UNSET
+
+
+class Stop(Table, frozen=True):
+    """The stop ladder: ask, then SIGTERM, then SIGKILL; seconds that each step waits."""
+
+    ask_s: (
+        Annotated[float, about("After it was asked (a plain command: after SIGTERM).", minimum=0)] | UnsetType
+    ) = UNSET
+    term_s: Annotated[float, about("After SIGTERM.", minimum=0)] | UnsetType = UNSET
+    kill_s: Annotated[float, about("After SIGKILL.", minimum=0)] | UnsetType = UNSET
+    last_s: Annotated[float, about("Until it is reported as unkillable.", minimum=0)] | UnsetType = UNSET
+
+
+class Limits(Table, frozen=True):
+    """What a worker may use."""
+
+    cpu_percent: Annotated[Number, about("Of one core.", exclusiveMinimum=0)] | UnsetType = UNSET
+    warn_memory_mb: Annotated[Number, about("Warns above this.", exclusiveMinimum=0)] | UnsetType = UNSET
+    kill_memory_mb: Annotated[Number, about("Ends it above this.", exclusiveMinimum=0)] | UnsetType = UNSET
+    interval_s: Annotated[float, about("Seconds between looks.", exclusiveMinimum=0)] | UnsetType = UNSET
+    violations: Annotated[int, about("This many in a row end it.", minimum=1)] | UnsetType = UNSET
+
+
+class Jobs(Table, frozen=True):
+    """What becomes of the job that a dead worker held."""
+
+    crash_retries: (
+        Annotated[Count, about('How often it is tried again; "none": always.', minimum=0)] | UnsetType
+    ) = UNSET
+
+
+class Settings(Table, frozen=True):
+    """What may stand in the defaults and in every worker."""
+
+    preset: (
+        Annotated[Literal["steady", "patient", "notify", "plugin"], about("The policies to start from.")]
+        | UnsetType
+    ) = UNSET
+    reports_health: Annotated[bool, about("The command writes health frames.")] | UnsetType = UNSET
+    pdeathsig: Annotated[bool, about("The kernel kills the command with its supervisor.")] | UnsetType = UNSET
+    env: Annotated[dict[str, str], about("Its environment variables.")] | UnsetType = UNSET
+    inherit_env: (
+        Annotated[tuple[str, ...], about("Variables handed down from the supervisor.")] | UnsetType
+    ) = UNSET
+    cwd: Annotated[str, about("Its working directory, relative to this file.")] | UnsetType = UNSET
+    user: Annotated[str, about("Whom it runs as; only root may say so.")] | UnsetType = UNSET
+    pause_mode: Annotated[PauseMode, about("What a pause does to the process.")] | UnsetType = UNSET
+    restart: Restart = Restart()
+    health: Health = Health()
+    stop: Stop = Stop()
+    limits: Limits = Limits()
+    jobs: Jobs = Jobs()
+
+
+class Defaults(Settings, frozen=True):
+    """Settings of every worker that does not say otherwise."""
+
+
+class Worker(Settings, frozen=True):
+    """A group of like workers: `worker:NAME:0`, `worker:NAME:1` and so on."""
+
+    command: (
+        Annotated[tuple[str, ...], about("The program and its arguments, never a shell string.", minItems=1)]
+        | UnsetType
+    ) = UNSET
+    python: (
+        Annotated[str, about("A function to run instead of a command: 'package.module:function'.")]
+        | UnsetType
+    ) = UNSET
+    count: Annotated[int, about("How many of them (1).", minimum=0)] | UnsetType = UNSET
+    min_healthy: (
+        Annotated[int, about("How many a rolling restart leaves up (count - 1).", minimum=0)] | UnsetType
+    ) = UNSET
+    after: (
+        Annotated[tuple[str, ...], about("Groups or workers that must be healthy before it starts.")]
+        | UnsetType
+    ) = UNSET
+
+
+class Gateways(Table, frozen=True):
+    """Reserved for the edges to HTTP, NATS and metrics."""
+
+
+class File(Table, frozen=True):
+    """A configuration of Rekindle: which workers to run, and how."""
+
+    state_dir: Annotated[str, about("Where state is kept (.rekindle), relative to this file.")] = ".rekindle"
+    database: (
+        Annotated[str, about("A path, sqlite:///… or postgresql://… (rekindle.db in the state directory).")]
+        | UnsetType
+    ) = UNSET
+    max_concurrent_starts: (
+        Annotated[int, about("How many workers may be starting at the same time.", minimum=1)] | UnsetType
+    ) = UNSET
+    gateways: Gateways = Gateways()
+    defaults: Defaults = Defaults()
+    worker: dict[str, Worker] = {}
