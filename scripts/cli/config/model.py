@@ -1,0 +1,101 @@
+"""What a file means: groups of workers, and where their state is kept. Immutable, compared by value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rekindle.actors.errors import UnknownWorkerError
+from rekindle.actors.spec import WorkerSpec
+
+from .problems import ConfigError, ConfigProblem, Finding, dotted, shown
+
+
+def member_id(name: str, number: int) -> str:
+    """The id of one worker of a group."""
+    return f"worker:{name}:{number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Like workers under one name."""
+
+    name: str
+    count: int
+    preset: str
+    template: WorkerSpec
+    """The first of them, without whom it waits for: that depends on the other groups."""
+    waits_for: tuple[str, ...] = ()
+    """`after`, as it is written: names of groups and ids of workers."""
+    declared_min_healthy: int | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the workers."""
+        return tuple(member_id(self.name, number) for number in range(self.count))
+
+    @property
+    def min_healthy(self) -> int:
+        """How many a rolling restart leaves up: what the file says, else all but one."""
+        if self.declared_min_healthy is None:
+            return max(0, self.count - 1)
+        return min(self.declared_min_healthy, self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A file without problems."""
+
+    path: Path
+    state_dir: Path
+    database: str
+    """A path or an address; may hold a password."""
+    max_concurrent_starts: int | None
+    groups: tuple[Group, ...]
+    warnings: tuple[ConfigProblem, ...] = ()
+
+    def group(self, name: str) -> Group:
+        """The group of that name.
+
+        Raises:
+            UnknownWorkerError: there is none.
+        """
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise UnknownWorkerError(name)
+
+    def specs(self) -> tuple[WorkerSpec, ...]:
+        """Every worker, in the order of the file."""
+        from .order import members
+
+        groups = {group.name: group for group in self.groups}
+        result: list[WorkerSpec] = []
+        for group in self.groups:
+            after = members(group.waits_for, groups)
+            result += (replace(group.template, id=each, after=after) for each in group.ids)
+        return tuple(result)
+
+    def with_count(self, name: str, count: int) -> Config:
+        """The same with another number of workers in one group.
+
+        Raises:
+            UnknownWorkerError: there is no such group.
+            ConfigError: that many cannot be, or somebody waits for one that would be gone.
+        """
+        from .layers import MOST_MEMBERS
+        from .order import order_findings
+
+        changed = replace(self.group(name), count=count)
+        groups = tuple(changed if group.name == name else group for group in self.groups)
+        if 0 <= count <= MOST_MEMBERS:
+            findings = list(order_findings({group.name: group for group in groups}))
+        else:
+            findings = [Finding(("worker", name, "count"), f"must be between 0 and {MOST_MEMBERS}", count)]
+        if findings:
+            raise ConfigError(_placeless(str(self.path), finding) for finding in findings)
+        return replace(self, groups=groups)
+
+
+def _placeless(file: str, finding: Finding) -> ConfigProblem:
+    return ConfigProblem(file, finding.reason, dotted(finding.path), shown(finding.path, finding.value))

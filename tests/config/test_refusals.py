@@ -1,0 +1,304 @@
+"""What is refused, and in which words: CF-04, CF-05, CF-07, CF-09, F30."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.config.files import good, reason, refused, warned
+
+from rekindle.cli.config import ConfigError, load
+
+MANY = """\
+state_dir = ""
+database = "mysql://root:hunter2@db/x"
+max_concurrent_starts = 0
+colour = "blue"
+
+[gateways]
+http = true
+
+[defaults]
+preset = "steadi"
+count = 3
+restart = { max_delay_s = -1, jitter = nan }
+
+[worker.web]
+command = "sh -c x"
+after = ["dbb", "worker:db:7"]
+env = { PORT = 80, API_TOKEN = 5 }
+
+[worker.web.restart]
+max_dely_s = 4
+initial_delay_s = inf
+restart_on = "on-failure"
+
+[worker.db]
+python = "x"
+after = ["cache"]
+
+[worker.cache]
+command = []
+count = -1
+min_healthy = 9
+after = ["db"]
+
+[worker."../x"]
+pdeathsig = true
+python = "a:b"
+
+[worker."a.b>*"]
+command = ["a"]
+python = "a:b"
+
+[worker.slow]
+reports_health = "yes"
+health = { heartbeat_interval_s = 6, recovery_min_s = 121, max_misses = 0 }
+
+[worker.slow.stop]
+ask_s = 1979-05-27
+kill_s = -0.5
+"""
+
+SAID = """\
+workers.toml:1: state_dir = "": must be a path
+workers.toml:2: database = "mysql://root:***@db/x": must be a path, sqlite:///PATH or postgresql://…
+workers.toml:3: max_concurrent_starts = 0: must be at least 1
+workers.toml:4: colour = "blue": is not known; known here: state_dir, database, max_concurrent_starts, \
+gateways, defaults, worker
+workers.toml:7: gateways.http = true: is not known: this table is reserved, nothing can be set in it yet
+workers.toml:10: defaults.preset = "steadi": must be one of notify, patient, plugin, steady; \
+did you mean 'steady'?
+workers.toml:11: defaults.count = 3: belongs to a worker, not to the defaults
+workers.toml:12: defaults.restart.max_delay_s = -1: must not be negative
+workers.toml:12: defaults.restart.jitter = nan: must be between 0 and 1
+workers.toml:15: worker.web.command = "sh -c x": must be a list of words, never one string
+workers.toml:16: worker.web.after = ["dbb", "worker:db:7"]: no worker is called "dbb"; did you mean 'db'?
+workers.toml:16: worker.web.after = ["dbb", "worker:db:7"]: there is no worker:db:7: worker.db.count is 1
+workers.toml:17: worker.web.env.PORT = 80: must be text, in quotes
+workers.toml:17: worker.web.env.API_TOKEN = "***": must be text, in quotes
+workers.toml:20: worker.web.restart.max_dely_s = 4: is not known; did you mean 'max_delay_s'?
+workers.toml:21: worker.web.restart.initial_delay_s = inf: must be at most 1e+09
+workers.toml:22: worker.web.restart.restart_on = "on-failure": must be one of always, on_failure, never; \
+did you mean 'on_failure'?
+workers.toml:25: worker.db.python = "x": must look like 'package.module:function'
+workers.toml:26: worker.db.after = ["cache"]: goes in a circle: db → cache → db
+workers.toml:29: worker.cache.command = []: names no program
+workers.toml:30: worker.cache.count = -1: must be between 0 and 1000
+workers.toml:31: worker.cache.min_healthy = 9: must be between 0 and count (0)
+workers.toml:34: worker."../x": is no name for workers: it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
+workers.toml:35: worker."../x".pdeathsig = true: is for commands only
+workers.toml:38: worker."a.b>*": is no name for workers: it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
+workers.toml:38: worker."a.b>*": must not have both a command and a python function
+workers.toml:42: worker.slow: needs a command or a python function to run
+workers.toml:43: worker.slow.reports_health = "yes": must be true or false
+workers.toml:44: worker.slow.health.heartbeat_interval_s = 6: must not exceed staleness_s (5.0)
+workers.toml:44: worker.slow.health.recovery_min_s = 121: must not exceed recovery_max_s (120.0)
+workers.toml:44: worker.slow.health.max_misses = 0: must be at least 1
+workers.toml:47: worker.slow.stop.ask_s = 1979-05-27: must be a number
+workers.toml:48: worker.slow.stop.kill_s = -0.5: must not be negative
+"""
+
+
+def test_every_problem_of_a_file_is_told_at_once_with_file_line_key_value_and_reason() -> None:
+    assert sorted(refused(MANY)) == sorted(SAID.splitlines())
+
+
+def test_problems_come_in_the_order_of_the_file() -> None:
+    lines = [int(line.split(":")[1]) for line in refused(MANY)]
+    assert lines == sorted(lines)
+
+
+def one(settings: str) -> str:
+    """A file with one worker that has these settings."""
+    return f'[worker.a]\ncommand = ["true"]\n{settings}\n'
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("restart.initial_delay_s", "-1"),
+        ("restart.max_delay_s", "-0.1"),
+        ("restart.max_delay_s", "0.5"),
+        ("restart.multiplier", "0.9"),
+        ("restart.window_s", "0"),
+        ("restart.jitter", "2"),
+        ("restart.max_in_window", "0"),
+        ("restart.max_lifetime", "-3"),
+        ("restart.initial_delay_s", "nan"),
+        ("restart.window_s", "inf"),
+        ("restart.reset_after_healthy_s", "-inf"),
+        ("restart.enabled", "1"),
+        ("restart.max_in_window", "2.5"),
+        ("restart.max_in_window", "true"),
+        ("restart.max_in_window", '"nine"'),
+        ("restart.give_up_exit_codes", '["1"]'),
+        ("health.max_misses", "0"),
+        ("health.recovery_min_s", "121"),
+        ("health.heartbeat_interval_s", "5.1"),
+        ("stop.ask_s", "nan"),
+        ("limits.cpu_percent", "0"),
+        ("limits.kill_memory_mb", "inf"),
+        ("jobs.crash_retries", "-1"),
+        ("preset", '"unsteady-hand"'),
+        ("pause_mode", '"sleep"'),
+        ("count", "1001"),
+        ("count", "0x" + "f" * 5000),
+        ("count", '"none"'),
+        ("min_healthy", "2"),
+        ("min_healthy", "-1"),
+        ("cwd", '""'),
+        ("cwd", '"a\\u0000b"'),
+        ("cwd", '"~nobody-has-this-name/x"'),
+        ("user", '""'),
+        ("env", '{ "A=B" = "c" }'),
+        ("env", '["A=B"]'),
+        ("inherit_env", '"HOME"'),
+        ("after", '"db"'),
+        ("after", '["worker:a:1"]'),
+        ("after", '["worker:a:00"]'),
+        ("after", '["a"]'),
+        ("after", '["worker:a:0"]'),
+        ("restart", '"always"'),
+        ("limits", "[]"),
+        ("surprise", "1"),
+        ("restart.surprise", "1"),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_own_key(key: str, value: str) -> None:
+    assert reason(one(f"{key} = {value}"), f"worker.a.{key}")
+
+
+def test_a_value_that_clashes_with_the_preset_says_where_the_other_comes_from() -> None:
+    assert refused(one("restart.initial_delay_s = 100")) == [
+        (
+            "workers.toml:3: worker.a.restart.max_delay_s = 60.0 (preset steady): "
+            "must not be below initial_delay_s (100.0)"
+        )
+    ]
+
+
+def test_a_bad_default_is_told_once_however_many_workers_have_it() -> None:
+    text = "[defaults]\nrestart.multiplier = 0\n" + one("") + one("").replace(".a", ".b")
+    assert refused(text) == ["workers.toml:2: defaults.restart.multiplier = 0: must be at least 1"]
+
+
+def test_a_bad_default_is_told_also_when_no_worker_uses_it() -> None:
+    assert reason("defaults.restart.multiplier = 0", "defaults.restart.multiplier")
+    assert reason("[defaults]\nstop.ask_s = -1\n" + one("stop.ask_s = 1"), "defaults.stop.ask_s")
+
+
+def test_a_default_that_only_clashes_with_an_unused_preset_is_fine() -> None:
+    good("[defaults]\nhealth.heartbeat_interval_s = 20\n" + one('preset = "notify"'))
+
+
+def test_two_workers_that_clash_with_one_default_are_both_told() -> None:
+    workers = one("restart.initial_delay_s = 7") + one("restart.initial_delay_s = 8").replace(".a", ".b")
+    assert refused("[defaults]\nrestart.max_delay_s = 5\n" + workers) == [
+        f"workers.toml:2: defaults.restart.max_delay_s = 5: must not be below initial_delay_s ({n}.0)"
+        for n in (7, 8)
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a.b>*", "a b", "", "-x", "ä", "a:b", "x" * 49, "x" * 10_000, "\\u001b[31m"]
+)
+def test_a_hostile_name_is_refused_and_shown_harmlessly(name: str) -> None:
+    (line,) = refused(f'[worker."{name}"]\ncommand = ["true"]')
+    assert "is no name for workers" in line
+    assert line.isprintable()
+    assert len(line) < 250
+
+
+def test_a_name_that_stands_twice_is_refused_with_its_place() -> None:
+    (line,) = refused(one("") + one(""))
+    assert line.startswith("workers.toml:4:10: is not TOML: Cannot declare ('worker', 'a') twice")
+
+
+@pytest.mark.parametrize(
+    ("edges", "circles"),
+    [
+        ({"a": "b", "b": "a"}, ["a → b → a"]),
+        ({"a": "b", "b": "c", "c": "b"}, ["b → c → b"]),
+        ({"a": "b", "b": "a", "c": "d", "d": "c"}, ["a → b → a", "c → d → c"]),
+        ({"a": "a"}, ["a → a"]),
+        ({"a": "worker:b:0", "b": "a"}, ["a → b → a"]),
+    ],
+)
+def test_a_circle_is_spelled_out(edges: dict[str, str], circles: list[str]) -> None:
+    text = "".join(f'[worker.{name}]\ncommand = ["x"]\nafter = ["{to}"]\n' for name, to in edges.items())
+    assert [line.split("circle: ")[1] for line in refused(text)] == circles
+
+
+def test_a_long_chain_is_no_circle() -> None:
+    names = [f"w{number}" for number in range(3000)]
+    pairs = pairwise(names)
+    text = "".join(f'[worker.{name}]\ncommand = ["x"]\nafter = ["{to}"]\n' for name, to in pairs)
+    assert len(good(f'{text}[worker.w2999]\ncommand = ["x"]').groups) == 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = \n", "workers.toml:1:5: is not TOML: Invalid value"),
+        ("a = 1\nb = [1,\n", "workers.toml: is not TOML: Invalid value (at end of document)"),
+        ("a = 1\na = 2\n", "workers.toml:2:6: is not TOML: Cannot overwrite a value"),
+        ("a = " + "9" * 5000, "workers.toml: is not TOML: Exceeds the limit"),
+        ("a = " + "[" * 100_000, "workers.toml: is nested too deeply"),
+        ("a = 2024-02-31", "workers.toml:1:5: is not TOML: Invalid date or datetime"),
+    ],
+)
+def test_what_is_not_toml_is_refused_with_its_place(text: str, said: str) -> None:
+    (line,) = refused(text)
+    assert line.startswith(said)
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b"a = 1\nb = '\xe4'\n")
+    (tmp_path / "large.toml").write_bytes(b"#" * (1 << 20) + b"\n")
+    said = {
+        "none.toml": "none.toml: cannot be read: No such file or directory",
+        ".": ": cannot be read: Is a directory",
+        "latin.toml": "latin.toml:2:6: is not UTF-8",
+        "large.toml": "large.toml: is larger than 1048576 bytes",
+        "nul\0": "cannot be read: embedded null byte",
+    }
+    for name, end in said.items():
+        with pytest.raises(ConfigError) as caught:
+            load(tmp_path / name)
+        assert str(caught.value).endswith(end)
+
+
+class TestWarnings:
+    """What is allowed but unwise (CF-05)."""
+
+    def test_a_frame_interval_above_half_the_staleness(self) -> None:
+        assert warned('[worker.a]\npython = "a:b"\nhealth.heartbeat_interval_s = 3') == [
+            (
+                "workers.toml:3: warning: worker.a.health.heartbeat_interval_s = 3: "
+                "is more than half of staleness_s (5.0): one late frame looks like a miss"
+            )
+        ]
+
+    def test_health_of_a_command_that_reports_none(self) -> None:
+        assert warned(one("[worker.a.health]\nmax_misses = 2")) == [
+            (
+                "workers.toml:3: warning: worker.a.health: has no effect: "
+                "a command without reports_health is healthy while it runs"
+            )
+        ]
+
+    def test_a_rolling_restart_that_could_never_begin(self) -> None:
+        assert warned(one("count = 2\nmin_healthy = 2")) == [
+            (
+                "workers.toml:4: warning: worker.a.min_healthy = 2: "
+                "is all of them: a rolling restart could never begin"
+            )
+        ]
+
+    def test_a_file_without_workers(self) -> None:
+        assert warned("") == ["workers.toml: warning: names no workers: nothing would run"]
+
+    def test_nothing_else(self) -> None:
+        assert warned(one("")) == []
