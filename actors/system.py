@@ -136,12 +136,20 @@ class System:
         Raises:
             RequestRefusedError: the system has been stopped; its store is closed.
         """
+        self.open()
+        self._ask(lambda reply: StartWorkers(None, reply))
+
+    def open(self) -> None:
+        """Have the actors there, and no worker yet: to subscribe before anything happens.
+
+        Raises:
+            RequestRefusedError: the system has been stopped; its store is closed.
+        """
         with self._life:
             if self._ended:
                 raise RequestRefusedError("the system has been stopped: make a new one, with a new store")
             if self._actors is None:
                 self._set_up()
-        self._ask(lambda reply: StartWorkers(None, reply))
 
     def _set_up(self) -> None:
         for spec in self._specs:
@@ -205,6 +213,11 @@ class System:
             logger.error("not every worker stopped within {} s; what is left is killed", patience)
             return ()
         return stopped.results
+
+    def hasten(self, urgency: Urgency) -> None:
+        """Be firmer with the workers of a stop that is under way; safe in a signal handler."""
+        if self._actors is not None:
+            tell(self._actors.supervisor, Shutdown(None, urgency))
 
     def _flush(self) -> None:
         inbox = Inbox()

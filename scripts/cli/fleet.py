@@ -1,0 +1,143 @@
+"""The workers of one file: a System that can be reloaded, scaled and restarted by turns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+
+from loguru import logger
+
+from rekindle.actors import RekindleError, RequestRefusedError, RequestTimeoutError, Status, System
+from rekindle.actors.changes import Changes
+from rekindle.actors.ports import Store
+
+from .config import Config, ConfigError, load
+from .config.model import Group
+
+PATIENCE_S = 30.0
+"""How much longer than its own timeouts a worker may take before a rolling restart is given up."""
+
+Summary = Mapping[str, object]
+
+
+class Fleet(System):
+    """What `rekindle run` runs, and what its control socket gives orders to."""
+
+    def __init__(self, config: Config, *, store: Store) -> None:
+        super().__init__(config.specs(), store=store, max_concurrent_starts=config.max_concurrent_starts)
+        self._config = config
+        self._changing = threading.Lock()
+        self._rolling: dict[str, threading.Thread] = {}
+        self._ending = threading.Event()
+
+    def reload(self) -> Summary:
+        """Apply the file as it is now; a bad one changes nothing.
+
+        Raises:
+            RequestRefusedError: the file has problems, or the system stops.
+        """
+        with self._changing:
+            try:
+                config = load(self._config.path)
+            except ConfigError as error:
+                raise RequestRefusedError(f"nothing was changed: {error}") from None
+            changes = self.change(config.specs())
+            ignored = _needs_new_supervisor(self._config, config)
+            self._config = config
+        summary = _summary(changes)
+        if ignored:
+            summary["after_a_restart_of_the_supervisor"] = ignored
+        logger.info("reloaded {}: {}", str(config.path), summary)
+        return summary
+
+    def scale(self, name: str, count: int, /) -> Summary:
+        """Have so many workers of a group, until the file is loaded again."""
+        with self._changing:
+            try:
+                config = self._config.with_count(name, count)
+            except ConfigError as error:
+                raise RequestRefusedError(str(error)) from None
+            changes = self.change(config.specs())
+            self._config = config
+        return _summary(changes)
+
+    def rolling_restart(self, name: str, /) -> Summary:
+        """Begin to restart a group one after the other, never with fewer than `min_healthy` up."""
+        group = self._config.group(name)
+        with self._changing:
+            running = self._rolling.get(name)
+            if running is not None and running.is_alive():
+                raise RequestRefusedError(f"a rolling restart of {name} is under way")
+            thread = threading.Thread(
+                target=self._roll, args=(group,), name=f"rekindle-roll-{name}", daemon=True
+            )
+            self._rolling[name] = thread
+            thread.start()
+        return {"workers": list(group.ids), "min_healthy": group.min_healthy}
+
+    def end_rolling(self) -> None:
+        """Let no rolling restart go on; the one that is under way ends at its next step."""
+        self._ending.set()
+        for thread in self._rolling.values():
+            thread.join(PATIENCE_S)
+
+    # ── a rolling restart ────────────────────────────────────────────────────────────────
+
+    def _roll(self, group: Group) -> None:
+        try:
+            for id_ in group.ids:
+                self._roll_one(id_, group)
+        except RekindleError as error:
+            logger.error("the rolling restart of {} was given up: {}", group.name, str(error))
+        else:
+            logger.info("the rolling restart of {} is done", group.name)
+
+    def _roll_one(self, id_: str, group: Group) -> None:
+        if self.status(id_).shown in ("failed", "stopped"):
+            return
+        spec = group.template
+        stop = spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s
+        self._wait(lambda: self._can_spare(id_, group), PATIENCE_S, f"{group.min_healthy} healthy others")
+        before = self.status(id_).generation
+        self.restart(id_)
+        self._wait(
+            lambda: self._is_renewed(id_, before),
+            stop + spec.health.startup_timeout_s + PATIENCE_S,
+            f"{id_} to be healthy again",
+        )
+
+    def _can_spare(self, id_: str, group: Group) -> bool:
+        healthy = {w.component_id for w in self.report().workers if w.status is Status.HEALTHY}
+        others = healthy & set(group.ids) - {id_}
+        return id_ not in healthy or len(others) >= group.min_healthy
+
+    def _is_renewed(self, id_: str, before: int) -> bool:
+        worker = self.status(id_)
+        if worker.shown == "failed":
+            raise RequestRefusedError(f"{id_} failed: {worker.failure_reason}")
+        return worker.generation > before and worker.status is Status.HEALTHY
+
+    def _wait(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+        deadline = time.monotonic() + within_s
+        with self.events() as events:
+            while not condition():
+                if self._ending.is_set():
+                    raise RequestRefusedError("the supervisor stops")
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise RequestTimeoutError(f"waited {within_s:g} s for {what}")
+                with suppress(RequestTimeoutError):
+                    events.next(min(left, 1.0))
+
+
+def _summary(changes: Changes) -> dict[str, object]:
+    return {kind: list(ids) for kind, ids in asdict(changes).items() if ids}
+
+
+def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
+    """Settings that changed and that a running supervisor cannot take up."""
+    names = ("state_dir", "database", "max_concurrent_starts")
+    return [name for name in names if getattr(before, name) != getattr(after, name)]

@@ -1,0 +1,103 @@
+"""The log of `rekindle run`: human on a terminal, JSON lines where asked, harmless in either."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from rekindle.actors.messages import (
+    ActorReplaced,
+    Event,
+    StatusChanged,
+    StoodDown,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerDied,
+    WorkerFailed,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerUnkillable,
+)
+
+if TYPE_CHECKING:
+    from loguru import Record
+
+HUMAN = "<dim>{time:HH:mm:ss.SSS}</dim> <level>{level: <7}</level> {message}\n{exception}"
+FIELDS = ("worker", "generation", "stream")
+
+
+def set_up(*, as_json: bool, verbose: bool) -> None:
+    """Write the log to stderr, the standard library's included."""
+    logger.remove()
+    logger.configure(patcher=_make_harmless)
+    level = "DEBUG" if verbose else "INFO"
+    # diagnose would write the values of variables, passwords included, into the log.
+    if as_json:
+        logger.add(_write_json, level=level, diagnose=False)
+    else:
+        logger.add(sys.stderr, level=level, format=HUMAN, diagnose=False)
+    logger.enable("rekindle")
+    logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
+
+
+def harmless(text: str) -> str:
+    """Text with nothing in it that could steer a terminal or forge a line."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _make_harmless(record: Record) -> None:
+    record["message"] = harmless(record["message"])
+
+
+def _write_json(message: Any) -> None:
+    record: Record = message.record
+    line: dict[str, Any] = {
+        "at": record["time"].isoformat(timespec="milliseconds"),
+        "level": record["level"].name,
+        "message": record["message"],
+    }
+    line |= {name: record["extra"][name] for name in FIELDS if name in record["extra"]}
+    if record["exception"] is not None:
+        line["exception"] = repr(record["exception"].value)
+    sys.stderr.write(json.dumps(line) + "\n")
+
+
+class _Forward(logging.Handler):
+    """Hands the standard library's records on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log one record."""
+        logger.opt(depth=6, exception=record.exc_info).log(record.levelname, "{}", record.getMessage())
+
+
+class EventLog:
+    """Writes down what happens to the workers."""
+
+    def tell(self, message: Event) -> None:
+        """Log one event."""
+        log = logger.bind(worker=getattr(message, "component_id", None))
+        match message:
+            case WorkerStarted(component_id=id_, pid=pid, generation=generation):
+                log.info("{} started, pid {}, generation {}", id_, pid, generation)
+            case StatusChanged(component_id=id_, new=new, detail=detail) if message.death is None:
+                log.info("{} is {}{}", id_, new.value, f": {detail}" if detail else "")
+            case WorkerDied(component_id=id_, death=death, reason=reason):
+                log.warning("{} died: {}. {}", id_, str(death), reason)
+            case WorkerFailed(component_id=id_, reason=reason):
+                log.error("{} is given up: {}", id_, reason)
+            case WorkerStopped(component_id=id_, exit=exit_):
+                log.info("{} stopped, {}", id_, str(exit_))
+            case WorkerUnkillable(component_id=id_, pid=pid):
+                log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
+            case ActorReplaced(actor=actor, error=error):
+                log.error("our {} raised and was made anew: {}", actor, error)
+            case StoodDown(reason=reason):
+                log.critical("another supervisor took over: {}", reason)
+            case StatusChanged() | StoreDegraded() | StoreRecovered():
+                pass  # told as a death, or by the recorder itself

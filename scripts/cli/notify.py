@@ -1,0 +1,64 @@
+"""Tells systemd how we are: a datagram to the socket that it names, or nothing without one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+
+
+class Notifier:
+    """Speaks to the service manager that started us, if one did."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        address = environment.get("NOTIFY_SOCKET", "")
+        # An address that begins with @ lives in the abstract namespace, which begins with NUL.
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self.watchdog_s = _watchdog(environment)
+        """How often a sign of life is expected; None without a watchdog."""
+
+    def ready(self, status: str) -> None:
+        """The workers are started."""
+        self._send(f"READY=1\nSTATUS={_line(status)}")
+
+    def status(self, text: str) -> None:
+        """One line for people."""
+        self._send(f"STATUS={_line(text)}")
+
+    def alive(self) -> None:
+        """A sign of life for the watchdog."""
+        self._send("WATCHDOG=1")
+
+    def reloading(self, monotonic_us: int) -> None:
+        """The configuration is read again; `ready` says that it is done."""
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={monotonic_us}")
+
+    def stopping(self) -> None:
+        """We stop."""
+        self._send("STOPPING=1\nSTATUS=stopping the workers")
+
+    def _send(self, text: str) -> None:
+        if not self._address:
+            return
+        with (
+            suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock,
+        ):
+            sock.settimeout(1.0)
+            sock.sendto(text.encode(), self._address)
+
+
+def _watchdog(environment: Mapping[str, str]) -> float | None:
+    """The watchdog's period, if it is meant for this process."""
+    if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    try:
+        period = int(environment.get("WATCHDOG_USEC", ""))
+    except ValueError:
+        return None
+    return period / 1e6 if period > 0 else None
+
+
+def _line(text: str) -> str:
+    return text.replace("\n", " ")

@@ -1,0 +1,45 @@
+"""`rekindle run`: the workers of one file, until a signal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="CONFIG")
+@click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
+@click.option("--verbose", "-v", is_flag=True, help="Log more.")
+def run(file: Path, log_json: bool, verbose: bool) -> None:
+    """Run the workers of a TOML file until SIGINT or SIGTERM.
+
+    \b
+    A first file:            rekindle config init > workers.toml
+    Run it:                  rekindle run workers.toml
+    Look, from elsewhere:    rekindle status
+    Read a changed file:     rekindle reload        (or SIGHUP)
+
+    The first Ctrl-C lets the workers finish, a second one hurries, a third one kills. Exits 0
+    after a clean stop, 1 if it could not run, 2 if the file has problems; then nothing was started.
+    """
+    from rekindle.actors import RekindleError
+
+    from .config import ConfigError, load
+    from .log import set_up
+    from .running import run as run_workers
+
+    try:
+        config = load(file)
+    except ConfigError as error:
+        for problem in error.problems:
+            click.echo(str(problem), err=True)
+        raise SystemExit(2) from None
+    for warning in config.warnings:
+        click.echo(str(warning), err=True)
+    set_up(as_json=log_json, verbose=verbose)
+    try:
+        code = run_workers(config)
+    except (RekindleError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    raise SystemExit(code)

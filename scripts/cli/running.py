@@ -1,0 +1,154 @@
+"""The life of `rekindle run`: start, answer signals, stop in order.
+
+The first SIGTERM or SIGINT stops the workers within the time of their ladders, the second
+hurries (SIGTERM at once), the third kills. SIGHUP reads the file again.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Literal
+
+from loguru import logger
+
+from rekindle.actors import RekindleError, StopResult
+from rekindle.actors.gateways.control import ControlServer
+from rekindle.actors.lifecycle import Urgency
+from rekindle.actors.messages import Event, StatusChanged, StoodDown
+from rekindle.persistence import open_store
+
+from .config import Config
+from .fleet import Fleet
+from .log import EventLog
+from .notify import Notifier
+from .state_lock import StateLock
+
+Order = Literal["stop", "reload", "stand_down", "tell"]
+
+
+def run(config: Config) -> int:
+    """Run the workers of a file until we are told to stop; the exit code."""
+    with ExitStack() as stack:
+        stack.enter_context(StateLock(config.state_dir))
+        fleet = Fleet(config, store=open_store(config.database))
+        # Whatever else fails from here on, no worker is left running.
+        stack.callback(fleet.stop)
+        stack.callback(fleet.end_rolling)
+        stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True))
+        return Runner(fleet, Notifier()).run()
+
+
+class Runner:
+    """Waits for signals and does what they ask for."""
+
+    def __init__(self, fleet: Fleet, notifier: Notifier) -> None:
+        self._fleet = fleet
+        self._notifier = notifier
+        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._stops_asked = 0
+
+    def run(self) -> int:
+        """Start the workers and wait for the end; the exit code."""
+        with self._signals():
+            self._fleet.start()
+            self._fleet.subscribe(EventLog())
+            self._fleet.subscribe(self)
+            self._notifier.ready(self._summary())
+            logger.info("{}; ready", self._summary())
+            code = self._obey()
+            self._stop()
+        return code
+
+    def tell(self, message: Event) -> None:
+        """Hear an event."""
+        match message:
+            case StoodDown():
+                self._orders.put("stand_down")
+            case StatusChanged():
+                self._orders.put("tell")
+            case _:
+                pass
+
+    def _obey(self) -> int:
+        while True:
+            match self._next_order():
+                case "stop":
+                    return 0
+                case "stand_down":
+                    return 1
+                case "reload":
+                    self._reload()
+                case "tell":
+                    self._notifier.status(self._summary())
+                case None:
+                    self._show_life()
+
+    def _next_order(self) -> Order | None:
+        """What is to be done; None when the watchdog wants a sign of life."""
+        period = self._notifier.watchdog_s
+        try:
+            return self._orders.get(timeout=None if period is None else period / 3)
+        except Empty:
+            return None
+
+    def _show_life(self) -> None:
+        self._fleet.report()  # no sign of life unless the actors answer
+        self._notifier.alive()
+
+    def _reload(self) -> None:
+        self._notifier.reloading(time.monotonic_ns() // 1000)
+        try:
+            self._fleet.reload()
+        except RekindleError as error:
+            logger.error("{}", str(error))
+        self._notifier.ready(self._summary())
+
+    def _stop(self) -> None:
+        self._notifier.stopping()
+        logger.info("stopping")
+        self._fleet.end_rolling()
+        for result in self._fleet.stop():
+            logger.info("{}", _sentence(result))
+
+    def _summary(self) -> str:
+        shown = Counter(worker.shown for worker in self._fleet.report().workers)
+        return ", ".join(f"{count} {word}" for word, count in sorted(shown.items())) or "no workers"
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        handlers = {
+            signal.SIGTERM: self._asked_to_stop,
+            signal.SIGINT: self._asked_to_stop,
+            signal.SIGHUP: self._asked_to_reload,
+        }
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _asked_to_stop(self, _signum: int, _frame: FrameType | None) -> None:
+        self._stops_asked += 1
+        if self._stops_asked == 1:
+            self._orders.put("stop")
+        else:
+            self._fleet.hasten(Urgency.FIRM if self._stops_asked == 2 else Urgency.KILL)
+
+    def _asked_to_reload(self, _signum: int, _frame: FrameType | None) -> None:
+        self._orders.put("reload")
+
+
+def _sentence(result: StopResult) -> str:
+    if not result.gone:
+        return f"{result.component_id} could not be killed"
+    if result.exit is None:
+        return f"{result.component_id} was not running"
+    killed = " and had to be killed" if result.killed else ""
+    return f"{result.component_id} {result.exit}{killed}"
