@@ -26,7 +26,7 @@ from rekindle.actors.messages import (
 if TYPE_CHECKING:
     from loguru import Record
 
-HUMAN = "<dim>{time:HH:mm:ss.SSS}</dim> <level>{level: <7}</level> {message}\n{exception}"
+HUMAN = "<dim>{time:HH:mm:ss.SSS}</dim> <level>{level: <7}</level> {message}"
 FIELDS = ("worker", "generation", "stream")
 
 

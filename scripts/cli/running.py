@@ -40,6 +40,7 @@ def run(config: Config) -> int:
         # Whatever else fails from here on, no worker is left running.
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)
+        fleet.open()
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True))
         return Runner(fleet, Notifier()).run()
 
@@ -56,9 +57,9 @@ class Runner:
     def run(self) -> int:
         """Start the workers and wait for the end; the exit code."""
         with self._signals():
-            self._fleet.start()
             self._fleet.subscribe(EventLog())
             self._fleet.subscribe(self)
+            self._fleet.start()
             self._notifier.ready(self._summary())
             logger.info("{}; ready", self._summary())
             code = self._obey()
@@ -114,7 +115,8 @@ class Runner:
         logger.info("stopping")
         self._fleet.end_rolling()
         for result in self._fleet.stop():
-            logger.info("{}", _sentence(result))
+            if not result.gone or result.killed:
+                logger.warning("{}", _sentence(result))
 
     def _summary(self) -> str:
         shown = Counter(worker.shown for worker in self._fleet.report().workers)
@@ -146,9 +148,5 @@ class Runner:
 
 
 def _sentence(result: StopResult) -> str:
-    if not result.gone:
-        return f"{result.component_id} could not be killed"
-    if result.exit is None:
-        return f"{result.component_id} was not running"
-    killed = " and had to be killed" if result.killed else ""
-    return f"{result.component_id} {result.exit}{killed}"
+    fate = "had to be killed" if result.gone else "could not be killed"
+    return f"{result.component_id} {fate}"
