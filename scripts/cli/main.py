@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from .config_commands import config
+from .run_command import run
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rekindle", prog_name="rekindle")
@@ -17,6 +20,10 @@ def main() -> None:
       rekindle demo                 three workers, one of which crashes now and then
       rekindle demo --for 20        the same, for 20 seconds
     """
+
+
+main.add_command(config)
+main.add_command(run)
 
 
 @main.command()

@@ -1,0 +1,97 @@
+"""Pure: a configuration as people and scripts read it, presets expanded, secrets masked.
+
+The text is TOML again: where nothing was masked it loads to the same workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rekindle.actors.spec import Command, WorkerSpec
+
+from .masking import masked, without_password
+from .model import Config, Group
+from .toml_text import settings_text, table_text
+
+_POLICIES = ("restart", "health", "stop", "limits", "jobs")
+
+
+def as_text(config: Config) -> str:
+    """Every group with its effective policy."""
+    parts = [settings_text(_top(config))]
+    parts += (_group_text(group) for group in config.groups)
+    return "\n".join(parts)
+
+
+def as_document(config: Config) -> dict[str, Any]:
+    """Every worker with its effective policy, for JSON."""
+    groups = {each: group for group in config.groups for each in group.ids}
+    workers = [_worker(spec, groups[spec.id]) for spec in config.specs()]
+    return {
+        "file": str(config.path),
+        **_top(config),
+        "max_concurrent_starts": config.max_concurrent_starts,
+        "workers": workers,
+    }
+
+
+def _top(config: Config) -> dict[str, Any]:
+    top: dict[str, Any] = {
+        "state_dir": str(config.state_dir),
+        "database": without_password(config.database),
+    }
+    if config.max_concurrent_starts is not None:
+        top["max_concurrent_starts"] = config.max_concurrent_starts
+    return top
+
+
+def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+    settings = _settings(spec, group) | {"after": list(spec.after), "min_healthy": group.min_healthy}
+    policies = {table: _policy(spec, table) for table in _POLICIES}
+    return {"id": spec.id, "group": group.name, **settings, **policies}
+
+
+def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+    settings: dict[str, Any] = _run(spec) | {
+        "preset": group.preset,
+        "pause_mode": spec.pause_mode.value,
+        "env": masked("", spec.env),
+        "inherit_env": list(spec.inherit_env),
+    }
+    optional = {"cwd": spec.cwd, "user": spec.user}
+    return settings | {name: value for name, value in optional.items() if value is not None}
+
+
+def _run(spec: WorkerSpec) -> dict[str, Any]:
+    if not isinstance(spec.run, Command):
+        return {"python": spec.run.target}
+    return {
+        "command": masked("", spec.run.argv),
+        "reports_health": spec.run.reports_health,
+        "pdeathsig": spec.run.pdeathsig,
+    }
+
+
+def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
+    policy = getattr(spec, table)
+    return None if policy is None else asdict(policy)
+
+
+def _group_text(group: Group) -> str:
+    settings = _settings(group.template, group) | {
+        "count": group.count,
+        "min_healthy": group.min_healthy,
+        "after": list(group.waits_for),
+    }
+    parts = [_members(group), table_text(("worker", group.name), settings)]
+    for table in _POLICIES:
+        if (policy := _policy(group.template, table)) is not None:
+            parts += ("\n", table_text(("worker", group.name, table), policy))
+    return "".join(parts)
+
+
+def _members(group: Group) -> str:
+    if group.count <= 1:
+        return f"# {group.ids[0] if group.ids else 'nobody for now'}\n"
+    return f"# {group.ids[0]} to {group.ids[-1]}\n"
