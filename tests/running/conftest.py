@@ -1,0 +1,112 @@
+"""The real `rekindle run`, as a process of its own in a state directory of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from tests.processes.waiting import PATIENCE_S, eventually
+from tests.services import postgres_service, postgres_url
+
+from rekindle.cli.client import ControlClient, ControlError, path_of
+
+__all__ = ["postgres_service", "postgres_url"]
+
+ROOT = Path(__file__).parents[2]
+IMPORT_PATH = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])
+REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
+
+
+class Running:
+    """One `rekindle run`."""
+
+    def __init__(self, file: Path, *options: str, **environment: str) -> None:
+        self.file = file
+        self.log = file.with_suffix(".log")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*REKINDLE, "run", str(file), *options],
+                env={**os.environ, "PYTHONPATH": IMPORT_PATH, **environment},
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+                cwd="/",
+            )
+        self.client = ControlClient(file.parent / ".rekindle" / "control.sock")
+
+    def workers(self) -> dict[str, Any]:
+        """Every worker by its id; none while nobody answers."""
+        try:
+            return {worker["component_id"]: worker for worker in self.client.get("/workers")["workers"]}
+        except ControlError:
+            return {}
+
+    def worker(self, name: str) -> Any:
+        """One worker, as the control socket shows it; empty while nobody answers."""
+        return self.workers().get(name, {})
+
+    def wait_for(self, name: str, **wanted: object) -> Any:
+        """Wait until a worker's status has these values."""
+        assert eventually(
+            lambda: all(self.worker(name).get(key) == value for key, value in wanted.items())
+        ), f"{name}: {self.worker(name)}\n{self.text()}"
+        return self.worker(name)
+
+    def order(self, *parts: str, **body: object) -> Any:
+        """Give an order over the control socket."""
+        return self.client.post(path_of(*parts), dict(body))
+
+    def signal(self, signum: int) -> None:
+        """Send the supervisor a signal."""
+        self.process.send_signal(signum)
+
+    def end(self) -> int:
+        """Wait for its end; the exit code."""
+        return self.process.wait(PATIENCE_S)
+
+    def stop(self) -> int:
+        """Stop it as Ctrl-C would; the exit code."""
+        self.signal(signal.SIGINT)
+        return self.end()
+
+    def kill(self) -> None:
+        """End it as the out-of-memory killer would."""
+        self.signal(signal.SIGKILL)
+        self.end()
+
+    def text(self) -> str:
+        """Everything that it logged."""
+        return self.log.read_text()
+
+
+class Run(Protocol):
+    """Writes a file and runs it."""
+
+    def __call__(self, text: str, *options: str, **environment: str) -> Running: ...
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Runs files, and ends what is left at the end of the test."""
+    running: list[Running] = []
+
+    def run(text: str, *options: str, **environment: str) -> Running:
+        file = tmp_path / "workers.toml"
+        file.write_text(text)
+        running.append(Running(file, *options, **environment))
+        return running[-1]
+
+    yield run
+    for each in running:
+        if each.process.poll() is None:
+            each.signal(signal.SIGTERM)
+            try:
+                each.end()
+            except subprocess.TimeoutExpired:
+                each.kill()
+                raise
