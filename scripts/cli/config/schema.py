@@ -15,10 +15,9 @@ def schema() -> dict[str, Any]:
     document = msgspec.json.schema(File)
     parts = document["$defs"]
     for part in parts.values():
-        # These come with every struct and tell an editor nothing.
-        for needless in ("title", "required"):
-            if not part.get(needless) or needless == "title":
-                part.pop(needless, None)
+        # Both come with every struct and tell an editor nothing: no setting is required by itself.
+        part.pop("title", None)
+        part.pop("required", None)
     for name in ("File", "Defaults", "Worker"):
         for setting in parts[name]["properties"].values():
             setting.pop("default", None)

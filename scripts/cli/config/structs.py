@@ -1,4 +1,4 @@
-"""The file's shape, as msgspec structs: the decoder, the schema and `--help` of editors come from here.
+"""The file's shape, as msgspec structs: the decoder and the schema come from here.
 
 TOML has no null, so a limit is lifted with the word "none". What a value may be beyond its
 type is decided by `rekindle.actors.spec`; the bounds here only tell it to editors.
