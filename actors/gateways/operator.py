@@ -44,7 +44,7 @@ class Operator(Protocol):
         """The last lines that a worker wrote."""
         ...
 
-    def audits(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders that were kept, newest first."""
         ...
 

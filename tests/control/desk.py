@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 
 from rekindle.actors import (
     RequestRefusedError,
@@ -22,18 +21,22 @@ GROUPS = ("tag",)
 
 
 class Desk:
-    """Passes everything on to a system; keeps the audit in memory, as a store would."""
+    """Passes everything on to a system, and has one group."""
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.entries: deque[AuditEntry] = deque()
         self.orders: list[tuple[object, ...]] = []
         self.store_is_back = threading.Event()
         self.store_is_back.set()
+        self.store_was_asked = threading.Event()
         self.stops_may_end = threading.Event()
         self.stops_may_end.set()
         self.error: Exception | None = None
         """What the next look at the workers raises instead."""
+
+    def _ask_the_store(self) -> None:
+        self.store_was_asked.set()
+        self.store_is_back.wait(60.0)
 
     def report(self) -> StatusReport:
         if self.error is not None:
@@ -44,23 +47,22 @@ class Desk:
         return self.system.status(component_id)
 
     def explain(self, component_id: str) -> str:
-        worker = self.system.status(component_id)
-        return f"{worker.component_id} is {worker.shown}."
+        return self.system.explain(component_id)
 
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
-        self.store_is_back.wait(60.0)
+        self._ask_the_store()
         return self.system.deaths(component_id, limit)
 
     def output(self, component_id: str) -> tuple[str, ...]:
         return self.system.output(component_id)
 
-    def audits(self, limit: int = 100) -> tuple[AuditEntry, ...]:
-        self.store_is_back.wait(60.0)
-        return tuple(self.entries)[:limit]
+    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        self._ask_the_store()
+        return self.system.audited(limit)
 
     def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
         self.orders.append(("pause", *component_ids, reason, for_s))
-        self.system.pause(*component_ids)
+        self.system.pause(*component_ids, reason=reason, for_s=for_s)
 
     def resume(self, *component_ids: str) -> None:
         self.system.resume(*component_ids)
@@ -95,4 +97,4 @@ class Desk:
         return None
 
     def audit(self, entry: AuditEntry) -> None:
-        self.entries.appendleft(entry)
+        self.system.audit(entry)

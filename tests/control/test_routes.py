@@ -57,6 +57,7 @@ def test_the_history_tells_deaths_newest_first_and_no_more_than_asked_for(serve:
 
 def test_a_worker_is_explained_in_sentences(served: Served) -> None:
     explained = served.client.get(path_of("workers", WORKER, "explain"))
+    assert explained["id"] == WORKER
     assert explained["text"].startswith(f"{WORKER} is ")
 
 
@@ -92,7 +93,9 @@ def test_a_reset_clears_the_counters(serve: Serve) -> None:
 def test_a_worker_is_paused_for_a_reason_and_resumed(served: Served) -> None:
     served.client.post(path_of("workers", WORKER, "pause"), {"reason": "repairs", "for_s": 1800})
     assert served.desk.orders == [("pause", WORKER, "repairs", 1800.0)]
-    assert served.client.get(path_of("workers", WORKER))["paused"] is True
+    worker = served.client.get(path_of("workers", WORKER))
+    assert (worker["paused"], worker["pause_reason"]) == (True, "repairs")
+    assert 1_700_000 < worker["pause_ends_in_ms"] <= 1_800_000
     served.client.post(path_of("workers", WORKER, "resume"))
     assert served.client.get(path_of("workers", WORKER))["paused"] is False
 

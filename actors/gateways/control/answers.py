@@ -108,7 +108,7 @@ def output(asked: Asked) -> object:
 
 
 def audit(asked: Asked) -> object:
-    return Audit(view(asked.operator.audits(limit=asked.arguments.limit)))
+    return Audit(view(asked.operator.audited(limit=asked.arguments.limit)))
 
 
 # ── orders ───────────────────────────────────────────────────────────────────────────────

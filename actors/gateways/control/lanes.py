@@ -35,26 +35,26 @@ class LanesClosedError(Exception):
 
 
 class Lane(Enum):
-    """Which calls share their places: (how many at once, seconds of patience)."""
+    """Which calls share their places: (its name, how many at once, seconds of patience)."""
 
-    SIGHT = (8, 10.0)
+    SIGHT = ("sight", 8, 10.0)
     """Asks the actors, never the store."""
-    STORE = (2, 10.0)
+    STORE = ("store", 4, 10.0)
     """Reads the store, which may be away."""
-    ORDER = (4, 10.0)
+    ORDER = ("order", 4, 10.0)
     """An order that the actors take at once."""
-    LONG = (8, 120.0)
+    LONG = ("long", 8, 120.0)
     """An order that waits for processes to end."""
 
     @property
     def places(self) -> int:
         """How many calls may be under way."""
-        return self.value[0]
+        return self.value[1]
 
     @property
     def patience_s(self) -> float:
         """How long a request waits, for a place and for its answer together."""
-        return self.value[1]
+        return self.value[2]
 
 
 class Lanes:

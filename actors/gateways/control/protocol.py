@@ -73,7 +73,7 @@ class ControlProtocol(H11Protocol):
             return
         super().data_received(data)
         if self.conn.their_state in (h11.DONE, h11.MUST_CLOSE) and self.conn.our_state is not h11.DONE:
-            self._allow(ANSWER_S)
+            self._allow_an_answer()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, not for long; nor for the client to take this answer."""
@@ -81,7 +81,17 @@ class ControlProtocol(H11Protocol):
         self._allow(REQUEST_S)
         super().on_response_complete()
         if not self.idle:  # the next one was there already
-            self._allow(ANSWER_S)
+            self._allow_an_answer()
+
+    def pause_writing(self) -> None:
+        """The client does not take what we send: not for long."""
+        super().pause_writing()
+        self._allow(REQUEST_S)
+
+    def resume_writing(self) -> None:
+        """It takes it again."""
+        super().resume_writing()
+        self._allow(REQUEST_S) if self.idle else self._allow_an_answer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
@@ -121,6 +131,10 @@ class ControlProtocol(H11Protocol):
         self.transport.write(_answer(status, error, message))
         self.transport.close()
         self._allow(REQUEST_S)
+
+    def _allow_an_answer(self) -> None:
+        if not self.flow.write_paused:
+            self._allow(ANSWER_S)
 
     def _allow(self, seconds: float) -> None:
         if self._deadline is not None:

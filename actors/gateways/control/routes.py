@@ -42,6 +42,7 @@ ROUTES: tuple[Served, ...] = (
         summary="Why it is as it is, in sentences",
         answer=answers.explanation,
         result=answers.Explanation,
+        lane=Lane.STORE,
     ),
     Served(
         path="/workers/{id}/output", summary="Its last lines", answer=answers.output, result=answers.Output

@@ -33,6 +33,8 @@ GRACE_S = 1.0
 FAREWELL_S = 0.3
 """How long a client may then take to read that we stop."""
 STOP_S = 3.0
+ROUNDS_TO_CONNECT = 5
+"""Rounds of the event loop from an accepted connection to its protocol, and some more."""
 
 
 class ControlServer:
@@ -185,6 +187,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let requests end for a moment, then answer that we stop, then cut."""
         loop = asyncio.get_running_loop()
+        await self._let_in_nobody(loop, sockets or [])
         timers = [
             loop.call_later(GRACE_S, self._lanes.close),
             loop.call_later(GRACE_S + FAREWELL_S, self._cut),
@@ -194,6 +197,14 @@ class _Server(uvicorn.Server):
             timer.cancel()
         self._cut()
         await asyncio.sleep(0)  # for the transports to close their sockets
+
+    async def _let_in_nobody(self, loop: asyncio.AbstractEventLoop, sockets: list[socket.socket]) -> None:
+        # asyncio drops a connection unclosed that it accepted just before its server was closed. So
+        # accepting ends first, and those that were let in meanwhile get their transport.
+        for listening in sockets:
+            loop.remove_reader(listening.fileno())
+        for _ in range(ROUNDS_TO_CONNECT):
+            await asyncio.sleep(0)
 
     def _cut(self) -> None:
         for connection in mine(self.server_state.connections):
