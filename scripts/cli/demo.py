@@ -26,10 +26,13 @@ from rekindle.actors import (
     WorkerStarted,
     WorkerStopped,
 )
+from rekindle.actors.gateways.control.wire import view
 from rekindle.actors.messages import Event
 from rekindle.persistence import open_store
 
-from .table import printable, table
+from .commands.terminal import colour_wanted
+from .table import status_lines
+from .words import cut, printable
 
 REFRESH_S = 0.5
 
@@ -94,10 +97,11 @@ def _redraw(system: System, recent: list[str], drawn: int) -> int:
     """Draw the table over the former one; how many lines it has."""
     width = shutil.get_terminal_size().columns
     try:
-        lines = table(system.report(), colour=True, width=width)
+        report = view(system.report())
     except RequestTimeoutError:
         return drawn
-    lines += ["", *(line[:width] for line in recent)]
+    lines = status_lines(report, colour=colour_wanted(), width=width)
+    lines += ["", *(cut(line, width) for line in recent)]
     up = f"\x1b[{drawn}F" if drawn else ""
     sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
     sys.stdout.flush()

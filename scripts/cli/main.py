@@ -6,11 +6,16 @@ from pathlib import Path
 
 import click
 
+from .commands.acting import pause, reload, reset, restart, resume, scale, start, stop
+from .commands.completing import completion
+from .commands.database import db
+from .commands.looking import audit, explain, history, output, status
+from .commands.top_level import TopLevel
 from .config_commands import config
 from .run_command import run
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=TopLevel, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rekindle", prog_name="rekindle")
 def main() -> None:
     """Rekindle brings crashed workers back.
@@ -19,11 +24,26 @@ def main() -> None:
     See it at work:
       rekindle demo                 three workers, one of which crashes now and then
       rekindle demo --for 20        the same, for 20 seconds
+
+    \b
+    Run workers of your own, and look at them from another terminal:
+      rekindle config init workers.toml
+      rekindle run workers.toml
+      rekindle status --watch
+      rekindle explain worker:tag:0
+
+    \b
+    Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 no supervisor running,
+    4 no such worker.
     """
 
 
-main.add_command(config)
-main.add_command(run)
+for command in (
+    *(run, status, explain, history, output, audit),
+    *(pause, resume, start, stop, restart, reset, reload, scale),
+    *(config, db, completion),
+):
+    main.add_command(command)
 
 
 @main.command()

@@ -1,0 +1,5 @@
+"""`python -m rekindle.cli` is `rekindle`."""
+
+from .main import main
+
+main()

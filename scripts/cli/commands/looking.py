@@ -1,0 +1,160 @@
+"""Commands that look and change nothing: status, explain, history, output, audit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..client import UnknownWorkerError, path_of
+from ..table import Document, status_lines
+from ..words import printable, printable_lines
+from .asking import client_of, json_option, limit_option, print_json, state_option, worker_ids
+from .terminal import colour_wanted, columns
+
+
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
+@click.option("-w", "--watch", is_flag=True, help="Draw it anew every second until Ctrl-C.")
+@click.option("--wide", is_flag=True, help="Show more columns, and cut nothing.")
+@state_option
+@json_option
+def status(ids: tuple[str, ...], watch: bool, wide: bool, state: Path, as_json: bool) -> None:
+    """Show every worker, or these, and what happens next.
+
+    \b
+      $ rekindle status
+      $ rekindle status worker:tag:0 --json | jq '.workers[0].pid'
+      $ rekindle status --watch
+
+    RESTARTS tells how much is used of the limit that is nearest to its end: 4/5 means that
+    one more restart is left. NEXT tells what happens next, or why nothing does.
+    """
+    if watch and as_json:
+        raise click.UsageError("--json prints one document; it cannot be watched")
+    client = client_of(state)
+    if watch:
+        from .watching import watch as watch_status
+
+        watch_status(lambda: chosen(client.get("/workers", timeout_s=5.0), ids), state, wide=wide)
+        return
+    report = chosen(client.get("/workers"), ids)
+    if as_json:
+        print_json(report)
+        return
+    width = None if wide else columns()
+    click.echo("\n".join(status_lines(report, colour=colour_wanted(), width=width, wide=wide)))
+
+
+def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
+    """The report with only these workers; with all of them if none is named.
+
+    Raises:
+        UnknownWorkerError: one of them is not there.
+    """
+    if not ids:
+        return report
+    there: dict[str, Document] = {worker["component_id"]: worker for worker in report["workers"]}
+    for id_ in ids:
+        if id_ not in there:
+            raise UnknownWorkerError(f"no worker is called {id_!r}", "unknown_worker", 404)
+    return {**report, "workers": [there[id_] for id_ in dict.fromkeys(ids)]}
+
+
+@click.command()
+@click.argument("id_", metavar="ID", shell_complete=worker_ids)
+@state_option
+@json_option
+def explain(id_: str, state: Path, as_json: bool) -> None:
+    """Say why a worker is as it is, and what can be done.
+
+    \b
+      $ rekindle explain worker:tag:0
+    """
+    answer = client_of(state).get(path_of("workers", id_, "explain"))
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo(printable_lines(answer["text"]))
+
+
+@click.command()
+@click.argument("id_", metavar="ID", shell_complete=worker_ids)
+@limit_option("deaths")
+@state_option
+@json_option
+def history(id_: str, limit: int, state: Path, as_json: bool) -> None:
+    """Show a worker's deaths and the decisions on them.
+
+    \b
+      $ rekindle history worker:tag:0
+      $ rekindle history worker:tag:0 --limit 1 --json | jq '.deaths[0].cause'
+    """
+    answer = client_of(state).get(path_of("workers", id_, "history") + f"?limit={limit}")
+    if as_json:
+        print_json(answer)
+        return
+    if not answer["deaths"]:
+        click.echo(f"{printable(id_)} has not died.")
+        return
+    from ..listings import history_lines
+
+    click.echo("\n".join(history_lines(answer["deaths"], _now_ms(), width=columns())))
+
+
+@click.command()
+@click.argument("id_", metavar="ID", shell_complete=worker_ids)
+@state_option
+@json_option
+def output(id_: str, state: Path, as_json: bool) -> None:
+    """Print the last lines that a worker wrote.
+
+    What could steer a terminal is made harmless.
+
+    \b
+      $ rekindle output worker:tag:0
+    """
+    answer = client_of(state).get(path_of("workers", id_, "output"))
+    if as_json:
+        print_json(answer)
+        return
+    for line in answer["lines"]:
+        click.echo(printable(line.expandtabs().rstrip("\r\n")))
+
+
+@click.command()
+@limit_option("orders")
+@state_option
+@json_option
+def audit(limit: int, state: Path, as_json: bool) -> None:
+    """Show who gave which order, and what came of it.
+
+    \b
+      $ rekindle audit --limit 5
+    """
+    answer = client_of(state).get(f"/audit?limit={limit}")
+    if as_json:
+        print_json(answer)
+        return
+    if not answer["entries"]:
+        click.echo("No order was given yet.")
+        return
+    from ..listings import audit_lines
+
+    click.echo("\n".join(audit_lines(answer["entries"], _now_ms(), user_name=_user_name, width=columns())))
+
+
+def _user_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,51 @@
+"""One order to several workers: each is tried, each is told of, the first trouble is the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from ..client import ControlError, NoSupervisorError
+from ..words import printable
+from .asking import print_json
+from .failures import FAILED, exit_code, say
+
+Order = Callable[[str], dict[str, Any]]
+Sentence = Callable[[str, dict[str, Any]], str]
+
+
+def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool) -> None:
+    """Give an order to each of these workers, whatever becomes of the others.
+
+    Args:
+        ids: an empty one stands for the whole system.
+        order: gives it, and returns the server's answer.
+        sentence: what was done, from the id and the answer.
+        as_json: print the answers instead.
+
+    Raises:
+        NoSupervisorError: there is nobody to give it to.
+    """
+    results: list[dict[str, Any]] = []
+    code = 0
+    for id_ in dict.fromkeys(ids):
+        try:
+            answer = order(id_)
+        except NoSupervisorError:
+            raise
+        except ControlError as error:
+            code = code or exit_code(error)
+            results.append({"id": id_ or None, "result": error.error or "failed", "message": str(error)})
+            say(str(error))
+            continue
+        results.append({"id": id_ or None, **answer})
+        if answer["detail"].get("gone") is False:
+            code = code or FAILED
+        if not as_json:
+            click.echo(sentence(printable(id_), answer["detail"]))
+    if as_json:
+        print_json({"results": results})
+    if code:
+        raise SystemExit(code)

@@ -1,0 +1,27 @@
+"""What the terminal can do, if standard output is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+
+def is_terminal() -> bool:
+    """Whether a person may be looking."""
+    return sys.stdout.isatty()
+
+
+def colour_wanted() -> bool:
+    """Only on a terminal that has colours, and not if NO_COLOR says so (no-color.org)."""
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def columns() -> int | None:
+    """The width of the terminal; None where nothing is to be cut."""
+    return shutil.get_terminal_size().columns if is_terminal() else None
+
+
+def rows() -> int:
+    """The height of the terminal."""
+    return shutil.get_terminal_size().lines

@@ -1,0 +1,48 @@
+"""The command `rekindle` itself: its help in sections, and what becomes of errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .failures import guarded
+
+SECTIONS = {
+    "Run": ("run", "demo"),
+    "Look": ("status", "explain", "history", "output", "audit", "events", "top", "jobs"),
+    "Act": ("pause", "resume", "start", "stop", "restart", "reset", "reload", "scale"),
+    "Set up": ("config", "db", "completion", "simulate", "chaos"),
+}
+
+
+class TopLevel(click.Group):
+    """A group whose commands are listed by what they are for."""
+
+    def main(
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any
+    ) -> Any:
+        """Run it under one name, however it was started: completion goes by that name."""
+        return super().main(args, prog_name or "rekindle", *rest, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; see `failures` for what becomes of errors."""
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter gets another
+        return guarded(lambda: super(TopLevel, self).invoke(ctx))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands in their sections, those that have none at the end."""
+        known = {name for names in SECTIONS.values() for name in names}
+        further = tuple(name for name in self.list_commands(ctx) if name not in known)
+        for title, names in {**SECTIONS, "More": further}.items():
+            rows = [(name, self._short_help(ctx, name)) for name in names if name in self.commands]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(70)

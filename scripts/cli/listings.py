@@ -1,0 +1,129 @@
+"""Pure: deaths, orders and the outcomes of orders as lines for people, from the server's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .table import Document, table
+from .words import age, exit_words, moment, printable, signal_name, span
+
+_DECISIONS = {
+    "restart": "restart",
+    "mark_failed": "given up",
+    "notify_only": "told, not restarted",
+    "none": "not restarted",
+}
+
+_CHANGES = {
+    "added": "added",
+    "removed": "removed",
+    "restarted": "restarted",
+    "adjusted": "adjusted, without a restart",
+}
+
+
+def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of deaths, one a line."""
+    heading = ("WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY")
+    return table(heading, [_death(death, now_ms) for death in deaths], width=width)
+
+
+def _death(death: Document, now_ms: int) -> tuple[str, ...]:
+    action = str(death["action"])
+    return (
+        age(now_ms - death["died_at_wall_ms"]),
+        moment(death["died_at_wall_ms"]),
+        str(death["generation"]),
+        cause(death),
+        span(death["uptime_ms"]),
+        _DECISIONS.get(action, action),
+        span(death["delay_ms"]) if action == "restart" else "-",
+        printable(death["reason"]),
+    )
+
+
+def cause(death: Document) -> str:
+    """Why it counts as dead, and how its process ended: `heartbeat lost, killed by SIGKILL`."""
+    code, signal = death["exit_code"], death["signal"]
+    word = str(death["cause"])
+    if word in ("exited", "signalled", "unknown"):
+        return exit_words(code, signal)
+    told = word.replace("_", " ")
+    return told if code is None and signal is None else f"{told}, {exit_words(code, signal)}"
+
+
+def audit_lines(
+    entries: Sequence[Document],
+    now_ms: int,
+    *,
+    user_name: Callable[[int], str] = str,
+    width: int | None = None,
+) -> list[str]:
+    """A table of orders, one a line; `user_name` turns a uid into a name."""
+    heading = ("WHEN", "AT", "WHO", "ORDER", "TARGET", "RESULT", "DETAIL")
+    return table(heading, [_order(entry, now_ms, user_name) for entry in entries], width=width)
+
+
+def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tuple[str, ...]:
+    uid, claimed = entry["uid"], entry["claimed_user"]
+    who = "?" if uid is None else user_name(uid)
+    detail = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
+    return (
+        age(now_ms - entry["at_wall_ms"]),
+        moment(entry["at_wall_ms"]),
+        printable(f"{who} for {claimed}" if claimed else who),
+        printable(entry["action"].replace("_", " ")),
+        printable(entry["target"]) or "everything",
+        printable(entry["result"]),
+        printable(detail),
+    )
+
+
+def change_lines(detail: Document) -> list[str]:
+    """What a reload or a change of scale led to, one sentence a kind of change."""
+    lines = [
+        f"{_listed(detail[kind])} {_be(detail[kind])} {said}."
+        for kind, said in _CHANGES.items()
+        if detail.get(kind)
+    ]
+    if not lines:
+        lines.append("Nothing changed.")
+    later = detail.get("after_a_restart_of_the_supervisor")
+    if later:
+        lines.append(f"Not before the supervisor is started anew: {_listed(later)}.")
+    return lines
+
+
+def stop_line(id_: str, detail: Document) -> str:
+    """How a worker that was stopped ended."""
+    end, forced = detail.get("exit"), detail.get("forced")
+    if not detail.get("gone", True):
+        return f"{id_} survived SIGKILL; nothing is started in its place until it is gone."
+    if end is None:
+        return f"{id_} was not running; it stays down until it is started."
+    how = exit_words(end["code"], end["signal"])
+    made = "" if forced is None or forced == end["signal"] else f" after {signal_name(forced)}"
+    return f"{id_} is stopped: {how}{made}."
+
+
+def pause_line(ids: Sequence[str], reason: str, for_s: float | None) -> str:
+    """What was paused, why, and how it ends."""
+    what = _listed(ids) or "Everything"
+    because = f" ({reason})" if reason else ""
+    end = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
+    return f"{what} {_be(ids)} paused {end}{because}."
+
+
+def resume_line(still_paused: Sequence[str]) -> str:
+    """What came of the end of a pause of everything."""
+    if not still_paused:
+        return "Everything goes on."
+    return f"The pause of everything is over; by themselves are still paused: {_listed(still_paused)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(printable(str(name)) for name in names)
+
+
+def _be(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"

@@ -1,0 +1,136 @@
+"""Pure: spans, moments, exits and foreign text as people read them. The standard library only."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+_STRANGE = "\N{REPLACEMENT CHARACTER}"
+_CUT = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def printable(text: str) -> str:
+    """Foreign text as one line with nothing in it that could steer a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    spaced = text.replace("\t", " ")
+    return "".join(char if char.isprintable() else _STRANGE for char in spaced)
+
+
+def printable_lines(text: str) -> str:
+    """The same, but its line ends stay."""
+    return "\n".join(printable(line.rstrip("\r")) for line in text.split("\n"))
+
+
+def cells(text: str) -> int:
+    """How many columns a terminal needs for it."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(char) for char in text)
+
+
+def cut(text: str, width: int) -> str:
+    """As much of it as fits, with a mark if that is not all."""
+    if cells(text) <= width:
+        return text
+    kept, left = "", width - 1
+    for char in text:
+        left -= _cells(char)
+        if left < 0:
+            break
+        kept += char
+    return (kept + _CUT) if width > 0 else ""
+
+
+def padded(text: str, width: int) -> str:
+    """With blanks up to a width."""
+    return text + " " * (width - cells(text))
+
+
+def seconds_of(text: str) -> float:
+    """The seconds that `90`, `90s`, `30m`, `2h`, `1d` or `1h30m` stand for.
+
+    Raises:
+        ValueError: it is none of these, or no time at all.
+    """
+    wanted = text.strip().lower()
+    parts = _PART.findall(wanted)
+    units = [unit for _, unit in parts]
+    if not parts or "".join(number + unit for number, unit in parts) != wanted or "" in units[:-1]:
+        raise ValueError(f"{printable(text)!r} is no duration; write 90, 90s, 30m, 2h or 1d")
+    if len(parts) > 1 and "" in units:
+        raise ValueError(f"{printable(text)!r} ends without a unit; write 1h30m")
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"{printable(text)!r} is no time at all")
+    return seconds
+
+
+def span(milliseconds: float) -> str:
+    """A duration as people say it, in at most two units."""
+    seconds = max(0.0, milliseconds / 1000)
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{max(1.0, seconds // 60):.0f} min"
+    if seconds < 86_400:
+        return _two(seconds, 3600, "h", 60, "min")
+    return _two(seconds, 86_400, "d", 3600, "h")
+
+
+def countdown(milliseconds: float) -> str:
+    """How long until something, in whole units: what ticks shall not flicker."""
+    seconds = math.ceil(max(0.0, milliseconds) / 1000)
+    return f"{seconds} s" if seconds < 60 else span(seconds * 1000)
+
+
+def age(milliseconds: float) -> str:
+    """How long ago something was."""
+    if milliseconds < 0:
+        return f"in {span(-milliseconds)}"
+    return "just now" if milliseconds < 1000 else f"{countdown(milliseconds - 999)} ago"
+
+
+def moment(wall_ms: int) -> str:
+    """A wall-clock moment in ISO 8601, in local time."""
+    from datetime import UTC, datetime
+
+    try:
+        return datetime.fromtimestamp(wall_ms / 1000, UTC).astimezone().isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):  # years that no calendar has
+        return f"{wall_ms} ms"
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number itself where it has no name."""
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def exit_words(code: int | None, signal: int | None) -> str:
+    """How a process ended."""
+    if signal is not None:
+        return f"killed by {signal_name(signal)}"
+    return "exit status unknown" if code is None else f"exited with code {code}"
+
+
+def _two(seconds: float, large: int, large_name: str, small: int, small_name: str) -> str:
+    rest = seconds % large // small
+    return f"{seconds // large:.0f} {large_name}" + (f" {rest:.0f} {small_name}" if rest else "")
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
