@@ -3,18 +3,17 @@
 The event loop never blocks; a call runs on a thread of its lane, and a lane has only so many.
 Who finds the lane full waits for a place, as long as the lane's patience lasts. A call that
 outlasts the patience of its request keeps its place until it ends.
-
-The threads are daemons: a call that an actor never answers must not keep a process from ending.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
 from enum import Enum
 from typing import Any, TypeVar
+
+from .hands import Hands
 
 R = TypeVar("R")
 
@@ -61,7 +60,7 @@ class Lanes:
     """The lanes of one server. Belongs to its event loop."""
 
     def __init__(self) -> None:
-        self._places = {lane: asyncio.Semaphore(lane.places) for lane in Lane}
+        self._hands = {lane: Hands(lane.name.lower(), lane.places) for lane in Lane}
         self._waiting: set[asyncio.Future[Any]] = set()
         self._closed = False
 
@@ -78,27 +77,36 @@ class Lanes:
         await self._place(lane, deadline)
         ended: asyncio.Future[Any] = loop.create_future()
         try:
-            _begin(loop, call, ended, self._places[lane].release)
+            self._hands[lane].begin(call, ended)
         except RuntimeError as error:  # no thread to be had
-            self._places[lane].release()
+            self._hands[lane].places.release()
             raise LaneFullError from error
         result: R = await self._outcome(ended, deadline)
         return result
 
     def close(self) -> None:
-        """Let go of everyone who waits, now and from now on."""
+        """Let go of everyone who waits, now and from now on. Safe to call twice."""
+        if self._closed:
+            return
         self._closed = True
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(LanesClosedError())
-        for places in self._places.values():
+        for hands in self._hands.values():
+            hands.dismiss()
             for _ in range(CROWD):
-                places.release()  # whoever waits for a place finds the lanes closed
+                hands.places.release()  # whoever waits for a place finds the lanes closed
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the threads of closed lanes, as long as this; from any thread."""
+        deadline = time.monotonic() + timeout_s
+        for hands in self._hands.values():
+            hands.join(deadline)
 
     async def _place(self, lane: Lane, deadline: float) -> None:
         try:
             async with asyncio.timeout_at(deadline):
-                await self._places[lane].acquire()
+                await self._hands[lane].places.acquire()
         except TimeoutError:
             raise LaneFullError from None
         if self._closed:
@@ -115,39 +123,3 @@ class Lanes:
             raise  # the call's own
         finally:
             self._waiting.discard(ended)
-
-
-def _begin(
-    loop: asyncio.AbstractEventLoop,
-    call: Callable[[], object],
-    ended: asyncio.Future[Any],
-    leave: Callable[[], None],
-) -> None:
-    """Run the call on a thread; how it ended is told to the loop."""
-
-    def settle(result: object, error: Exception | None) -> None:
-        leave()
-        if ended.done():
-            return
-        if error is None:
-            ended.set_result(result)
-        else:
-            ended.set_exception(error)
-
-    def work() -> None:
-        result, error = _tried(call)
-        with suppress(RuntimeError):  # the server has ended meanwhile
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=work, name="rekindle-control-call", daemon=True).start()
-
-
-def _tried(call: Callable[[], object]) -> tuple[object, Exception | None]:
-    try:
-        return call(), None
-    except StopIteration as error:  # a future cannot carry it
-        return None, RuntimeError(repr(error))
-    except Exception as error:  # noqa: BLE001  # whatever it is, the waiting request gets it
-        return None, error
-    except (SystemExit, KeyboardInterrupt) as error:  # the loop would obey it
-        return None, RuntimeError(repr(error))

@@ -32,6 +32,8 @@ GRACE_S = 1.0
 """How long requests that are under way may still take once the server stops."""
 FAREWELL_S = 0.3
 """How long a client may then take to read that we stop."""
+JOIN_S = 0.2
+"""How long threads may take to end that have nothing to do; one whose call goes on is left to it."""
 STOP_S = 3.0
 ROUNDS_TO_CONNECT = 5
 """Rounds of the event loop from an accepted connection to its protocol, and some more."""
@@ -114,6 +116,7 @@ class ControlServer:
             self._thread.join(STOP_S)
             if self._thread.is_alive():
                 logger.error("the control socket did not end within {} s", STOP_S)
+            self._server.lanes.join(JOIN_S)
         if self._file is not None:
             self._file.close()
         self._file = self._server = self._thread = None
@@ -149,7 +152,7 @@ class _Server(uvicorn.Server):
         )
         self.ready = threading.Event()
         self.failure: BaseException | None = None
-        self._lanes = lanes
+        self.lanes = lanes
         self._running: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
 
@@ -189,12 +192,13 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         await self._let_in_nobody(loop, sockets or [])
         timers = [
-            loop.call_later(GRACE_S, self._lanes.close),
+            loop.call_later(GRACE_S, self.lanes.close),
             loop.call_later(GRACE_S + FAREWELL_S, self._cut),
         ]
         await super().shutdown(sockets)
         for timer in timers:
             timer.cancel()
+        self.lanes.close()
         self._cut()
         await asyncio.sleep(0)  # for the transports to close their sockets
 

@@ -34,9 +34,14 @@ class Outcome(msgspec.Struct, frozen=True):
     """What it led to, where there is something to tell."""
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def view(value: Any) -> Any:
     """The value as it is sent."""
-    if isinstance(value, tuple | list):
+    if type(value) in _PLAIN:  # nearly all of them; a status is asked for often
+        return value
+    if isinstance(value, (tuple, list)):  # a union takes twice as long
         return [view(each) for each in value]
     if isinstance(value, Enum):
         return value.value
