@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.control.conftest import WORKER, Serve, Served
+from tests.control.test_hostile_clients import answer, connected
 from tests.processes.policies import shell
 from tests.processes.waiting import eventually
 
@@ -161,11 +162,17 @@ def test_what_makes_no_sense_gets_a_problem_with_a_word_and_a_sentence(
     assert problem["message"]
 
 
-@NEEDS_CURL
-def test_head_is_not_served(served: Served) -> None:
-    command = ("-o", os.devnull, "-I")
-    with pytest.raises(ValueError, match="Expecting value"):
-        served.curl("/workers", *command)  # no body, as it must be
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "OPTIONS", "PATCH", "TRACE"])
+def test_no_other_method_is_served(served: Served, method: str) -> None:
+    received = sent_and_kept_open(served, f"{method} /api/v1/workers HTTP/1.0\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 405")
+    assert b"allow: GET\r\n" in received
+
+
+def sent_and_kept_open(served: Served, request: str) -> bytes:
+    with connected(served.path) as client:
+        client.sendall(request.encode())
+        return answer(client)
 
 
 def test_the_description_lists_exactly_the_routes_that_there_are(served: Served) -> None:
