@@ -6,6 +6,7 @@ hurries (SIGTERM at once), the third kills. SIGHUP reads the file again.
 
 from __future__ import annotations
 
+import gc
 import signal
 import time
 from collections import Counter
@@ -60,6 +61,8 @@ class Runner:
             self._fleet.subscribe(EventLog())
             self._fleet.subscribe(self)
             self._fleet.start()
+            # What is there by now stays: the collector need not look at it again at every turn.
+            gc.freeze()
             self._notifier.ready(self._summary())
             logger.info("{}; ready", self._summary())
             code = self._obey()
