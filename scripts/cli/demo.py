@@ -1,4 +1,4 @@
-"""The demo: three workers, one of them flaky, and a live table."""
+"""The demo: a few workers, one of them flaky, and a live table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Never
@@ -16,49 +17,64 @@ import click
 
 from rekindle.actors import (
     EventStream,
-    PythonCall,
     RekindleError,
     RequestTimeoutError,
     System,
     WorkerDied,
     WorkerFailed,
-    WorkerSpec,
     WorkerStarted,
     WorkerStopped,
 )
+from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.control.wire import view
 from rekindle.actors.messages import Event
 from rekindle.persistence import open_store
 
 from .commands.terminal import colour_wanted
+from .config import load
+from .fleet import Fleet
+from .state_lock import StateLock
 from .table import status_lines
 from .words import cut, printable
 
 REFRESH_S = 0.5
+DEMO = Path(__file__).with_name("demo.toml")
 
 
 def run_demo(state: Path, seconds: float | None) -> None:
     """Run the demo until Ctrl-C, SIGTERM, or the time is up."""
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
-        store = open_store(state / "rekindle.db")
-    except RekindleError as error:
+        with ExitStack() as stack:
+            fleet = _open(state, stack)
+            _introduce(state)
+            with _until_interrupted(), fleet.events() as events:
+                fleet.start()
+                _show(fleet, events, deadline)
+            click.echo("\nStopping…", err=True)
+            for result in fleet.stop():
+                how = "was not running" if result.exit is None else str(result.exit)
+                click.echo(f"  {result.component_id} {how}", err=True)
+    except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"Three workers; their restarts are remembered in {state}. Ctrl-C stops everything.", err=True)
-    system = System(_specs(), store=store)
-    with _until_interrupted():
-        system.start()
-        with system.events() as events:
-            _show(system, events, deadline)
-    click.echo("\nStopping…", err=True)
-    for result in system.stop():
-        how = "was not running" if result.exit is None else str(result.exit)
-        click.echo(f"  {result.component_id} {how}", err=True)
 
 
-def _specs() -> list[WorkerSpec]:
-    names = ("tag", "library", "calibration")
-    return [WorkerSpec(f"worker:{name}:0", PythonCall(f"rekindle.cli.demo_workers:{name}")) for name in names]
+def _open(state: Path, stack: ExitStack) -> Fleet:
+    """The demo's workers, with a control socket like any others."""
+    config = replace(load(DEMO), state_dir=state, database=str(state / "rekindle.db"))
+    stack.enter_context(StateLock(state))
+    fleet = Fleet(config, store=open_store(config.database))
+    stack.callback(fleet.stop)
+    fleet.open()
+    stack.enter_context(ControlServer(fleet, state, replace_stale=True))
+    return fleet
+
+
+def _introduce(state: Path) -> None:
+    click.echo(f"Four workers, one of them flaky; what happens is remembered in {state}.", err=True)
+    click.echo("Try from another terminal:  kill -9 PID", err=True)
+    click.echo(f"                            rekindle explain worker:calibration:0 --state {state}", err=True)
+    click.echo("Ctrl-C stops everything.\n", err=True)
 
 
 @contextmanager

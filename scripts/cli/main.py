@@ -22,7 +22,7 @@ def main() -> None:
 
     \b
     See it at work:
-      rekindle demo                 three workers, one of which crashes now and then
+      rekindle demo                 four workers, one of which crashes now and then
       rekindle demo --for 20        the same, for 20 seconds
 
     \b
@@ -56,7 +56,7 @@ for command in (
 )
 @click.option("--for", "seconds", type=click.FloatRange(min=0), help="Stop after this many seconds.")
 def demo(state: Path, seconds: float | None) -> None:
-    """Run three workers and show them live; Ctrl-C stops everything.
+    """Run four workers and show them live; Ctrl-C stops everything.
 
     The worker `worker:calibration:0` crashes now and then and comes back after 1, 2, 4, 8 and
     16 seconds; when it crashes too often it is given up. Kill any of the others from another
