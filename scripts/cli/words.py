@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
 _STRANGE = "\N{REPLACEMENT CHARACTER}"
 _CUT = "\N{HORIZONTAL ELLIPSIS}"
 

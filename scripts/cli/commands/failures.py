@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -51,7 +51,8 @@ def guarded(run: Callable[[], Any]) -> Any:
     """What it returns; whatever it raises becomes a sentence and an exit code."""
     try:
         result = run()
-        sys.stdout.flush()  # here, and not at the interpreter's end, where nobody could catch it
+        if sys.stdout:
+            sys.stdout.flush()  # here, and not at the interpreter's end, where nobody could catch it
         return result
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
@@ -62,18 +63,22 @@ def guarded(run: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
-        _leave_unread_pipe()
+        _drop_output()
+        raise SystemExit(NOT_READ) from None
+    except OSError as error:
+        _drop_output()
+        say(str(error))
+        raise SystemExit(FAILED) from None
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        what = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        say(f"{what} ({TRACEBACK}=1 shows where it comes from)")
+        say(f"{type(error).__name__}: {error} ({TRACEBACK}=1 shows where it comes from)")
         raise SystemExit(FAILED) from None
 
 
-def _leave_unread_pipe() -> NoReturn:
-    # The interpreter flushes once more when it ends, and would complain.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    raise SystemExit(NOT_READ)
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere: the interpreter flushes at its end, and would complain."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from .terminal import columns
 
 _GLANCE_S = 0.2
 
+Workers = Mapping[str, Document]
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -31,7 +33,7 @@ class Progress:
     """Not restarted, because they were stopped or failed before."""
 
 
-def progress(group: Sequence[str], before: dict[str, Document], now: dict[str, Document]) -> Progress:
+def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
     """Pure: who of a group has a new process that is healthy. One that was removed has no part in it."""
     here = [id_ for id_ in group if id_ in now and id_ in before]
     spared = [id_ for id_ in here if before[id_]["shown"] in ("failed", "stopped")]
@@ -65,7 +67,7 @@ def roll(client: ControlClient, name: str, *, wait: bool, patience_s: float, as_
 def _follow(
     client: ControlClient,
     group: Sequence[str],
-    before: dict[str, Document],
+    before: Workers,
     patience_s: float,
     *,
     quiet: bool,
@@ -85,7 +87,7 @@ def _follow(
         time.sleep(_GLANCE_S)
 
 
-def _show(reached: Progress, now: dict[str, Document]) -> None:
+def _show(reached: Progress, now: Workers) -> None:
     """One line that is drawn over on a terminal; nothing where nobody looks."""
     width = columns() if sys.stderr.isatty() else None
     if width is None:
@@ -101,7 +103,7 @@ def _renewed(before: Document, now: Document) -> bool:
     return bool(now["generation"] > before["generation"] and now["status"] == "healthy")
 
 
-def _workers(client: ControlClient) -> dict[str, Document]:
+def _workers(client: ControlClient) -> Workers:
     return {worker["component_id"]: worker for worker in client.get("/workers")["workers"]}
 
 

@@ -9,7 +9,8 @@ import sys
 
 def is_terminal() -> bool:
     """Whether a person may be looking."""
-    return sys.stdout.isatty()
+    # Without a descriptor 1 there is no standard output at all, whatever the types say.
+    return bool(sys.stdout) and sys.stdout.isatty()
 
 
 def colour_wanted() -> bool:

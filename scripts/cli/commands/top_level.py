@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -27,9 +28,14 @@ class TopLevel(click.Group):
         """Run it under one name, however it was started: completion goes by that name."""
         return super().main(args, prog_name or "rekindle", *rest, **extra)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line; the help is printed here already."""
+        context: click.Context = guarded(lambda: super(TopLevel, self).make_context(*args, **extra))
+        return context
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; see `failures` for what becomes of errors."""
-        if hasattr(sys.stdout, "reconfigure"):
+        if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter gets another
         return guarded(lambda: super(TopLevel, self).invoke(ctx))
 

@@ -67,9 +67,8 @@ class _Pictures:
         try:
             report = self._ask()
         except NoSupervisorError:
-            self.lines = [
-                cut(f"no supervisor in {printable(str(self._state))}; waiting for one", size.columns)
-            ]
+            where = printable(str(self._state))
+            self.lines = [cut(f"no supervisor; waiting for one in {where}", size.columns)]
         except ControlError as error:
             if isinstance(error, UnknownWorkerError) and not self._answered:
                 raise
@@ -93,7 +92,7 @@ def _append(lines: list[str]) -> None:
 
 
 def _draw(lines: list[str]) -> None:
-    sys.stdout.write(_HOME + "".join(f"{line}{_CLEAR_LINE}\r\n" for line in lines) + _CLEAR_BELOW)
+    sys.stdout.write(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)
     sys.stdout.flush()
 
 
