@@ -1,0 +1,135 @@
+"""The real `rekindle`, asked of a real `rekindle run` in a state directory of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.processes.waiting import PATIENCE_S
+from tests.running.conftest import IMPORT_PATH, Run, Running, run
+from tests.services import postgres_service, postgres_url
+
+__all__ = ["postgres_service", "postgres_url", "run"]
+
+COMMAND = [sys.executable, "-m", "rekindle.cli"]
+
+MANY = """
+[worker.web]
+command = ["sleep", "1000"]
+count = 2
+
+[worker.flaky]
+command = ["sh", "-c", "exit 3"]
+restart = { initial_delay_s = 1000, max_delay_s = 1000 }
+
+[worker.spent]
+command = ["sh", "-c", "kill -SEGV $$"]
+restart = { max_in_window = 1, initial_delay_s = 0, min_delay_s = 0 }
+
+[worker.mute]
+command = ["sleep", "1000"]
+reports_health = true
+health = { startup_timeout_s = 1000 }
+stop = { ask_s = 0.1 }
+
+[worker.late]
+command = ["sleep", "1000"]
+after = ["mute"]
+
+[worker.chatty]
+command = ["sh", "-c", '''printf 'plain\\n\\033[2Jdrawn\\n'; exec sleep 1000''']
+"""
+"""One worker in each state that a person may find it in."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output, which is JSON and nothing else."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        """Standard output by lines."""
+        return self.out.splitlines()
+
+
+@dataclass(frozen=True)
+class Client:
+    """`rekindle` for one state directory."""
+
+    state: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str) -> Said:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S * 2,
+            stdin=subprocess.DEVNULL,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of a command."""
+        plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+        return {**plain, "PYTHONPATH": IMPORT_PATH, "REKINDLE_STATE": str(self.state), **self.environment}
+
+
+@pytest.fixture
+def nobody(tmp_path: Path) -> Client:
+    """A state directory without a supervisor."""
+    return Client(tmp_path / "nothing")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A supervisor with a worker in each state; shared, so nobody may change it."""
+    file = tmp_path_factory.mktemp("many") / "workers.toml"
+    file.write_text(MANY)
+    running = Running(file)
+    try:
+        running.wait_for("worker:web:1", status="healthy")
+        running.wait_for("worker:flaky:0", shown="crashed")
+        running.wait_for("worker:spent:0", shown="failed")
+        running.wait_for("worker:late:0", waits_for=["worker:mute:0"])
+        yield client_of(running)
+    finally:
+        running.stop()
+
+
+def client_of(running: Running) -> Client:
+    """`rekindle` for a supervisor."""
+    return Client(running.file.parent / ".rekindle")
+
+
+@pytest.fixture
+def web(run: Run) -> Running:
+    """Two workers of one group that sleep, for tests that change something."""
+    running = run('[worker.web]\ncommand = ["sleep", "1000"]\ncount = 2\n')
+    running.wait_for("worker:web:0", status="healthy")
+    running.wait_for("worker:web:1", status="healthy")
+    return running
+
+
+@pytest.fixture
+def rekindle(web: Running) -> Client:
+    """`rekindle` for the two sleepers."""
+    return client_of(web)

@@ -1,0 +1,116 @@
+"""Orders given by the real command to a real supervisor: what is said, and what is so."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import Client
+from tests.running.conftest import Run, Running
+
+WEB = "worker:web:0"
+OTHER = "worker:web:1"
+
+
+def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, rekindle: Client) -> None:
+    said = rekindle("pause", WEB, "--reason", "new disk", "--for", "30m")
+    assert (said.code, said.out) == (0, f"{WEB} is paused for 30 min (new disk).\n")
+    web.wait_for(WEB, paused=True, pause_reason="new disk")
+    shown = rekindle("status", WEB).lines[1]
+    assert shown.endswith(("paused: new disk, 30 min left", "paused: new disk, 29 min left"))
+    assert rekindle("resume", WEB).out == f"{WEB} goes on.\n"
+    web.wait_for(WEB, paused=False, status="healthy")
+
+
+def test_everything_is_paused_and_resumed(web: Running, rekindle: Client) -> None:
+    assert rekindle("pause").out == "Everything is paused until it is resumed.\n"
+    web.wait_for(OTHER, paused=True)
+    assert "Everything is paused" in rekindle("status").lines[-1]
+    rekindle("pause", WEB)
+    assert f"still paused: {WEB}" in rekindle("resume").out
+    rekindle("resume", WEB)
+    assert rekindle("resume").out == "Everything goes on.\n"
+    web.wait_for(OTHER, paused=False, status="healthy")
+
+
+def test_a_worker_is_stopped_and_started(web: Running, rekindle: Client) -> None:
+    assert rekindle("stop", WEB).out == f"{WEB} is stopped: killed by SIGTERM.\n"
+    assert web.worker(WEB)["shown"] == "stopped"
+    assert "was not running" in rekindle("stop", WEB).out
+    assert rekindle("start", WEB).out == f"{WEB} is being started.\n"
+    web.wait_for(WEB, status="healthy")
+
+
+def test_a_worker_is_restarted_with_a_new_process(web: Running, rekindle: Client) -> None:
+    before = web.worker(WEB)["generation"]
+    assert rekindle("restart", WEB).code == 0
+    web.wait_for(WEB, generation=before + 1, status="healthy")
+
+
+def test_a_reset_lifts_a_failure_and_starts_nothing(run: Run) -> None:
+    running = run("[worker.spent]\ncommand = ['false']\nrestart = { max_lifetime = 1 }\n")
+    running.wait_for("worker:spent:0", shown="failed")
+    said = Client(running.file.parent / ".rekindle")("reset", "worker:spent:0")
+    assert said.out == "The counters and the failure of worker:spent:0 are cleared.\n"
+    running.wait_for("worker:spent:0", shown="stopped", failure_reason=None)
+
+
+def test_one_unknown_worker_does_not_spare_the_others(web: Running, rekindle: Client) -> None:
+    said = rekindle("stop", WEB, "nobody", OTHER, "--json")
+    assert said.code == 4
+    assert said.err == "rekindle: no worker is called 'nobody'\n"
+    results = said.document["results"]
+    assert [(each["id"], each["result"]) for each in results] == [
+        (WEB, "done"),
+        ("nobody", "unknown_worker"),
+        (OTHER, "done"),
+    ]
+
+
+@pytest.mark.parametrize("order", ["pause", "resume", "start", "stop", "restart", "reset"])
+def test_every_order_answers_in_json_if_asked(rekindle: Client, order: str) -> None:
+    said = rekindle(order, WEB, "--json")
+    assert (said.code, said.err) == (0, "")
+    (result,) = said.document["results"]
+    assert (result["id"], result["result"]) == (WEB, "done")
+
+
+def test_a_group_is_scaled_and_the_reload_takes_it_back(web: Running, rekindle: Client) -> None:
+    assert rekindle("scale", "web", "3").lines == ["web has 3 workers now.", "worker:web:2 is added."]
+    assert rekindle("reload").out == "worker:web:2 is removed.\n"
+    assert rekindle("reload").out == "Nothing changed.\n"
+    assert rekindle("scale", "web", "1", "--json").document["detail"]["removed"] == [OTHER]
+
+
+def test_a_reload_tells_what_was_added_restarted_and_adjusted(web: Running, rekindle: Client) -> None:
+    web.file.write_text(
+        '[worker.web]\ncommand = ["sleep", "1000"]\ncount = 2\nrestart = { max_lifetime = 9 }\n'
+        '[worker.new]\ncommand = ["sleep", "1000"]\n'
+    )
+    assert rekindle("reload").lines == [
+        "worker:new:0 is added.",
+        f"{WEB}, {OTHER} are adjusted, without a restart.",
+    ]
+
+
+def test_a_reload_of_a_bad_file_changes_nothing_and_is_bad_configuration(
+    web: Running, rekindle: Client
+) -> None:
+    web.file.write_text("[worker.web]\ncommand = 5\n")
+    said = rekindle("reload")
+    assert (said.code, said.out) == (2, "")
+    assert "nothing was changed" in said.err
+    assert web.worker(WEB)["status"] == "healthy"
+
+
+def test_the_audit_tells_who_gave_which_order(rekindle: Client) -> None:
+    rekindle("restart", WEB)
+    rekindle("pause", "--reason", "new disk")
+    newest, older = rekindle("audit", "--limit", "2").lines[1:]
+    assert "pause    everything    done" in newest
+    assert '"reason":"new disk"' in newest
+    assert f"restart  {WEB}  done" in older
+    assert len(rekindle("audit", "--limit", "1", "--json").document["entries"]) == 1
+
+
+def test_who_uses_sudo_is_named_in_the_audit(rekindle: Client) -> None:
+    Client(rekindle.state, {"SUDO_USER": "ann"})("resume")
+    assert rekindle("audit", "--json").document["entries"][0]["claimed_user"] == "ann"

@@ -1,0 +1,114 @@
+"""Deaths, orders and outcomes, as a person reads them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from tests.cli.documents import death, order
+
+from rekindle.cli.listings import (
+    audit_lines,
+    cause,
+    change_lines,
+    history_lines,
+    pause_line,
+    resume_line,
+    stop_line,
+)
+
+NOW = 1_700_000_000_000
+
+
+def test_each_death_is_told_with_when_cause_uptime_decision_and_delay() -> None:
+    given_up = death(action="mark_failed", delay_ms=0, reason="5 restarts in 5 minutes")
+    heading, first, second = history_lines([given_up, death()], NOW + 65_000)
+    assert heading.split() == ["WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY"]
+    assert first.startswith("1 min ago  2023-11-1")
+    assert first.endswith("3    exited with code 7  1.5 s   given up  -      5 restarts in 5 minutes")
+    assert second.endswith("restart   4 s    Restart #3 with 4s backoff")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cause": "signalled", "exit_code": None, "signal": 11}, "killed by SIGSEGV"),
+        ({"cause": "unknown", "exit_code": None}, "exit status unknown"),
+        ({"cause": "spawn_failed", "exit_code": None}, "spawn failed"),
+        (
+            {"cause": "heartbeat_lost", "exit_code": None, "signal": 9},
+            "heartbeat lost, killed by SIGKILL",
+        ),
+    ],
+)
+def test_a_cause_tells_the_exit_code_or_the_signal(changes: dict[str, Any], said: str) -> None:
+    assert cause(death(**changes)) == said
+
+
+def test_an_order_is_told_with_who_what_and_what_came_of_it() -> None:
+    refused = order(
+        claimed_user="ann\x1b",
+        action="pause",
+        target="",
+        detail='{"reason":"x"}',
+        result="refused",
+        reason="no",
+    )
+    heading, first, second = audit_lines([refused, order(uid=None)], NOW, user_name=lambda uid: f"user{uid}")
+    assert heading.split() == ["WHEN", "AT", "WHO", "ORDER", "TARGET", "RESULT", "DETAIL"]
+    assert re.split(r"\s{2,}", first)[2:] == [
+        "user1000 for ann\ufffd",
+        "pause",
+        "everything",
+        "refused",
+        '{"reason":"x"}; no',
+    ]
+    assert re.split(r"\s{2,}", second)[2:] == ["?", "rolling restart", "tag", "done"]
+
+
+def test_a_reload_tells_each_kind_of_change() -> None:
+    detail = {
+        "added": ["a", "b"],
+        "removed": ["c"],
+        "adjusted": ["d"],
+        "unchanged": ["e"],
+        "after_a_restart_of_the_supervisor": ["database"],
+    }
+    assert change_lines(detail) == [
+        "a, b are added.",
+        "c is removed.",
+        "d is adjusted, without a restart.",
+        "Not before the supervisor is started anew: database.",
+    ]
+    assert change_lines({"unchanged": ["e"]}) == ["Nothing changed."]
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [
+        ({"exit": {"code": 0, "signal": None}, "forced": None}, "w is stopped: exited with code 0."),
+        ({"exit": {"code": None, "signal": 9}, "forced": 9}, "w is stopped: killed by SIGKILL."),
+        (
+            {"exit": {"code": 0, "signal": None}, "forced": 15},
+            "w is stopped: exited with code 0 after SIGTERM.",
+        ),
+        ({"exit": None, "forced": None}, "w was not running; it stays down until it is started."),
+    ],
+)
+def test_a_stop_tells_how_the_worker_ended(detail: dict[str, Any], said: str) -> None:
+    assert stop_line("w", {"gone": True, **detail}) == said
+
+
+def test_a_process_that_survived_sigkill_is_not_called_stopped() -> None:
+    assert "survived SIGKILL" in stop_line("w", {"exit": None, "forced": 9, "gone": False})
+
+
+def test_a_pause_tells_whom_for_how_long_and_why() -> None:
+    assert pause_line([], "", None) == "Everything is paused until it is resumed."
+    assert pause_line(["w"], "new disk", 1800.0) == "w is paused for 30 min (new disk)."
+
+
+def test_the_end_of_a_pause_tells_who_is_still_paused() -> None:
+    assert resume_line([]) == "Everything goes on."
+    assert "worker:tag:0" in resume_line(["worker:tag:0"])

@@ -1,0 +1,77 @@
+"""A rolling restart, followed to its end."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Client, client_of
+from tests.cli.documents import down, worker
+from tests.cli.terminals import Terminal
+from tests.running.conftest import Run, Running
+
+from rekindle.cli.commands.rolling import progress
+
+IDS = ("a", "b", "c", "d")
+
+
+def test_progress_tells_who_is_done_who_is_left_who_failed_and_who_stayed_down() -> None:
+    before = {
+        "a": worker("a"),
+        "b": worker("b"),
+        "c": worker("c"),
+        "d": down("stopped", component_id="d"),
+    }
+    now = {
+        "a": worker("a", generation=2),
+        "b": worker("b", generation=2, status="pending", shown="starting"),
+        "c": down("failed", component_id="c"),
+        "d": before["d"],
+    }
+    reached = progress(IDS, before, now)
+    assert (reached.done, reached.left, reached.failed, reached.spared) == (("a",), ("b",), ("c",), ("d",))
+
+
+def test_a_worker_that_was_removed_meanwhile_is_not_waited_for() -> None:
+    reached = progress(("a", "b"), {"a": worker("a"), "b": worker("b")}, {"a": worker("a", generation=2)})
+    assert (reached.done, reached.left) == (("a",), ())
+
+
+def test_a_rolling_restart_ends_when_every_worker_is_new_and_healthy(web: Running, rekindle: Client) -> None:
+    before = web.workers()
+    said = rekindle("restart", "--rolling", "web")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == "web: 2 of 2 workers restarted and healthy.\n"
+    for id_, now in web.workers().items():
+        assert now["generation"] > before[id_]["generation"]
+        assert now["status"] == "healthy"
+
+
+def test_a_rolling_restart_tells_in_json_who_was_restarted_and_who_stayed_down(run: Run) -> None:
+    running = run('[worker.web]\ncommand = ["sleep", "1000"]\ncount = 2\nmin_healthy = 0\n')
+    running.wait_for("worker:web:0", status="healthy")
+    client = client_of(running)
+    client("stop", "worker:web:1")
+    document = client("restart", "--rolling", "web", "--json").document
+    assert document["result"] == "done"
+    assert document["detail"]["restarted"] == ["worker:web:0"]
+    assert document["detail"]["spared"] == ["worker:web:1"]
+
+
+def test_a_person_sees_how_far_a_rolling_restart_is(rekindle: Client) -> None:
+    with Terminal(rekindle, "restart", "--rolling", "web") as terminal:
+        terminal.read_until(r"\d of 2 restarted")
+        terminal.read_until("web: 2 of 2 workers restarted and healthy")
+        assert terminal.end() == 0
+
+
+def test_a_rolling_restart_need_not_be_waited_for(web: Running, rekindle: Client) -> None:
+    before = web.worker("worker:web:1")["generation"]
+    said = rekindle("restart", "--rolling", "web", "--no-wait")
+    assert said.out == "The rolling restart of web (2 workers) has begun.\n"
+    web.wait_for("worker:web:1", generation=before + 1, status="healthy")
+
+
+def test_a_rolling_restart_that_comes_to_nothing_fails(rekindle: Client) -> None:
+    rekindle("stop", "worker:web:1")  # now the other one cannot be spared
+    said = rekindle("restart", "--rolling", "web", "--timeout", "1")
+    assert said.code == 1
+    assert said.out == "web: 0 of 1 workers restarted and healthy; worker:web:1 stayed down.\n"
+    assert said.err == "rekindle: nothing happened for 1 s; not restarted: worker:web:0\n"

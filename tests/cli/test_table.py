@@ -1,0 +1,129 @@
+"""The table of workers, as a person sees it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from tests.cli.documents import NO_LIMITS, STEADY, down, report, worker
+
+from rekindle.cli.table import footer, outlook, restarts, status_lines, summary
+from rekindle.cli.words import cells
+
+
+def test_the_table_is_read_at_a_glance() -> None:
+    backing_off = down(
+        "crashed",
+        component_id="worker:library:0",
+        next_attempt_in_ms=11_400,
+        why="Restart #4 with 16s backoff",
+        budget={**STEADY, "in_window": 4, "lifetime": 4},
+    )
+    busy = worker(current_job="a.mp3", uptime_ms=7_260_000)
+    assert status_lines(report(busy, backing_off)) == [
+        "WORKER            STATUS   PID   UPTIME     JOB    RESTARTS  NEXT",
+        "worker:tag:0      healthy  4711  2 h 1 min  a.mp3  0/5",
+        "worker:library:0  crashed  -     -          -      4/5       restart 4 of 5 in 12 s",
+    ]
+
+
+def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count() -> None:
+    recovering = worker(status="recovering", generation=7, restart_count=6)
+    assert status_lines(report(recovering), wide=True) == [
+        "WORKER        STATUS   PID   UPTIME  JOB  RESTARTS  EXACTLY     GEN  TOTAL  NEXT",
+        "worker:tag:0  healthy  4711  12 s    -    0/5       recovering  7    6      recovering",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (worker(), ""),
+        (worker(status="unhealthy"), "unhealthy"),
+        (worker(status="pending", shown="starting"), ""),
+        (
+            down("failed", failure_reason="5 restarts in 5 minutes; last death: exited with code 1"),
+            "failed: 5 restarts in 5 minutes; last death: exited with code 1",
+        ),
+        (down("failed", failure_reason="no such file", paused=True), "failed: no such file"),
+        (down("stopped", waits_for=["worker:db:0", "worker:db:1"]), "waits for worker:db:0, worker:db:1"),
+        (
+            down("stopped", paused=True, pause_reason="new disk", pause_ends_in_ms=1_740_000),
+            "paused: new disk, 29 min left",
+        ),
+        (worker(paused=True), "paused"),
+        (worker(paused=True, pause_ends_in_ms=500), "paused, 1 s left"),
+        (down("crashed", next_attempt_in_ms=5000, streak_count=3, budget=NO_LIMITS), "restart 3 in 5 s"),
+        (down("crashed", next_attempt_in_ms=0, budget={**STEADY, "in_window": 2}), "restart 2 of 5 now"),
+        (down("crashed", why="not restarted: exit 0"), "not restarted: exit 0"),
+        (down("stopped", why="stopped"), ""),
+        (down("stopped", why="not started yet"), "not started yet"),
+        (down("stopping", why="stopping"), ""),
+        (down("failed", failure_reason="\x1b[2J\n"), "failed: \ufffd[2J\ufffd"),
+    ],
+)
+def test_the_last_column_says_what_happens_next_or_why_nothing_does(shown: dict[str, Any], said: str) -> None:
+    assert outlook(shown) == said
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ({"in_window": 1, "lifetime": 3}, "1/5"),
+        ({"in_window": 1, "lifetime": 18}, "18/20"),
+        ({"max_in_window": None, "max_lifetime": None, "max_consecutive": 5, "consecutive": 2}, "2/5"),
+        ({"max_in_window": None, "max_lifetime": None}, "9"),
+    ],
+)
+def test_restarts_are_told_of_the_limit_that_is_nearest_to_its_end(
+    budget: dict[str, int | None], said: str
+) -> None:
+    assert restarts(worker(restart_count=9, budget={**STEADY, **budget})) == said
+
+
+def test_only_the_status_words_are_coloured_and_a_flagged_one_is_yellow() -> None:
+    named = worker("healthy", current_job="healthy")
+    lines = status_lines(report(named, worker("x", status="unhealthy")), colour=True)
+    assert lines[0].startswith("\x1b[1mWORKER")
+    assert lines[1].startswith("healthy  \x1b[32mhealthy\x1b[0m  4711")
+    assert lines[1].count("\x1b") == 2
+    assert "\x1b[33mhealthy\x1b[0m" in lines[2]
+
+
+@pytest.mark.parametrize("colour", [False, True])
+@pytest.mark.parametrize("width", [1, 10, 16, 22, 40, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int, colour: bool) -> None:
+    failed = down("failed", failure_reason="漢字 " * 60)
+    busy = worker(current_job="ü" * 90)
+    lines = status_lines(report(failed, busy, degraded="x" * 300), width=width, colour=colour)
+    assert all(cells(re.sub(r"\x1b\[\d+m", "", line)) <= width for line in lines)
+
+
+def test_a_narrow_terminal_loses_the_end_of_the_last_column_first() -> None:
+    lines = status_lines(report(down("failed", failure_reason="so it is said")), width=59)
+    assert lines[1] == "worker:tag:0  failed  -    -       -    0/5       failed: …"
+
+
+def test_the_job_of_a_worker_cannot_draw_on_the_terminal_or_fill_it() -> None:
+    line = status_lines(report(worker(current_job="\x1b[31m" + "x" * 500)))[1]
+    assert "\x1b" not in line
+    assert len(line) < 100
+
+
+def test_the_footer_tells_of_a_pause_and_of_a_degraded_store() -> None:
+    assert footer(report(unsaved=3)) == []
+    assert footer(report(paused=True, degraded="disk full\n", unsaved=1)) == [
+        "",
+        "Everything is paused; it goes on with: rekindle resume",
+        "The store is degraded, 1 record not saved yet: disk full\ufffd",
+    ]
+
+
+def test_a_supervisor_without_workers_is_said_to_have_none() -> None:
+    assert status_lines(report()) == ["no workers"]
+
+
+def test_the_summary_counts_each_kind() -> None:
+    assert summary([worker(), worker(), down("failed")]) == "3 workers: 2 healthy, 1 failed"
+    assert summary([]) == "0 workers"
