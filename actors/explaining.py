@@ -82,7 +82,7 @@ def _budget(worker: WorkerStatus) -> Iterator[str]:
 def _advice(worker: WorkerStatus) -> str:
     name = worker.component_id
     if worker.paused:
-        return f"To go on: rekindle resume {name}, or rekindle resume for everything."
+        return f"To go on: rekindle resume, or rekindle resume {name} if it was paused alone."
     match worker.shown:
         case "failed":
             return f"Mend the cause, then: rekindle restart {name} (clears the counters and starts it)."

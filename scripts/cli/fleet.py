@@ -20,6 +20,9 @@ from .config.model import Group
 PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
 
+DOWN = ("failed", "stopped")
+"""Members that are not up, and that nobody expects to be."""
+
 Summary = Mapping[str, object]
 
 
@@ -96,7 +99,7 @@ class Fleet(System):
             logger.info("the rolling restart of {} is done", group.name)
 
     def _roll_one(self, id_: str, group: Group) -> None:
-        if self.status(id_).shown in ("failed", "stopped"):
+        if self.status(id_).shown in DOWN:
             return
         spec = group.template
         stop = spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s
@@ -110,9 +113,11 @@ class Fleet(System):
         )
 
     def _can_spare(self, id_: str, group: Group) -> bool:
-        healthy = {w.component_id for w in self.report().workers if w.status is Status.HEALTHY}
-        others = healthy & set(group.ids) - {id_}
-        return id_ not in healthy or len(others) >= group.min_healthy
+        members = [worker for worker in self.report().workers if worker.component_id in group.ids]
+        healthy = {worker.component_id for worker in members if worker.status is Status.HEALTHY}
+        wanted = sum(worker.shown not in DOWN for worker in members)
+        fewest = max(0, wanted - 1) if group.declared_min_healthy is None else group.min_healthy
+        return id_ not in healthy or len(healthy - {id_}) >= fewest
 
     def _is_renewed(self, id_: str, before: int) -> bool:
         worker = self.status(id_)
