@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import pykka
@@ -35,7 +36,6 @@ from .internal_messages import (
     UseSpec,
 )
 from .lifecycle import Urgency
-from .ordering import dependents
 from .ports import Processes, Receiver, Runtime, Timer
 from .records import RememberedWorker, StateRemoved
 from .runtime import tell
@@ -66,6 +66,14 @@ from .worker_state import (
 )
 
 TimerMessage = BackoffElapsed | HealthSustained
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How a worker is to stop, and whether those who wait for it stop first."""
+
+    change: Callable[[Worker], Step]
+    in_order: bool = True
 
 
 class Colleagues:
@@ -100,8 +108,10 @@ class Crew:
         self._gate = StartGate(max_concurrent_starts)
         self._held: dict[str, int] = {}
         """Starts that are due and wait for others to be healthy: the generation by id."""
-        self._stop_later: dict[str, Urgency] = {}
+        self._to_stop: dict[str, Stop] = {}
         """Workers that are to stop once those who wait for them have stopped."""
+        self._is_stopping_some = False
+        self._unkillable: set[str] = set()
         self._removing: set[str] = set()
         self._removed: dict[str, int] = {}
         """The last generation of those who left: their deaths are kept, and each is told by its number."""
@@ -281,24 +291,50 @@ class Crew:
 
     def stop(self, ids: Iterable[str], urgency: Urgency) -> None:
         """Stop these workers, those first who wait for the others; a kill waits for nobody."""
-        for id_ in ids:
-            self._stop_later[id_] = urgency
+        change = partial(supervision.stop, urgency=urgency)
+        self._to_stop.update((id_, Stop(change, in_order=urgency is not Urgency.KILL)) for id_ in ids)
         self._continue_stopping()
 
+    def pause(self, ids: Iterable[str]) -> None:
+        """Pause these workers, each in its own way, and those first who wait for the others."""
+        self._to_stop.update((id_, Stop(supervision.pause)) for id_ in ids)
+        self._continue_stopping()
+
+    def is_to_stop(self, component_id: str) -> bool:
+        """Whether its stop is decided and waits for others."""
+        return component_id in self._to_stop
+
+    def unkillable(self, component_id: str) -> None:
+        """A worker's process survived everything: nobody waits for its end any longer."""
+        self._unkillable.add(component_id)
+        self.stops.unkillable(component_id)
+        self._continue_stopping()
+        self.answer_stops()
+
     def _continue_stopping(self) -> None:
-        for id_, urgency in tuple(self._stop_later.items()):
-            if id_ in self._stop_later and (urgency is Urgency.KILL or not self._is_needed(id_)):
-                del self._stop_later[id_]
-                self.step(id_, partial(supervision.stop, urgency=urgency))
+        """Stop whoever nobody needs any more; one that stops at once may free the next."""
+        if self._is_stopping_some:
+            return  # the loop that stops this one goes on by itself
+        self._is_stopping_some = True
+        try:
+            while ready := self._ready_to_stop():
+                for id_ in ready:
+                    self.step(id_, self._to_stop.pop(id_).change)
+        finally:
+            self._is_stopping_some = False
 
-    def _is_needed(self, component_id: str) -> bool:
-        """Whether one who waits for this worker is still to stop, or about to."""
-        needing = dependents(component_id, (worker.spec for worker in self))
-        return any(id_ in self._stop_later or self._is_stopping(id_) for id_ in needing)
+    def _ready_to_stop(self) -> list[str]:
+        if not self._to_stop:
+            return []
+        needed = {id_ for worker in self if self._is_ending(worker) for id_ in worker.spec.after}
+        return [id_ for id_, stop in self._to_stop.items() if not stop.in_order or id_ not in needed]
 
-    def _is_stopping(self, component_id: str) -> bool:
-        worker = self._workers[component_id]
-        return isinstance(worker.phase, Stopping) and not worker.phase.relaunch
+    def _is_ending(self, worker: Worker) -> bool:
+        """Whether it is to stop, or is about to, so that what it needs must stay for a while."""
+        if worker.id in self._to_stop:
+            return True
+        phase = worker.phase
+        return isinstance(phase, Stopping) and not phase.relaunch and worker.id not in self._unkillable
 
     def respec(self, spec: WorkerSpec) -> None:
         """From now on the worker is this one; what runs goes on as it is."""
@@ -307,6 +343,7 @@ class Crew:
         self.tell_proxy(spec.id, UseSpec(spec))
 
     def _came_to_rest(self, worker: Worker) -> None:
+        self._unkillable.discard(worker.id)
         if worker.id in self._removing:
             self._removing.discard(worker.id)
             self._removed[worker.id] = worker.generation

@@ -35,6 +35,7 @@ from .messages import (
     StopWorkers,
     StoreDegraded,
     WorkersChanged,
+    WorkerStatus,
 )
 from .ordering import check_order
 from .pauses import EVERYTHING, Pause, Pauses
@@ -54,12 +55,16 @@ class Operations:
 
     def __init__(self, runtime: Runtime, crew: Crew, supervisor: Receiver, recorder: Receiver) -> None:
         self.degraded: StoreDegraded | None = None
+        self.unanswered: set[tuple[str, int]] = set()
+        """Deaths that the store did not answer for in time, as (component_id, generation)."""
         self._runtime = runtime
         self._crew = crew
         self._supervisor = supervisor
         self._recorder = recorder
         self._remembered = Remembered()
         self._pauses = Pauses()
+        self._pause_ends: dict[str, float] = {}
+        """When pauses end by themselves, on the monotonic clock: setting the other one moves no end."""
         self._pause_timer: Timer | None = None
         self._started = self._stopping = False
 
@@ -78,6 +83,9 @@ class Operations:
         """Take in the workers, as the former run left them."""
         self._remembered = remembered
         self._pauses = Pauses.from_meta(remembered.meta)
+        now = self._runtime.clock.monotonic()
+        left = self._pauses.left_ms(self._runtime.clock.wall_ms())
+        self._pause_ends = {id_: now + milliseconds / 1000 for id_, milliseconds in left.items()}
         for spec in specs:
             self._adopt(spec)
         self.end_pauses()
@@ -132,11 +140,15 @@ class Operations:
         return f"{component_id} is failed ({worker.phase.reason})"
 
     def _change(self, ids: Ids, reply_to: Receiver | None, change: Callable[[Worker, World], Step]) -> None:
-        refusal = self._unknown(ids) or self._too_late()
+        refusal = self._unknown(ids) or self._too_late() or self._about_to_stop(ids)
         if refusal is None:
             for id_ in self._staying(ids):
                 self._crew.step(id_, lambda w: change(w, self.world(w)))
         tell(reply_to, refusal or Done())
+
+    def _about_to_stop(self, ids: Ids) -> Refused | None:
+        stopping = next((id_ for id_ in self._chosen(ids) if self._crew.is_to_stop(id_)), None)
+        return None if stopping is None else Refused(f"{stopping} is about to be stopped; try again")
 
     def _stop(self, ids: Ids, reply_to: Receiver | None, urgency: Urgency) -> None:
         refusal = self._unknown(ids)
@@ -156,23 +168,36 @@ class Operations:
     def _pause(self, command: PauseWorkers) -> None:
         refusal = self._unknown(command.ids)
         if refusal is None:
-            ends = None if command.for_s is None else round(command.for_s * 1000)
-            until = None if ends is None else self._runtime.clock.wall_ms() + ends
-            self._pauses, records = self._pauses.paused(command.ids, Pause(command.reason, until))
+            clock = self._runtime.clock
+            ends = None if command.for_s is None else round(command.for_s * 1000) + clock.wall_ms()
+            self._pauses, records = self._pauses.paused(command.ids, Pause(command.reason, ends))
+            for id_ in command.ids or (EVERYTHING,):
+                self._pause_ends.pop(id_, None)
+                if command.for_s is not None:
+                    self._pause_ends[id_] = clock.monotonic() + command.for_s
             self._keep_pauses(records)
-            for id_ in self._staying(command.ids):
-                self._crew.step(id_, supervision.pause)
+            self._crew.pause(self._staying(command.ids))
         tell(command.reply_to, refusal or Done())
 
     def _resume(self, ids: Ids, reply_to: Receiver | None) -> None:
-        refusal = self._unknown(ids) or self._too_late()
+        refusal = self._unknown(ids) or self._too_late() or self._about_to_stop(ids)
+        if refusal is None and ids is not None and self._pauses.everything:
+            refusal = Refused("everything is paused; resume everything first")
         if refusal is None:
-            self._pauses, records = self._pauses.resumed(ids)
-            self._keep_pauses(records)
-            for id_ in self._staying(ids):
-                if not self._pauses.holds(id_):
-                    self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
+            self._lift(ids)
         tell(reply_to, refusal or Done())
+
+    def _lift(self, ids: Ids) -> None:
+        """End these pauses, whoever they are of, and start whom nothing holds back any more."""
+        self._pauses, records = self._pauses.resumed(ids)
+        for id_ in ids or (EVERYTHING,):
+            self._pause_ends.pop(id_, None)
+        self._keep_pauses(records)
+        if self._stopping:
+            return
+        for id_ in self._staying(ids):
+            if id_ in self._crew and not self._pauses.holds(id_):
+                self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
 
     def _keep_pauses(self, records: Iterable[MetaSet]) -> None:
         for record in records:
@@ -180,18 +205,18 @@ class Operations:
         self._await_end_of_pause()
 
     def end_pauses(self) -> None:
-        """Resume what was paused for a time that is over, and wait for the next end."""
-        for id_ in self._pauses.ended(self._runtime.clock.wall_ms()):
-            self._resume(None if id_ == EVERYTHING else (id_,), None)
+        """End what was paused for a time that is over, and wait for the next end."""
+        now = self._runtime.clock.monotonic()
+        for id_ in [id_ for id_, end in self._pause_ends.items() if end <= now]:
+            self._lift(None if id_ == EVERYTHING else (id_,))
         self._await_end_of_pause()
 
     def _await_end_of_pause(self) -> None:
         if self._pause_timer is not None:
             self._pause_timer.cancel()
             self._pause_timer = None
-        end = self._pauses.next_end_wall_ms()
-        if end is not None:
-            delay = max(0, end - self._runtime.clock.wall_ms()) / 1000
+        if self._pause_ends:
+            delay = max(0.0, min(self._pause_ends.values()) - self._runtime.clock.monotonic())
             self._pause_timer = self._runtime.timers.after(delay, self._supervisor, PauseElapsed())
 
     # ── who is supervised ────────────────────────────────────────────────────────────────
@@ -220,8 +245,14 @@ class Operations:
         if refusal is not None:
             tell(reply_to, refusal)
             return
-        self._crew.dismiss(component_id)
-        self._bring_to_rest((component_id,), reply_to, Urgency.GRACEFUL)
+        self._dismiss((component_id,), reply_to)
+
+    def _dismiss(self, ids: tuple[str, ...], reply_to: Receiver | None) -> None:
+        for id_ in ids:
+            self._crew.dismiss(id_)
+        if any(id_ in self._pauses.by_id for id_ in ids):
+            self._lift(ids)
+        self._bring_to_rest(ids, reply_to, Urgency.GRACEFUL)
 
     def _replace(self, specs: tuple[WorkerSpec, ...], reply_to: Receiver | None) -> None:
         refusal = self._too_late() or self._still_leaving(specs) or _disorder(specs)
@@ -234,8 +265,7 @@ class Operations:
         tell(reply_to, WorkersChanged(changes))
 
     def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> None:
-        for id_ in changes.removed:
-            self._remove(id_, None)
+        self._dismiss(changes.removed, None)
         for id_ in (*changes.restarted, *changes.adjusted):
             self._crew.respec(wanted[id_])
         for id_ in changes.restarted:
@@ -251,16 +281,32 @@ class Operations:
     # ── small things ─────────────────────────────────────────────────────────────────────
 
     def _report(self) -> StatusReport:
-        world = self.world(None)
+        unsaved, degraded = self._trouble()
         return StatusReport(
-            tuple(
-                worker_status(w, world, pause=self._pauses.of(w.id), waits_for=self._crew.waits_for(w))
-                for w in self._crew
-            ),
+            tuple(self._status(worker) for worker in self._crew),
             paused=self._pauses.everything,
-            unsaved=0 if self.degraded is None else self.degraded.unsaved,
-            degraded=None if self.degraded is None else self.degraded.reason,
+            unsaved=unsaved,
+            degraded=degraded,
         )
+
+    def _status(self, worker: Worker) -> WorkerStatus:
+        now = self._runtime.clock.monotonic()
+        end = self._pause_ends.get(self._pauses.key(worker.id))
+        return worker_status(
+            worker,
+            round(now * 1000),
+            pause=self._pauses.of(worker.id),
+            pause_ends_in_s=None if end is None else max(0.0, end - now),
+            waits_for=self._crew.waits_for(worker),
+        )
+
+    def _trouble(self) -> tuple[int, str | None]:
+        """How many records the store has not taken, and why, as far as we know."""
+        if self.degraded is not None:
+            return self.degraded.unsaved, self.degraded.reason
+        if self.unanswered:
+            return len(self.unanswered), "the store does not answer"
+        return 0, None
 
     def _unknown(self, ids: Ids) -> Refused | None:
         unknown = next(

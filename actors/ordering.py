@@ -5,7 +5,7 @@ A worker's `after` names others that must be healthy before it starts; they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from .errors import Problem, SpecError
 from .spec import WorkerSpec
@@ -61,8 +61,3 @@ def longest_stop_s(specs: Iterable[WorkerSpec]) -> float:
         return times[id_]
 
     return max((chain(id_) for id_ in known), default=0.0)
-
-
-def dependents(id_: str, specs: Iterable[WorkerSpec]) -> Iterator[str]:
-    """Those who wait for this worker directly."""
-    return (spec.id for spec in specs if id_ in spec.after)

@@ -66,18 +66,14 @@ class Pauses:
         left = {id_: pause for id_, pause in self.by_id.items() if id_ not in chosen}
         return Pauses(left), tuple(records)
 
-    def next_end_wall_ms(self) -> int | None:
-        """When the next pause ends by itself."""
-        ends = (pause.until_wall_ms for pause in self.by_id.values())
-        return min((end for end in ends if end is not None), default=None)
+    def left_ms(self, wall_ms: int) -> dict[str, int]:
+        """How long each pause that ends by itself still lasts; the whole system is EVERYTHING."""
+        ends = {id_: pause.until_wall_ms for id_, pause in self.by_id.items()}
+        return {id_: max(0, end - wall_ms) for id_, end in ends.items() if end is not None}
 
-    def ended(self, wall_ms: int) -> tuple[str, ...]:
-        """Those whose time is over; the whole system is EVERYTHING."""
-        return tuple(
-            id_
-            for id_, pause in self.by_id.items()
-            if pause.until_wall_ms is not None and pause.until_wall_ms <= wall_ms
-        )
+    def key(self, component_id: str) -> str:
+        """Whose pause holds this worker back: its own, or that of everything."""
+        return component_id if component_id in self.by_id else EVERYTHING
 
 
 def _key(name: str, id_: str) -> str:

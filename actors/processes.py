@@ -145,7 +145,7 @@ class RealProcesses:
                 self._guarded_call(handler)
         while self._orders:
             self._guarded_call(self._orders.popleft())
-        self._report_closed_channels()
+        self._guarded_call(self._report_closed_channels)
 
     def _guarded_call(self, call: Callable[[], None]) -> None:
         """One misfortune must not end the watch over all the others."""
@@ -232,7 +232,7 @@ class RealProcesses:
         while self._closing_channels and self._closing_channels[0][0] <= now:
             _, child = self._closing_channels.popleft()
             if child.exit is None:
-                child.request.monitor.tell(ChannelClosed(child.id, child.generation))
+                tell(child.request.monitor, ChannelClosed(child.id, child.generation))
 
     def _tell_both(self, request: SpawnRequest, news: ProcessStarted | SpawnFailed | ProcessExited) -> None:
         # The proxy first: the Supervisor then knows that the process is gone when it hears of
@@ -285,7 +285,7 @@ class RealProcesses:
             child.signal(signal.SIGKILL)
 
     def _release(self, guard: Guard | None) -> None:
-        if guard is not None:
+        if guard is not None and not self._living():
             self._drop(guard.pidfd)
             guard.dismiss()
         self._spawner.close()

@@ -196,6 +196,10 @@ class RealClock:
         return time.time_ns() // 1_000_000
 
 
+TIDY_AFTER = 64
+"""So many actors may come and go before those that are gone are forgotten."""
+
+
 class ThreadRuntime:
     """Actors on lanes, timers on one heap thread. Owns its threads and ends them."""
 
@@ -206,6 +210,7 @@ class ThreadRuntime:
         self._lanes: dict[str, Lane] = {}
         self._classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
         self._refs: list[pykka.ActorRef[Any]] = []
+        self._tidy_at = TIDY_AFTER
 
     def chance(self) -> float:
         """A random number from 0 up to but not including 1."""
@@ -220,6 +225,9 @@ class ThreadRuntime:
             housed_class = self._classes.setdefault(actor, housed(actor, lane.put))
         ref: pykka.ActorRef[A] = housed_class.start(*args, **kwargs)  # type: ignore[assignment]
         self._refs.append(ref)
+        if len(self._refs) > self._tidy_at:
+            self._refs = [each for each in self._refs if each.is_alive()]
+            self._tidy_at = 2 * len(self._refs) + TIDY_AFTER
         return ref
 
     def close(self, timeout_s: float = 5.0) -> bool:

@@ -6,15 +6,18 @@ from .health import Status
 from .messages import Budget, WorkerStatus
 from .pauses import Pause
 from .restarts import used_in_window
-from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker, World
+from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
 
 
 def worker_status(
-    worker: Worker, world: World, *, pause: Pause | None = None, waits_for: tuple[str, ...] = ()
+    worker: Worker,
+    now_ms: int,
+    *,
+    pause: Pause | None = None,
+    pause_ends_in_s: float | None = None,
+    waits_for: tuple[str, ...] = (),
 ) -> WorkerStatus:
     """What a status view shows of a worker."""
-    now_ms = world.now_ms
-    until = None if pause is None else pause.until_wall_ms
     phase = worker.phase
     up = phase if isinstance(phase, Up) else None
     due_ms = phase.due_ms if isinstance(phase, BackingOff) else None
@@ -35,7 +38,7 @@ def worker_status(
         budget=budget(worker, now_ms),
         waits_for=waits_for,
         pause_reason="" if pause is None else pause.reason,
-        pause_ends_in_s=None if until is None else max(0, until - world.wall_ms) / 1000,
+        pause_ends_in_s=pause_ends_in_s,
     )
 
 

@@ -209,6 +209,12 @@ def kept(worker: Worker, generation: int, world: World) -> Step:
     return _proceed(worker, replace(phase, kept=True), world)
 
 
+def is_unsaved(worker: Worker, generation: int) -> bool:
+    """Whether the restart after this death still waits for the store."""
+    phase = worker.phase
+    return isinstance(phase, BackingOff) and phase.record.generation == generation and not phase.kept
+
+
 def save_overdue(worker: Worker, generation: int, world: World) -> Step:
     """The store does not answer: go on from memory. The recorder keeps trying."""
     return kept(worker, generation, world)

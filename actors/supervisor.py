@@ -105,8 +105,7 @@ class Supervisor(ResilientActor):
             case ProcessReported():
                 self._process_reported(message)
             case WorkerUnkillable(component_id=id_):
-                self._crew.stops.unkillable(id_)
-                self._crew.answer_stops()
+                self._crew.unkillable(id_)
             case RegistrationRefused(component_id=id_, generation=generation):
                 step(id_, lambda w: supervision.refused(w, generation))
             case MonitorReplaced():
@@ -147,6 +146,7 @@ class Supervisor(ResilientActor):
 
     def _kept(self, deaths: Iterable[tuple[str, int]]) -> None:
         for component_id, generation in deaths:
+            self._operations.unanswered.discard((component_id, generation))
             worker = self._crew.get(component_id)
             if worker is not None:
                 self._crew.carry_out(supervision.kept(worker, generation, self._world(worker)))
@@ -154,7 +154,8 @@ class Supervisor(ResilientActor):
     def _go_on_from_memory(self) -> None:
         for component_id, generation in self._crew.overdue_saves():
             worker = self._crew.get(component_id)
-            if worker is not None:
+            if worker is not None and supervision.is_unsaved(worker, generation):
+                self._operations.unanswered.add((component_id, generation))
                 self._crew.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
     def _world(self, worker: Worker, at: float | None = None) -> World:

@@ -62,10 +62,9 @@ def test_a_workers_own_pause_is_told_before_that_of_everything() -> None:
     assert [pauses.of(id_) for id_ in ("a", "b")] == [Pause("own"), Pause("all")]
 
 
-def test_pauses_end_when_their_time_is_over() -> None:
+def test_pauses_that_end_say_how_long_they_last() -> None:
     pauses = Pauses({"a": Pause(until_wall_ms=10), "b": Pause(until_wall_ms=20), "c": Pause()})
-    assert pauses.next_end_wall_ms() == 10
-    assert (pauses.ended(9), pauses.ended(10), pauses.ended(99)) == ((), ("a",), ("a", "b"))
+    assert pauses.left_ms(15) == {"a": 0, "b": 5}
 
 
 def test_an_end_that_is_no_number_is_no_end() -> None:

@@ -8,9 +8,14 @@ from rekindle.actors.changes import Changes
 from rekindle.actors.health import Status
 from rekindle.actors.messages import (
     ChangeWorkers,
+    Done,
     PauseWorkers,
     Refused,
+    RemoveWorker,
+    ResumeWorkers,
     Shutdown,
+    StartWorkers,
+    StopWorkers,
     WorkersChanged,
     WorkerStopped,
 )
@@ -141,3 +146,101 @@ def test_a_pause_for_a_time_ends_also_when_the_application_was_restarted_meanwhi
     assert not bench.processes.alive("w")
     bench.run(15)
     assert bench.processes.alive("w")
+
+
+def test_a_pause_for_a_time_is_not_moved_by_the_wall_clock() -> None:
+    bench = Bench(worker("w"))
+    bench.start()
+    bench.run(1)
+    bench.tell(PauseWorkers(None, None, "", 100.0))
+    bench.runtime.virtual_clock.set_wall(by_ms=-3_600_000)
+    bench.run(99)
+    assert bench.starts("w") == [0.0]
+    bench.run(2)
+    assert bench.starts("w") == [0.0, 101.0]
+
+
+def test_the_pause_of_a_worker_that_was_removed_ends_with_it() -> None:
+    """Its end came again and again, at once, for ever."""
+    bench = Bench(worker("a"), worker("b"))
+    bench.start()
+    bench.run(1)
+    bench.tell(PauseWorkers(("a",), None, "", 10.0))
+    bench.tell(RemoveWorker("a"))
+    bench.run(5)
+    assert bench.runtime.virtual_timers.pending() == [] or all(
+        due > bench.now for due, _ in bench.runtime.virtual_timers.pending()
+    )
+    assert not [key for key, value in bench.memory.load().meta.items() if ":a" in key and value == "false"]
+
+
+def test_the_pause_of_a_worker_that_is_gone_from_the_file_ends_too() -> None:
+    bench = Bench(worker("a"), worker("b"))
+    bench.start()
+    bench.tell(PauseWorkers(("a",), None, "", 10.0))
+    bench.run(1)
+    bench.specs = (worker("b"),)
+    bench.restart_application(away_s=60)
+    bench.start()
+    bench.run(5)
+    assert bench.memory.load().meta["worker_enabled:a"] == "true"
+
+
+def test_a_pause_stops_workers_in_order() -> None:
+    slow = {id_: lambda _generation: Life(stops_after_s=2.0) for id_ in ("db", "web")}
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts=slow)
+    bench.start()
+    bench.run(1)
+    bench.tell(PauseWorkers())
+    bench.run(10)
+    assert [(at, event.component_id) for at, event in bench.events(WorkerStopped)] == [
+        (3.0, "web"),
+        (5.0, "db"),
+    ]
+
+
+def test_workers_that_are_removed_together_stop_in_order() -> None:
+    slow = {id_: lambda _generation: Life(stops_after_s=2.0) for id_ in ("db", "web")}
+    bench = Bench(worker("db"), worker("web", after=("db",)), worker("x"), scripts=slow)
+    bench.start()
+    bench.run(1)
+    bench.tell(ChangeWorkers((worker("x"),)))
+    bench.run(10)
+    assert [event.component_id for _, event in bench.events(WorkerStopped)] == ["web", "db"]
+
+
+def test_sd_19_a_worker_that_waits_for_its_stop_cannot_be_started() -> None:
+    slow = {"web": lambda _generation: Life(stops_after_s=2.0)}
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts=slow)
+    bench.start()
+    bench.run(1)
+    bench.tell(StopWorkers())
+    answer = bench.ask(lambda reply: StartWorkers(("db",), reply))
+    assert answer == Refused("db is about to be stopped; try again")
+    bench.run(10)
+    assert bench.ask(lambda reply: StartWorkers(("db",), reply)) == Done()
+
+
+def test_one_worker_cannot_go_on_while_everything_is_paused() -> None:
+    bench = Bench(worker("a"))
+    bench.start()
+    bench.tell(PauseWorkers())
+    answer = bench.ask(lambda reply: ResumeWorkers(("a",), reply))
+    assert answer == Refused("everything is paused; resume everything first")
+
+
+def test_an_unkillable_worker_does_not_keep_the_others_from_being_asked_to_stop() -> None:
+    stuck = Life(stops_after_s=None, ignores_term=True, ignores_kill=True)
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts={"web": lambda _generation: stuck})
+    bench.start()
+    bench.run(1)
+    bench.actors.supervisor.tell(Shutdown())
+    bench.run(20)
+    assert [event.component_id for _, event in bench.events(WorkerStopped)] == ["db"]
+
+
+def test_hundreds_of_workers_that_are_down_are_stopped_without_a_deep_stack() -> None:
+    bench = Bench(*(worker(f"w{number}") for number in range(400)))
+    bench.tell(PauseWorkers())
+    bench.start()
+    assert len(bench.shut_down()) == 400
