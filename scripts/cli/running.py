@@ -53,6 +53,8 @@ class Runner:
         self._fleet = fleet
         self._notifier = notifier
         self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._tell_waits = False
+        self._next_sign = time.monotonic()
         self._stops_asked = 0
 
     def run(self) -> int:
@@ -74,7 +76,8 @@ class Runner:
         match message:
             case StoodDown():
                 self._orders.put("stand_down")
-            case StatusChanged():
+            case StatusChanged() if not self._tell_waits:
+                self._tell_waits = True
                 self._orders.put("tell")
             case _:
                 pass
@@ -89,21 +92,32 @@ class Runner:
                 case "reload":
                     self._reload()
                 case "tell":
+                    # First: whatever changes from here on is told again.
+                    self._tell_waits = False
                     self._notifier.status(self._summary())
                 case None:
-                    self._show_life()
+                    pass
+            self._show_life_when_due()
 
     def _next_order(self) -> Order | None:
-        """What is to be done; None when the watchdog wants a sign of life."""
-        period = self._notifier.watchdog_s
+        """What is to be done; None when the watchdog wants a sign of life before there is anything."""
+        watched = self._notifier.watchdog_s is not None
         try:
-            return self._orders.get(timeout=None if period is None else period / 3)
+            return self._orders.get(timeout=max(0.0, self._next_sign - time.monotonic()) if watched else None)
         except Empty:
             return None
 
-    def _show_life(self) -> None:
-        self._fleet.report()  # no sign of life unless the actors answer
-        self._notifier.alive()
+    def _show_life_when_due(self) -> None:
+        period, now = self._notifier.watchdog_s, time.monotonic()
+        if period is None or now < self._next_sign:
+            return
+        self._next_sign = now + period / 3
+        try:
+            self._fleet.report()
+        except RekindleError as error:
+            logger.warning("no sign of life for the watchdog: {}", str(error))
+        else:
+            self._notifier.alive()
 
     def _reload(self) -> None:
         self._notifier.reloading(time.monotonic_ns() // 1000)
@@ -122,7 +136,10 @@ class Runner:
                 logger.warning("{}", _sentence(result))
 
     def _summary(self) -> str:
-        shown = Counter(worker.shown for worker in self._fleet.report().workers)
+        try:
+            shown = Counter(worker.shown for worker in self._fleet.report().workers)
+        except RekindleError as error:
+            return f"no answer: {error}"
         return ", ".join(f"{count} {word}" for word, count in sorted(shown.items())) or "no workers"
 
     @contextmanager

@@ -26,6 +26,14 @@ command = ["bash", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
 stop = { ask_s = 600 }
 """
 
+FLAPPING = """
+[worker.flapping]
+command = ["sleep", "0.02"]
+count = 4
+restart = { initial_delay_s = 0.01, max_delay_s = 0.01, min_delay_s = 0, max_in_window = 1000000, \
+max_lifetime = 1000000 }
+"""
+
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_everything_in_order_and_exits_0(run: Run, signum: int) -> None:
@@ -110,6 +118,20 @@ def test_systemd_hears_that_we_are_ready_alive_and_stopping(run: Run, tmp_path: 
             heard += "\n" + manager.recv(4096).decode()
     assert running.end() == 0
     assert "STATUS=" in heard
+
+
+def test_the_watchdog_of_systemd_is_not_starved_by_workers_that_flap(run: Run, tmp_path: Path) -> None:
+    address = str(tmp_path / "notify.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        manager.settimeout(PATIENCE_S)
+        run(FLAPPING, NOTIFY_SOCKET=address, WATCHDOG_USEC="3000000")
+        signs = 0
+        for _ in range(2000):
+            signs += "WATCHDOG=1" in manager.recv(4096).decode()
+            if signs == 3:
+                break
+    assert signs == 3
 
 
 def test_the_log_is_json_where_asked_with_the_worker_and_without_control_characters(run: Run) -> None:

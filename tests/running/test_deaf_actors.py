@@ -1,0 +1,47 @@
+"""The run itself goes on while the actors do not answer it."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any, Never, cast
+
+from rekindle.actors import RequestTimeoutError
+from rekindle.cli.fleet import Fleet
+from rekindle.cli.notify import Notifier
+from rekindle.cli.running import Runner
+
+
+class DeafFleet:
+    """Answers nothing; after a few questions somebody ends the run."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def report(self) -> Never:
+        self.asked += 1
+        if self.asked == 5:
+            signal.raise_signal(signal.SIGTERM)
+        raise RequestTimeoutError("no answer within 5 s")
+
+    def subscribe(self, receiver: Any) -> None: ...
+    def start(self) -> None: ...
+    def end_rolling(self) -> None: ...
+    def stop(self) -> tuple[()]:
+        return ()
+
+
+class Heard(Notifier):
+    """Writes down what systemd would hear."""
+
+    def __init__(self) -> None:
+        super().__init__({"WATCHDOG_USEC": "3000"})
+        self.words: list[str] = []
+
+    def _send(self, text: str) -> None:
+        self.words.append(text.partition("\n")[0])
+
+
+def test_actors_that_do_not_answer_end_no_run_and_there_is_no_sign_of_life() -> None:
+    heard = Heard()
+    assert Runner(cast(Fleet, DeafFleet()), heard).run() == 0
+    assert heard.words == ["READY=1", "STOPPING=1"]
