@@ -183,3 +183,11 @@ def test_two_readings_of_one_file_compare_equal() -> None:
     text = f'[worker.a]\n{TRUE}\nenv.A = "1"\ncount = 2'
     assert good(text) == good(text)
     assert good(text) != good(text.replace("2", "3"))
+
+
+def test_what_nothing_acts_on_yet_is_a_warning() -> None:
+    (warning,) = good(f"[worker.a]\n{TRUE}\nlimits.kill_memory_mb = 100\n").warnings
+    assert (warning.key, warning.reason) == (
+        "worker.a.limits",
+        "is read and shown, but nothing acts on it yet",
+    )

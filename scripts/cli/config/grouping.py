@@ -46,6 +46,9 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(
             ("health",), "has no effect: a command without reports_health is healthy while it runs"
         )
+    for table in ("limits", "jobs"):
+        if changed(getattr(layers.worker, table)) or changed(getattr(layers.defaults, table)):
+            yield layers.finding((table,), "is read and shown, but nothing acts on it yet")
     if group.declared_min_healthy == group.count > 0:
         yield layers.finding(
             ("min_healthy",), "is all of them: a rolling restart could never begin", group.count
