@@ -8,6 +8,7 @@ input ends.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 
@@ -39,6 +40,9 @@ def main() -> None:
     arena = Arena(options.arena, options.slots, anew=False)
     with System(_specs(options), store=open_store(options.database)) as system:
         system.subscribe(Witness(arena))
+        # As `rekindle run` does: what is there by now stays.
+        gc.collect()
+        gc.freeze()
         print("ready", flush=True)
         sys.stdin.read()
         system.stop_workers()

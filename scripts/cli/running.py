@@ -64,6 +64,7 @@ class Runner:
             self._fleet.subscribe(self)
             self._fleet.start()
             # What is there by now stays: the collector need not look at it again at every turn.
+            gc.collect()
             gc.freeze()
             self._notifier.ready(self._summary())
             logger.info("{}; ready", self._summary())
