@@ -17,6 +17,8 @@ from .failures import translated
 from .ownership import FileOwnership, Ownership, ServerOwnership, Unowned
 from .store import SqlStore
 
+PAGE_SIZE = 1024
+
 
 def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
     """The store that an address names; `open_store` has the details."""
@@ -74,7 +76,9 @@ def _open_postgresql(engine: Engine, name: str, exclusive: bool) -> SqlStore:
 
 def _create_sqlite(path: Path) -> None:
     # Without a write-ahead log: the file is complete in itself before it gets its name.
-    engine = sqlite_engine(str(path), begin="BEGIN IMMEDIATE", pragmas={"synchronous": "FULL"})
+    # A death touches a few rows in each of a few tables: small pages are quicker to sync by a tenth or two.
+    pragmas: dict[str, str | int] = {"page_size": PAGE_SIZE, "synchronous": "FULL"}
+    engine = sqlite_engine(str(path), begin="BEGIN IMMEDIATE", pragmas=pragmas)
     with translated(str(path)):
         migrate.upgrade(engine, str(path))
 
