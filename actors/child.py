@@ -18,6 +18,9 @@ from .ports import Control, SpawnRequest
 from .spawning import Spawned
 
 CHUNK = 64 * 1024
+OUTPUT_CHUNK = 4 * 1024
+"""How much output is taken at a time. Every line costs as much as a log record does, and the
+deaths of the others are not to wait for a flood."""
 LAST_CHUNKS = 16
 """How much is still read of a stream whose process has ended; a grandchild may go on writing."""
 
@@ -72,7 +75,7 @@ class Child:
     def read_output(self, stream: int) -> bool:
         """Take what a stream holds; False once it has ended."""
         try:
-            data = os.read(stream, CHUNK)
+            data = os.read(stream, OUTPUT_CHUNK)
         except BlockingIOError:
             return True
         self._pass_on(self.tail.feed(stream, data), self.streams[stream])
@@ -83,7 +86,7 @@ class Child:
         for stream in tuple(self.streams):
             for _ in range(LAST_CHUNKS):
                 try:
-                    data = os.read(stream, CHUNK)
+                    data = os.read(stream, OUTPUT_CHUNK)
                 except BlockingIOError:
                     break
                 if not data:

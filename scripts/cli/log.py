@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
@@ -23,6 +24,8 @@ from rekindle.actors.messages import (
     WorkerUnkillable,
 )
 
+from .line_writer import LineWriter
+
 if TYPE_CHECKING:
     from loguru import Record
 
@@ -36,12 +39,15 @@ def set_up(*, as_json: bool, verbose: bool) -> None:
     logger.configure(patcher=_make_harmless)
     level = "DEBUG" if verbose else "INFO"
     # diagnose would write the values of variables, passwords included, into the log.
-    if as_json:
-        logger.add(_write_json, level=level, diagnose=False)
-    else:
-        logger.add(sys.stderr, level=level, format=HUMAN, diagnose=False)
+    writer = JsonLines if as_json else LineWriter
+    logger.add(writer(sys.stderr.fileno()), level=level, format=HUMAN, diagnose=False)
     logger.enable("rekindle")
     logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
+
+
+def close() -> None:
+    """Wait for the last lines, unless nobody reads them."""
+    logger.remove()
 
 
 def harmless(text: str) -> str:
@@ -55,8 +61,21 @@ def _make_harmless(record: Record) -> None:
     record["message"] = harmless(record["message"])
 
 
-def _write_json(message: Any) -> None:
-    record: Record = message.record
+class JsonLines(LineWriter):
+    """Writes records as JSON, a line each."""
+
+    def write(self, line: Any) -> None:
+        """Have a record written."""
+        super().write(_as_json(line.record))
+
+    def confession(self, dropped: int) -> str:
+        """The line that stands for those that are missing."""
+        at = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        message = f"{dropped} lines of log were dropped"
+        return json.dumps({"at": at, "level": "WARNING", "message": message}) + "\n"
+
+
+def _as_json(record: Record) -> str:
     line: dict[str, Any] = {
         "at": record["time"].isoformat(timespec="milliseconds"),
         "level": record["level"].name,
@@ -65,7 +84,7 @@ def _write_json(message: Any) -> None:
     line |= {name: record["extra"][name] for name in FIELDS if name in record["extra"]}
     if record["exception"] is not None:
         line["exception"] = repr(record["exception"].value)
-    sys.stderr.write(json.dumps(line) + "\n")
+    return json.dumps(line) + "\n"
 
 
 class _Forward(logging.Handler):

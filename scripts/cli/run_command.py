@@ -26,7 +26,7 @@ def run(file: Path, log_json: bool, verbose: bool) -> None:
     from rekindle.actors import RekindleError
 
     from .config import ConfigError, load
-    from .log import set_up
+    from .log import close, set_up
     from .running import run as run_workers
 
     try:
@@ -42,4 +42,6 @@ def run(file: Path, log_json: bool, verbose: bool) -> None:
         code = run_workers(config)
     except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
+    finally:
+        close()
     raise SystemExit(code)

@@ -26,7 +26,7 @@ REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
 class Running:
     """One `rekindle run`."""
 
-    def __init__(self, file: Path, *options: str, **environment: str) -> None:
+    def __init__(self, file: Path, *options: str, stderr: int | None = None, **environment: str) -> None:
         self.file = file
         self.log = file.with_suffix(".log")
         with self.log.open("ab") as log:
@@ -34,7 +34,7 @@ class Running:
                 [*REKINDLE, "run", str(file), *options],
                 env={**os.environ, "PYTHONPATH": IMPORT_PATH, **environment},
                 stdin=subprocess.DEVNULL,
-                stderr=log,
+                stderr=log if stderr is None else stderr,
                 cwd="/",
             )
         self.client = ControlClient(file.parent / ".rekindle" / "control.sock")
@@ -87,7 +87,9 @@ class Running:
 class Run(Protocol):
     """Writes a file and runs it."""
 
-    def __call__(self, text: str, *options: str, **environment: str) -> Running: ...
+    def __call__(
+        self, text: str, *options: str, stderr: int | None = None, **environment: str
+    ) -> Running: ...
 
 
 @pytest.fixture
@@ -95,10 +97,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
     """Runs files, and ends what is left at the end of the test."""
     running: list[Running] = []
 
-    def run(text: str, *options: str, **environment: str) -> Running:
+    def run(text: str, *options: str, stderr: int | None = None, **environment: str) -> Running:
         file = tmp_path / "workers.toml"
         file.write_text(text)
-        running.append(Running(file, *options, **environment))
+        running.append(Running(file, *options, stderr=stderr, **environment))
         return running[-1]
 
     yield run

@@ -43,5 +43,5 @@ class Heard(Notifier):
 
 def test_actors_that_do_not_answer_end_no_run_and_there_is_no_sign_of_life() -> None:
     heard = Heard()
-    assert Runner(cast(Fleet, DeafFleet()), heard).run() == 0
+    assert Runner(cast("Fleet", DeafFleet()), heard).run() == 0
     assert heard.words == ["READY=1", "STOPPING=1"]
