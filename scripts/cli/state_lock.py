@@ -1,4 +1,4 @@
-"""One supervisor a state directory, whatever its database is."""
+"""One supervisor a state directory, whatever its database is; and nobody else's hands in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from types import TracebackType
 from typing import Self
 
 from rekindle.actors import StoreOwnedError
+from rekindle.actors.gateways.control.socket_file import open_state_directory
+from rekindle.actors.gateways.errors import UnsafePathError
+
+from .config.places import DATABASE_NAME
 
 NAME = "supervisor.lock"
 
@@ -21,15 +25,21 @@ class StateLock:
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        """Take it.
+        """Take it. Before anything else is written there, see that nobody can tamper with it.
 
         Raises:
             StoreOwnedError: another supervisor has it; the text names its pid.
-            OSError: the directory cannot be made or written.
+            UnsafePathError: somebody else can write to the directory, or the database is a link.
+            GatewayError: the directory cannot be made or opened.
+            OSError: it cannot be written.
         """
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(self._directory / NAME, flags, 0o600)
+        directory = open_state_directory(self._directory)
+        try:
+            self._refuse_links(directory)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(NAME, flags, 0o600, dir_fd=directory)
+        finally:
+            os.close(directory)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -47,3 +57,11 @@ class StateLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._descriptor)
+
+    def _refuse_links(self, directory: int) -> None:
+        """The database and what SQLite keeps beside it must be where they seem to be."""
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.startswith(DATABASE_NAME) and entry.is_symlink():
+                    path = self._directory / entry.name
+                    raise UnsafePathError(f"{path} is a symbolic link, which is not followed")

@@ -32,7 +32,7 @@ class SocketFile:
             GatewayError: there is a socket already, or none can be made.
         """
         self.path = directory / SOCKET_NAME
-        self._directory = _open_directory(directory)
+        self._directory = open_state_directory(directory)
         try:
             self._clear(replace_stale)
             self.socket = _bind(self._directory, self.path)
@@ -79,7 +79,13 @@ class SocketFile:
         os.unlink(SOCKET_NAME, dir_fd=self._directory)
 
 
-def _open_directory(directory: Path) -> int:
+def open_state_directory(directory: Path) -> int:
+    """A descriptor of a directory that nobody else can write to; it is made if it is missing.
+
+    Raises:
+        UnsafePathError: it belongs to somebody else, or others may write to it.
+        GatewayError: it cannot be made or opened.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
