@@ -11,7 +11,8 @@ import click
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="CONFIG")
 @click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
-def run(file: Path, log_json: bool, verbose: bool) -> None:
+@click.option("--ignore-state", is_flag=True, help="Leave the database alone and remember nothing.")
+def run(file: Path, log_json: bool, verbose: bool, ignore_state: bool) -> None:
     """Run the workers of a TOML file until SIGINT or SIGTERM.
 
     \b
@@ -19,6 +20,7 @@ def run(file: Path, log_json: bool, verbose: bool) -> None:
     Run it:                  rekindle run workers.toml
     Look, from elsewhere:    rekindle status
     Read a changed file:     rekindle reload        (or SIGHUP)
+    With a broken database:  rekindle run workers.toml --ignore-state
 
     The first Ctrl-C lets the workers finish, a second one hurries, a third one kills. Exits 0
     after a clean stop, 1 if it could not run, 2 if the file has problems; then nothing was started.
@@ -39,7 +41,7 @@ def run(file: Path, log_json: bool, verbose: bool) -> None:
         click.echo(str(warning), err=True)
     set_up(as_json=log_json, verbose=verbose)
     try:
-        code = run_workers(config)
+        code = run_workers(config, ignore_state=ignore_state)
     except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
     finally:

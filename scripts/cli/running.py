@@ -22,7 +22,8 @@ from rekindle.actors import RekindleError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.lifecycle import Urgency
 from rekindle.actors.messages import Event, StatusChanged, StoodDown
-from rekindle.persistence import open_store
+from rekindle.actors.ports import Store
+from rekindle.persistence import MemoryStore, open_store
 
 from .config import Config
 from .fleet import Fleet
@@ -33,17 +34,22 @@ from .state_lock import StateLock
 Order = Literal["stop", "reload", "stand_down", "tell"]
 
 
-def run(config: Config) -> int:
+def run(config: Config, *, ignore_state: bool = False) -> int:
     """Run the workers of a file until we are told to stop; the exit code."""
     with ExitStack() as stack:
         stack.enter_context(StateLock(config.state_dir))
-        fleet = Fleet(config, store=open_store(config.database))
+        fleet = Fleet(config, store=_passing_store() if ignore_state else open_store(config.database))
         # Whatever else fails from here on, no worker is left running.
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)
         fleet.open()
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True))
         return Runner(fleet, Notifier()).run()
+
+
+def _passing_store() -> Store:
+    logger.warning("the database is ignored: nothing is known of former runs, and this one will be forgotten")
+    return MemoryStore()
 
 
 class Runner:

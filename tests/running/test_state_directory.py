@@ -9,6 +9,7 @@ import pytest
 from tests.running.conftest import Run
 
 SLEEPER = '[worker.sleep]\ncommand = ["sleep", "1000"]\n'
+GARBAGE = b"no database at all\n" * 1000
 
 
 @pytest.fixture
@@ -43,3 +44,21 @@ def test_a_database_that_is_a_link_is_not_followed(run: Run, state: Path, tmp_pa
     assert running.end() == 1
     assert f"{state / name} is a symbolic link" in running.text()
     assert not (tmp_path / "precious").exists()
+
+
+def test_f21_a_damaged_database_is_told_in_one_sentence_and_left_as_it_is(run: Run, state: Path) -> None:
+    (state / "rekindle.db").write_bytes(GARBAGE)
+    running = run(SLEEPER)
+    assert running.end() == 1
+    assert len(running.text().splitlines()) == 1
+    assert f"{state / 'rekindle.db'} is damaged" in running.text()
+    assert (state / "rekindle.db").read_bytes() == GARBAGE
+
+
+def test_f21_the_workers_run_beside_a_damaged_database_if_the_operator_says_so(run: Run, state: Path) -> None:
+    (state / "rekindle.db").write_bytes(GARBAGE)
+    running = run(SLEEPER, "--ignore-state")
+    running.wait_for("worker:sleep:0", status="healthy")
+    assert "WARNING the database is ignored" in running.text()
+    assert running.stop() == 0
+    assert (state / "rekindle.db").read_bytes() == GARBAGE
