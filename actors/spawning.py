@@ -147,11 +147,18 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
 
 
 def _add_import_path(environment: dict[str, str]) -> None:
-    """Let the worker import what its host can, the runner first of all."""
+    """Let the worker import what its host can, the runner first of all.
+
+    The runner puts the worker's own PYTHONPATH back: programs that it starts get nothing of ours.
+    """
     root = str(worker_file().parent.parent)
     environment["REKINDLE_PATH"] = os.pathsep.join(sys.path)
     further = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = root if further is None else f"{root}{os.pathsep}{further}"
+    if further is None:
+        environment["PYTHONPATH"] = root
+    else:
+        environment["REKINDLE_PYTHONPATH"] = further
+        environment["PYTHONPATH"] = f"{root}{os.pathsep}{further}"
 
 
 def worker_file(name: str = "") -> Path:

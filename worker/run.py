@@ -63,10 +63,21 @@ def _prepare_process(worker: Worker) -> None:
     signal.signal(signal.SIGINT, _ignore)
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    host_path = os.environ.get("REKINDLE_PATH")
-    if host_path:
-        entries = host_path.split(os.pathsep)
-        sys.path[:] = entries + [own for own in sys.path if own not in entries]
+    _take_over_import_path()
+
+
+def _take_over_import_path() -> None:
+    """Import what the host can; the environment that says so is not for the programs that we start."""
+    host_path = os.environ.pop("REKINDLE_PATH", None)
+    if host_path is None:
+        return
+    entries = host_path.split(os.pathsep) if host_path else []
+    sys.path[:] = entries + [own for own in sys.path if own not in entries]
+    own_path = os.environ.pop("REKINDLE_PYTHONPATH", None)
+    if own_path is None:
+        os.environ.pop("PYTHONPATH", None)
+    else:
+        os.environ["PYTHONPATH"] = own_path
 
 
 class _Terminate:

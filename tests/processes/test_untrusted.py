@@ -151,3 +151,10 @@ def test_the_environment_of_a_worker_is_an_allow_list(
     system = run(python("wait"))
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
     assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.mark.parametrize("own", [None, "/of/the/worker"])
+def test_our_import_path_is_not_handed_on_to_the_programs_of_a_worker(run: Run, own: str | None) -> None:
+    spec = python("show_the_import_path_of_a_program")
+    system = run(spec if own is None else replace(spec, env={"PYTHONPATH": own}))
+    assert eventually(lambda: system.output(spec.id) == (str(own),))

@@ -137,3 +137,8 @@ def close_the_channel(worker: Worker) -> None:
     os.close(channel._fd)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Event().wait()
+
+
+def show_the_import_path_of_a_program(worker: Worker) -> None:
+    subprocess.run([sys.executable, "-c", "import os; print(os.environ.get('PYTHONPATH'))"], check=True)
+    worker.wait()

@@ -65,6 +65,15 @@ def test_the_path_of_the_host_is_taken_over_in_its_order(start: Start, tmp_path:
     worker.frame(current_job="first")
 
 
+@pytest.mark.parametrize("own", [None, "/of/the/worker"])
+def test_a_program_that_a_worker_starts_has_the_import_path_of_the_worker_and_not_ours(
+    start: Start, own: str | None
+) -> None:
+    worker = start("show_what_a_program_inherits", REKINDLE_PYTHONPATH=own)
+    assert worker.exit_code() == 0
+    assert worker.stdout() == f"{[own, None, None]}\n"
+
+
 @pytest.mark.parametrize(
     ("target", "argument"),
     [

@@ -220,3 +220,9 @@ def ignore_interrupts(worker: Worker) -> None:
 
 def show_the_signal_mask(worker: Worker) -> None:
     worker.current_job = len(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+def show_what_a_program_inherits() -> None:
+    names = ("PYTHONPATH", "REKINDLE_PATH", "REKINDLE_PYTHONPATH")
+    code = f"import os; print([os.environ.get(name) for name in {names}])"
+    subprocess.run([sys.executable, "-c", code], check=True)
