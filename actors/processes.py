@@ -36,6 +36,7 @@ from .internal_messages import (
 from .ports import Clock, Control, Receiver, SpawnRequest
 from .runtime import tell
 from .spawning import Spawner
+from .strangers import reap_strangers
 
 CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
@@ -104,6 +105,11 @@ class RealProcesses:
         except Empty:
             return ()
         return tuple((pid, id_) for pid, id_ in marked if _session(pid) not in {*sessions, None})
+
+    def reap_strangers(self) -> None:
+        """Reap ended children that are no workers of ours; never in a host's process."""
+        # By the thread that starts workers: it knows every one of them before it does anything else.
+        self._post(lambda: reap_strangers({child.pid for child in self._living()}))
 
     def forget(self, component_id: str) -> None:
         """Keep nothing of a worker that was removed."""

@@ -351,6 +351,15 @@ class System:
         """
         return () if self._processes is None else self._processes.strays()
 
+    def reap_strangers(self) -> None:
+        """Reap ended children of this process that are no workers of ours.
+
+        For a process that is nothing but a supervisor, and adopts what its workers leave behind:
+        in a host's it would take the status of the host's own children.
+        """
+        if self._processes is not None:
+            self._processes.reap_strangers()
+
     def events(self) -> EventStream:
         """Everything that happens from now on."""
         inbox = Inbox()

@@ -30,6 +30,7 @@ from rekindle.actors.gateways.control.wire import view
 from rekindle.actors.messages import Event
 from rekindle.persistence import open_store
 
+from .adopting import adopting
 from .commands.terminal import colour_wanted
 from .config import load
 from .fleet import Fleet
@@ -66,6 +67,7 @@ def _open(state: Path, stack: ExitStack) -> Fleet:
     fleet = Fleet(config, store=open_store(config.database))
     stack.callback(fleet.stop)
     fleet.open()
+    stack.enter_context(adopting(fleet.reap_strangers))
     stack.enter_context(ControlServer(fleet, state, replace_stale=True))
     return fleet
 

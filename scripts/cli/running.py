@@ -25,6 +25,7 @@ from rekindle.actors.messages import Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore, open_store
 
+from .adopting import adopting
 from .config import Config
 from .fleet import Fleet
 from .log import EventLog
@@ -43,6 +44,7 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)
         fleet.open()
+        stack.enter_context(adopting(fleet.reap_strangers))
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True))
         return Runner(fleet, Notifier()).run()
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,12 +26,19 @@ REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
 class Running:
     """One `rekindle run`."""
 
-    def __init__(self, file: Path, *options: str, stderr: int | None = None, **environment: str) -> None:
+    def __init__(
+        self,
+        file: Path,
+        *options: str,
+        stderr: int | None = None,
+        within: Sequence[str] = (),
+        **environment: str,
+    ) -> None:
         self.file = file
         self.log = file.with_suffix(".log")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*REKINDLE, "run", str(file), *options],
+                [*within, *REKINDLE, "run", str(file), *options],
                 env={**os.environ, "PYTHONPATH": IMPORT_PATH, **environment},
                 stdin=subprocess.DEVNULL,
                 stderr=log if stderr is None else stderr,
@@ -97,10 +104,16 @@ def run(tmp_path: Path) -> Iterator[Run]:
     """Runs files, and ends what is left at the end of the test."""
     running: list[Running] = []
 
-    def run(text: str, *options: str, stderr: int | None = None, **environment: str) -> Running:
+    def run(
+        text: str,
+        *options: str,
+        stderr: int | None = None,
+        within: Sequence[str] = (),
+        **environment: str,
+    ) -> Running:
         file = tmp_path / "workers.toml"
         file.write_text(text)
-        running.append(Running(file, *options, stderr=stderr, **environment))
+        running.append(Running(file, *options, stderr=stderr, within=within, **environment))
         return running[-1]
 
     yield run

@@ -1,0 +1,25 @@
+"""Ended children that are nobody's: what workers leave behind comes to us if we adopt it.
+
+Only a process that is ours alone may reap them; a host's children are the host's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container
+
+
+def reap_strangers(known: Container[int]) -> None:
+    """Take the status of ended children, until one of the known ones comes first.
+
+    The kernel shows the same one until it is reaped. A known one soon will be, by whoever knows
+    it, and what is behind it is for the next look.
+    """
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is None or found.si_pid in known:
+                return
+            os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
+        except ChildProcessError:
+            return
