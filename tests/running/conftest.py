@@ -95,7 +95,12 @@ class Run(Protocol):
     """Writes a file and runs it."""
 
     def __call__(
-        self, text: str, *options: str, stderr: int | None = None, **environment: str
+        self,
+        text: str,
+        *options: str,
+        stderr: int | None = None,
+        within: Sequence[str] = (),
+        **environment: str,
     ) -> Running: ...
 
 

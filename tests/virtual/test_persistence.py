@@ -27,6 +27,7 @@ from rekindle.actors.records import (
     Record,
 )
 from rekindle.actors.simulation import Life, Script, crashes_after
+from rekindle.actors.spec import WindowMode
 from rekindle.persistence import MemoryStore
 
 LOCKED = StoreUnavailableError("database is locked")
@@ -93,6 +94,40 @@ def test_ps_09_a_window_that_has_passed_meanwhile_is_no_reason_to_give_up(bench:
     system.processes.kill(W)
     system.run(60)
     assert system.delays() == [32]
+
+
+UP_FOR_S = 10 * 3600.0
+"""How long the machine was up before it was rebooted: the new clock never gets near the old one."""
+
+
+def rebooted(bench: Benches, mode: WindowMode, *, away_s: float) -> list[WorkerDied]:
+    """What becomes of a worker that dies twice before a reboot, and a third time after it."""
+    # The third death is one too many; the one mode counts deaths, the other restarts.
+    most = 3 if mode is WindowMode.SLIDING else 2
+    policy = {"window_mode": mode, "max_in_window": most, "window_s": 300.0}
+    system = bench(worker(restart=policy), scripts=dies_after(UP_FOR_S, 3)).start()
+    system.run_to(UP_FOR_S + 60)
+    assert [death.action for death in system.deaths()] == ["restart", "restart"]
+    system.restart_application(away_s=away_s)
+    assert system.now == 0
+    system.start().run(1)
+    system.processes.kill(W)
+    system.run(60)
+    return system.deaths()
+
+
+@pytest.mark.parametrize("mode", WindowMode)
+def test_f15_what_counted_before_a_reboot_counts_after_it(bench: Benches, mode: WindowMode) -> None:
+    (death,) = rebooted(bench, mode, away_s=30)
+    assert (death.action, death.restart_count) == ("mark_failed", 2)
+
+
+@pytest.mark.parametrize("mode", WindowMode)
+def test_f15_what_is_older_than_the_window_counts_no_longer_after_a_reboot(
+    bench: Benches, mode: WindowMode
+) -> None:
+    (death,) = rebooted(bench, mode, away_s=6 * 3600)
+    assert (death.action, death.restart_count) == ("restart", 3)
 
 
 def test_ps_10_a_failed_worker_stays_failed_with_its_reason(bench: Benches) -> None:
