@@ -36,31 +36,45 @@ os.register_at_fork(
 )
 
 
+class Program:
+    """What is started: its words and its environment, made ready for the C library once."""
+
+    def __init__(
+        self, argv: Sequence[str], environment: Mapping[str, str], cwd: str | None, user: str | None
+    ) -> None:
+        self.argv = argv
+        self.environment = environment
+        self.cwd = cwd
+        self.user = user
+        self.words = _strings([os.fsencode(word) for word in argv])
+        self.variables = [os.fsencode(f"{name}={value}") for name, value in environment.items()]
+
+
 def start_process(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    cwd: str | None,
-    stdio: tuple[int, int, int],
-    channel: int | None,
-    user: str | None = None,
+    program: Program, further: Mapping[str, str], *, stdio: tuple[int, int, int], channel: int | None
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
 
     As another user only root may, and only by way of `subprocess`.
 
+    Args:
+        program: what to start.
+        further: what this process alone has in its environment.
+        stdio: its descriptors 0, 1 and 2.
+        channel: one more descriptor; a variable tells its number.
+
     Raises:
         OSError: it could not be started.
     """
-    if _LIBRARY is None or user is not None:
-        return _by_subprocess(argv, environment, cwd=cwd, stdio=stdio, channel=channel, user=user)
+    if _LIBRARY is None or program.user is not None:
+        return _by_subprocess(program, further, stdio=stdio, channel=channel)
     wanted = list(stdio)
     if channel is not None:
-        environment = {**environment, CHANNEL: "3"}
+        further = {**further, CHANNEL: "3"}
         wanted.append(channel)
     lifted = [_lifted(descriptor) for descriptor in wanted]
     try:
-        return _LIBRARY.spawn(argv, environment, cwd, lifted)
+        return _LIBRARY.spawn(program, further, lifted)
     finally:
         for descriptor, original in zip(lifted, wanted, strict=True):
             if descriptor != original:
@@ -84,32 +98,32 @@ class _Library:
         self._add_chdir = library.posix_spawn_file_actions_addchdir_np
         self._attributes = self._clean_attributes(library)
 
-    def spawn(
-        self, argv: Sequence[str], environment: Mapping[str, str], cwd: str | None, descriptors: Sequence[int]
-    ) -> int:
+    def spawn(self, program: Program, further: Mapping[str, str], descriptors: Sequence[int]) -> int:
         """Start a program with these descriptors as its 0, 1, 2 …; its pid."""
-        program = _program(argv[0], environment)
+        file = _file_of(program.argv[0], program.environment)
+        own = [os.fsencode(f"{name}={value}") for name, value in further.items()]
         pid = ctypes.c_int()
         actions = ctypes.create_string_buffer(_ROOM)
         self._init_actions(actions)
         try:
-            if cwd is not None:
-                self._add_chdir(actions, os.fsencode(cwd))
+            if program.cwd is not None:
+                self._add_chdir(actions, os.fsencode(program.cwd))
             for target, descriptor in enumerate(descriptors):
                 self._add_dup2(actions, descriptor, target)
             self._add_closefrom(actions, len(descriptors))
             error = self._spawn(
                 ctypes.byref(pid),
-                os.fsencode(program),
+                os.fsencode(file),
                 actions,
                 self._attributes,
-                _strings(argv),
-                _strings([f"{name}={value}" for name, value in environment.items()]),
+                program.words,
+                _strings([*program.variables, *own]),
             )
         finally:
             self._destroy_actions(actions)
         if error:
-            at_fault = cwd if cwd is not None and not os.path.isdir(cwd) else program
+            cwd = program.cwd
+            at_fault = cwd if cwd is not None and not os.path.isdir(cwd) else file
             raise OSError(error, os.strerror(error), at_fault)
         return pid.value
 
@@ -126,11 +140,11 @@ class _Library:
         return attributes
 
 
-def _strings(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
-    return (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)
+def _strings(words: Sequence[bytes]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * (len(words) + 1))(*words, None)
 
 
-def _program(name: str, environment: Mapping[str, str]) -> str:
+def _file_of(name: str, environment: Mapping[str, str]) -> str:
     """The file that a program's name means, by the PATH that it will itself see."""
     if "/" in name:
         return name
@@ -153,27 +167,22 @@ def _lifted(descriptor: int) -> int:
 
 
 def _by_subprocess(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    cwd: str | None,
-    stdio: tuple[int, int, int],
-    channel: int | None,
-    user: str | None,
+    program: Program, further: Mapping[str, str], *, stdio: tuple[int, int, int], channel: int | None
 ) -> int:
+    environment = {**program.environment, **further}
     if channel is not None:
-        environment = {**environment, CHANNEL: str(channel)}
+        environment[CHANNEL] = str(channel)
     identity: dict[str, Any] = {}
-    if user is not None:
-        known = _known_user(user)
+    if program.user is not None:
+        known = _known_user(program.user)
         identity = {"user": known.pw_uid, "group": known.pw_gid}
-        identity["extra_groups"] = os.getgrouplist(user, known.pw_gid)
-        environment = {**environment, "HOME": known.pw_dir, "USER": user, "LOGNAME": user}
+        identity["extra_groups"] = os.getgrouplist(program.user, known.pw_gid)
+        environment.update(HOME=known.pw_dir, USER=program.user, LOGNAME=program.user)
     with undisturbed_by_forks:
         process = subprocess.Popen(
-            argv,
+            program.argv,
             env=environment,
-            cwd=cwd,
+            cwd=program.cwd,
             stdin=stdio[0],
             stdout=stdio[1],
             stderr=stdio[2],

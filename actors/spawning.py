@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .posix_spawn import start_process
+from .posix_spawn import Program, start_process
 from .spec import Command, PythonCall, WorkerSpec
 
 HANDED_DOWN = (
@@ -46,7 +46,7 @@ class Spawner:
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._prepared: dict[str, tuple[WorkerSpec, list[str], dict[str, str]]] = {}
+        self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
 
     def close(self) -> None:
         """Let go of the one descriptor that is kept."""
@@ -62,8 +62,7 @@ class Spawner:
         Raises:
             OSError: it could not be started; the text is the system's own.
         """
-        argv, fixed = self._prepare(spec)
-        environment = {**fixed, "REKINDLE_GENERATION": str(generation)}
+        program = self._prepare(spec)
         ours: list[int] = []
         theirs: list[int] = []
         channel = peer = None
@@ -77,12 +76,10 @@ class Spawner:
                 ours.append(read)
                 theirs.append(write)
             pid = start_process(
-                argv,
-                environment,
-                cwd=spec.cwd,
+                program,
+                {"REKINDLE_GENERATION": str(generation)},
                 stdio=(self._null, theirs[0], theirs[1]),
                 channel=None if peer is None else peer.fileno(),
-                user=spec.user,
             )
             pidfd = _pidfd(pid)
         except BaseException:
@@ -99,12 +96,13 @@ class Spawner:
                 peer.close()
         return Spawned(pid, pidfd, ours[0], ours[1], channel)
 
-    def _prepare(self, spec: WorkerSpec) -> tuple[list[str], dict[str, str]]:
+    def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)
         if prepared is None or prepared[0] is not spec:
             environment = {**environment_of(spec, os.environ), "REKINDLE_SYSTEM": self._mark}
-            prepared = self._prepared[spec.id] = (spec, command_line(spec.run), environment)
-        return prepared[1], prepared[2]
+            program = Program(command_line(spec.run), environment, spec.cwd, spec.user)
+            prepared = self._prepared[spec.id] = (spec, program)
+        return prepared[1]
 
 
 def command_line(run: Command | PythonCall) -> list[str]:
@@ -112,21 +110,10 @@ def command_line(run: Command | PythonCall) -> list[str]:
     match run:
         case PythonCall(target=target):
             return [sys.executable, "-m", "rekindle.worker.run", target]
-        case Command(argv=argv, pdeathsig=pdeathsig) if pdeathsig or _signals_are_unusual():
+        case Command(argv=argv, pdeathsig=True):
             return [sys.executable, "-I", "-S", str(worker_file("pdeathsig.py")), str(os.getpid()), *argv]
         case Command(argv=argv):
             return list(argv)
-
-
-def _signals_are_unusual() -> bool:
-    """Whether a program would inherit, from this thread, signals that do not reach it.
-
-    A host that waits for SIGTERM by `sigwait` blocks it, and a worker that was started with it
-    blocked could only be killed. With SIGCHLD ignored a program finds no status of its own
-    children. The shim puts both right.
-    """
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    return bool(blocked) or signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
 
 
 def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
