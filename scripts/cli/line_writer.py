@@ -32,13 +32,13 @@ class LineWriter:
         self._thread = threading.Thread(target=self._run, name="rekindle-log", daemon=True)
         self._thread.start()
 
-    def write(self, line: str) -> None:
+    def write(self, message: str) -> None:
         """Have a line written, or drop it if too many wait already."""
         if self._lines.qsize() >= self._most_lines:
             self._dropped += 1
             return
         self._own_up()
-        self._lines.put(line)
+        self._lines.put(message)
 
     def stop(self) -> None:
         """Wait for what was written, but not for long; loguru calls it when the log is closed."""

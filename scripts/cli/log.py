@@ -64,9 +64,9 @@ def _make_harmless(record: Record) -> None:
 class JsonLines(LineWriter):
     """Writes records as JSON, a line each."""
 
-    def write(self, line: Any) -> None:
+    def write(self, message: Any) -> None:
         """Have a record written."""
-        super().write(_as_json(line.record))
+        super().write(_as_json(message.record))
 
     def confession(self, dropped: int) -> str:
         """The line that stands for those that are missing."""
