@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.waiting import eventually
-from tests.running.conftest import Run
+from tests.running.conftest import Run, Running
 
 AS_PID_1 = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child=SIGTERM")
 
@@ -69,8 +69,12 @@ def test_f8_no_exit_status_of_a_worker_is_lost_to_the_reaping_of_orphans(run: Ru
     running = run(many)
     for number in range(5):
         running.wait_for(f"worker:leaving:{number}", shown="failed")
-        history = running.client.get(f"/workers/worker:leaving:{number}/history")["deaths"]
-        assert [death["exit_code"] for death in history] == [7] * DEATHS
+        # The last of them may still be on its way into the database.
+        assert eventually(lambda: exit_codes(running, f"worker:leaving:{number}") == [7] * DEATHS)  # noqa: B023
+
+
+def exit_codes(running: Running, name: str) -> list[int]:
+    return [death["exit_code"] for death in running.client.get(f"/workers/{name}/history")["deaths"]]
 
 
 def test_f8_a_guardian_that_was_killed_is_renewed_by_a_supervisor_that_adopts(run: Run) -> None:
