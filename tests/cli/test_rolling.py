@@ -69,9 +69,13 @@ def test_a_rolling_restart_need_not_be_waited_for(web: Running, rekindle: Client
     web.wait_for("worker:web:1", generation=before + 1, status="healthy")
 
 
-def test_a_rolling_restart_that_comes_to_nothing_fails(rekindle: Client) -> None:
-    rekindle("stop", "worker:web:1")  # now the other one cannot be spared
-    said = rekindle("restart", "--rolling", "web", "--timeout", "1")
+def test_a_rolling_restart_that_comes_to_nothing_fails(run: Run) -> None:
+    running = run('[worker.web]\ncommand = ["sleep", "1000"]\ncount = 2\nmin_healthy = 1\n')
+    for number in range(2):
+        running.wait_for(f"worker:web:{number}", status="healthy")
+    client = client_of(running)
+    client("stop", "worker:web:1")  # now the file does not let the other one be spared
+    said = client("restart", "--rolling", "web", "--timeout", "1")
     assert said.code == 1
     assert said.out == "web: 0 of 1 workers restarted and healthy; worker:web:1 stayed down.\n"
     assert said.err == "rekindle: nothing happened for 1 s; not restarted: worker:web:0\n"

@@ -117,15 +117,27 @@ def test_the_peer_must_be_us_or_root(run: Run) -> None:
     with TemporaryDirectory() as directory, ControlServer(Desk(run()), Path(directory)) as server:
         Path(directory).chmod(0o755)
         server.path.chmod(0o666)
-        done = subprocess.run(
-            ["curl", "-sS", "-i", "--unix-socket", server.path, "http://rekindle/api/v1/info"],
-            user=NOBODY,
-            group=NOBODY,
-            extra_groups=[],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            cwd="/",
-        )
-    assert done.stdout.startswith("HTTP/1.1 403"), done.stderr
-    assert '"forbidden"' in done.stdout
+        # curl may find the connection closed before it has sent anything; then it is asked again.
+        answers = [_asked_by_nobody(server.path)]
+        while not answers[-1] and len(answers) < TRIES:
+            answers.append(_asked_by_nobody(server.path))
+    assert answers[-1].startswith("HTTP/1.1 403")
+    assert '"forbidden"' in answers[-1]
+
+
+TRIES = 20
+
+
+def _asked_by_nobody(path: Path) -> str:
+    """What another user is answered; nothing if the connection was closed at once."""
+    done = subprocess.run(
+        ["curl", "-sS", "-i", "--unix-socket", path, "http://rekindle/api/v1/info"],
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd="/",
+    )
+    return done.stdout
