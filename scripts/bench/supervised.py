@@ -1,4 +1,6 @@
-"""Rekindle at work, as a process of its own: python -m scripts.bench.supervised --help.
+"""Rekindle at work, as a process of its own:
+
+    python -m scripts.bench.supervised ARENA SLOTS DATABASE HEARTBEAT_S WORKER…
 
 Keeps a worker alive in every slot of an arena: no delay, no limit, every death committed to
 SQLite with synchronous=FULL before the next start. Says `ready`, and stops when its standard
@@ -7,7 +9,6 @@ input ends.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 from pathlib import Path
@@ -36,9 +37,10 @@ class Witness:
 
 def main() -> None:
     """Run until standard input ends."""
-    options = _arguments()
-    arena = Arena(options.arena, options.slots, anew=False)
-    with System(_specs(options), store=open_store(options.database)) as system:
+    # No argparse: its megabyte would be counted as Rekindle's.
+    path, slots, database, heartbeat_s, *worker = sys.argv[1:]
+    arena = Arena(Path(path), int(slots), anew=False)
+    with System(_specs(arena, int(heartbeat_s), worker), store=open_store(database)) as system:
         system.subscribe(Witness(arena))
         # As `rekindle run` does: what is there by now stays.
         gc.collect()
@@ -48,27 +50,17 @@ def main() -> None:
         system.stop_workers()
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("arena", type=Path)
-    parser.add_argument("slots", type=int)
-    parser.add_argument("database", type=Path)
-    parser.add_argument("--heartbeat", type=int, default=0, help="seconds; 0 is none")
-    parser.add_argument("worker", nargs="+")
-    return parser.parse_args()
-
-
-def _specs(options: argparse.Namespace) -> list[WorkerSpec]:
-    further = [str(options.heartbeat)] if options.heartbeat else []
+def _specs(arena: Arena, heartbeat_s: int, worker: list[str]) -> list[WorkerSpec]:
+    further = [str(heartbeat_s)] if heartbeat_s else []
     health = HealthPolicy(staleness_s=15.0, heartbeat_interval_s=5.0)
     return [
         WorkerSpec(
             f"worker:bench:{slot}",
-            command(*options.worker, str(options.arena), str(slot), *further, reports_health=bool(further)),
+            command(*worker, str(arena.path), str(slot), *further, reports_health=bool(further)),
             restart=AT_ONCE,
             health=health,
         )
-        for slot in range(options.slots)
+        for slot in range(arena.slots)
     ]
 
 

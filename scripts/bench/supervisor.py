@@ -53,7 +53,7 @@ def running_rekindle(built: Programs, arena: Arena, heartbeat_s: int = 0) -> Ite
             [
                 *(sys.executable, "-m", "scripts.bench.supervised"),
                 *(str(arena.path), str(arena.slots), str(database)),
-                *("--heartbeat", str(heartbeat_s), "--", *built.worker),
+                *(str(heartbeat_s), *built.worker),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
