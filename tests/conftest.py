@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +13,14 @@ from loguru import logger
 # Two noisy cores: an example that took long says nothing about the product.
 settings.register_profile("rekindle", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rekindle")
+
+# A shell starts what it puts into the background with these ignored, and programs inherit that:
+# a test that presses Ctrl-C must find it as a terminal would have it.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        with suppress(ValueError):  # not in the main thread
+            _default = signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(_number, _default)
 
 
 @pytest.fixture
