@@ -22,6 +22,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     started_at_wall_ms: int
     state_directory: str
+    dashboard: str | None
+    """Where the dashboard is, if it is turned on."""
     workers: int
     paused: bool
     unsaved: int
@@ -76,6 +78,7 @@ def info(asked: Asked) -> object:
         pid=asked.identity.pid,
         started_at_wall_ms=asked.identity.started_at_wall_ms,
         state_directory=str(asked.identity.state_directory),
+        dashboard=asked.identity.dashboard,
         workers=len(report.workers),
         paused=report.paused,
         unsaved=report.unsaved,

@@ -42,8 +42,8 @@ def _route(served: Served, endpoint: Endpoint) -> Route:
 def _endpoint(served: Served, operator: Operator, identity: Identity, lanes: Lanes) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            asked = await _decoded(served, request, operator, identity)
             client = _client(request)
+            asked = await _decoded(served, request, operator, identity)
             # What the answer looks like is worked out on the thread too, not on the event loop.
             body = await lanes.run(served.lane, lambda: encode(_answer(served, asked, client)))
         except ClientDisconnect:
@@ -84,6 +84,9 @@ async def _body(request: Request) -> bytes:
 
 
 def _client(request: Request) -> Client:
+    known = getattr(request.state, "client", None)  # by the gateway that let the request in
+    if isinstance(known, Client):
+        return known
     return Client(getattr(request.state, "peer", None), claim(request.headers.get("x-rekindle-user")))
 
 

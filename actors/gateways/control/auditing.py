@@ -22,6 +22,13 @@ class Client:
 
     peer: Peer | None
     claimed_user: str | None
+    gateway: str = "control"
+    may_order: bool = True
+    """Whether it may change anything; else it may only look."""
+
+
+class NotAllowedError(RekindleError):
+    """The client may only look."""
 
 
 def carry_out(route: Served, asked: Asked, client: Client) -> object:
@@ -29,6 +36,8 @@ def carry_out(route: Served, asked: Asked, client: Client) -> object:
     at_wall_ms = time.time_ns() // 1_000_000
     result, reason = AuditResult.UNKNOWN, ""
     try:
+        if not client.may_order:
+            raise NotAllowedError("you may only look here: orders need the operator's token")
         answer = route.answer(asked)
         result = AuditResult.DONE
     except Exception as error:
@@ -39,7 +48,7 @@ def carry_out(route: Served, asked: Asked, client: Client) -> object:
             asked,
             AuditEntry(
                 at_wall_ms=at_wall_ms,
-                gateway="control",
+                gateway=client.gateway,
                 uid=client.peer.uid if client.peer else None,
                 pid=client.peer.pid if client.peer else None,
                 claimed_user=client.claimed_user,

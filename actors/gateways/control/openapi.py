@@ -15,10 +15,13 @@ from .wire import Problem
 
 _REFUSALS = {
     "400": "The request is not HTTP, or its body is not JSON.",
+    "401": "No token, or a wrong one (TCP only).",
+    "403": "Orders need the operator's token (TCP only), or the request comes from another site.",
     "404": "No such path, worker or group.",
     "405": "The path is there, but not for this method.",
     "409": "Understood, and declined.",
     "413": "The body is too large.",
+    "415": "The body is not JSON by its content type (TCP only).",
     "422": "The arguments make no sense.",
     "503": "Too busy, stopping, or the store is away.",
     "504": "No answer in time; an order may still be carried out.",
@@ -37,13 +40,19 @@ def document(routes: Sequence[Served], version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Rekindle's control socket",
+            "title": "Rekindle",
             "version": version,
-            "description": "HTTP over the unix socket control.sock in the state directory. "
+            "description": "HTTP over the unix socket control.sock in the state directory and, where it "
+            "is turned on, over TCP with a token. "
             "Durations and times are whole milliseconds.",
         },
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        # Over TCP; the unix socket asks for none: the kernel says who is there.
+        "security": [{}, {"token": []}],
     }
 
 

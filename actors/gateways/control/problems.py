@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import RequestTimeoutError, SpecError, StoreError, UnknownWorkerError
+from .auditing import NotAllowedError
 from .lanes import LaneFullError, LanesClosedError, LaneSlowError
 from .requests import InvalidRequestError
 from .wire import Problem
@@ -25,6 +26,8 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(status, word, str(error))
         case UnknownWorkerError():
             return _refusal(404, "unknown_worker", str(error))
+        case NotAllowedError():
+            return _refusal(403, "forbidden", str(error))
         case SpecError():
             return _refusal(422, "invalid", str(error))
         case RequestTimeoutError():
@@ -36,7 +39,7 @@ def refusal(error: Exception) -> Refusal | None:
         case LaneSlowError():
             return _refusal(504, "timeout", "no answer in time; the request may still be carried out")
         case LanesClosedError():
-            return _refusal(503, "stopping", "the control socket is closing; the request may be carried out")
+            return _refusal(503, "stopping", "the supervisor is stopping; the request may be carried out")
         case _:
             return None
 

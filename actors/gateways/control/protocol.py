@@ -44,6 +44,8 @@ class Peer:
 class ControlProtocol(H11Protocol):
     """One connection of the control socket."""
 
+    most_connections = MOST_CONNECTIONS
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.logger = _log
@@ -55,17 +57,15 @@ class ControlProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let in those who may, while there is room."""
         self.transport = transport
-        peer = peer_of(transport.get_extra_info("socket"))
-        if peer is None or not may_connect(peer.uid):
-            self._turn_away(403, "forbidden", "this socket belongs to another user")
-        elif not self._make_room():
-            self._turn_away(503, "busy", f"{MOST_CONNECTIONS} requests are under way")
-        else:
-            self._admitted = True
-            self.since = self.loop.time()
-            self.app_state = {**self.app_state, "peer": peer}
-            super().connection_made(transport)
-            self._allow(REQUEST_S)
+        if not self._may_enter(transport):
+            return
+        if not self._make_room():
+            self._turn_away(503, "busy", f"{self.most_connections} requests are under way")
+            return
+        self._admitted = True
+        self.since = self.loop.time()
+        super().connection_made(transport)
+        self._allow(REQUEST_S)
 
     def data_received(self, data: bytes) -> None:
         """Read on; once a request is whole, its answer may take its time."""
@@ -115,8 +115,17 @@ class ControlProtocol(H11Protocol):
         """End the connection at once, whatever is under way."""
         self.transport.abort()
 
+    def _may_enter(self, transport: asyncio.Transport) -> bool:
+        """Whether whoever is there may ask anything; if not, it was told so."""
+        peer = peer_of(transport.get_extra_info("socket"))
+        if peer is None or not may_connect(peer.uid):
+            self._turn_away(403, "forbidden", "this socket belongs to another user")
+            return False
+        self.app_state = {**self.app_state, "peer": peer}
+        return True
+
     def _make_room(self) -> bool:
-        if len(self.connections) < MOST_CONNECTIONS:
+        if len(self.connections) < self.most_connections:
             return True
         idle = [each for each in mine(self.connections) if each.idle]
         if not idle:

@@ -22,6 +22,8 @@ class Identity:
     pid: int
     started_at_wall_ms: int
     state_directory: Path
+    dashboard: str | None = None
+    """Where the dashboard is, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
