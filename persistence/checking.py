@@ -8,20 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from sqlalchemy import Connection, Engine, func, inspect, make_url, select, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, func, inspect, select, text
 
-from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
-
-from .database_file import prepare
-from .engines import postgresql_engine, sqlite_engine
 from .failures import translated
 from .migrate import REVISIONS, VERSION_TABLE
+from .read_only import read_only_engine
 from .tables import METADATA
-
-_PATIENCE_MS = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,50 +53,16 @@ def check_store(where: str | os.PathLike[str]) -> StoreCheck:
         StoreUnavailableError: it is not there, or cannot be read now.
         StoreError: the address makes no sense.
     """
-    engine, name = _engine(os.fspath(where))
+    engine, name = read_only_engine(os.fspath(where))
     with translated(name), engine.connect() as connection:
         problems = _problems(connection)
         return StoreCheck(
             name=name,
-            revision=_revision(connection),
+            revision=revision_of(connection),
             newest=REVISIONS[-1],
             problems=problems,
             rows={} if problems else _rows(connection),
         )
-
-
-def _engine(where: str) -> tuple[Engine, str]:
-    if "://" not in where:
-        return _sqlite(where)
-    try:
-        url = make_url(where)
-    except ArgumentError as error:
-        raise StoreError(f"{where!r} is no address of a store") from error
-    shown = url.render_as_string(hide_password=True)
-    match url.get_backend_name():
-        case "sqlite" if url.database:
-            return _sqlite(url.database)
-        case "postgresql" | "postgres":
-            return postgresql_engine(url, lock_timeout_ms=_PATIENCE_MS), shown
-        case _:
-            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
-
-
-def _sqlite(path: str) -> tuple[Engine, str]:
-    database = Path(os.path.realpath(path))
-    try:
-        size = database.stat().st_size
-    except OSError as error:
-        raise StoreUnavailableError(f"there is no store at {database}: {error.strerror}") from error
-    if size == 0:
-        raise StoreDamagedError(f"the store {database} is empty")
-    prepare(database, _never)
-    pragmas: dict[str, str | int] = {"busy_timeout": _PATIENCE_MS, "query_only": "ON"}
-    return sqlite_engine(str(database), begin="BEGIN", pragmas=pragmas), str(database)
-
-
-def _never(database: Path) -> None:
-    raise StoreUnavailableError(f"the store {database} has just gone away")
 
 
 def _problems(connection: Connection) -> tuple[str, ...]:
@@ -113,7 +72,8 @@ def _problems(connection: Connection) -> tuple[str, ...]:
     return tuple(" ".join(line.replace("***", " ").split()) for line in found if line != "ok")
 
 
-def _revision(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
+    """The revision that a store names; None if Rekindle has never been there."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))

@@ -10,6 +10,7 @@ from .commands.acting import pause, reload, reset, restart, resume, scale, start
 from .commands.completing import completion
 from .commands.database import db
 from .commands.looking import audit, explain, history, output, status
+from .commands.simulating import simulate
 from .commands.top_level import TopLevel
 from .config_commands import config
 from .run_command import run
@@ -41,7 +42,7 @@ def main() -> None:
 for command in (
     *(run, status, explain, history, output, audit),
     *(pause, resume, start, stop, restart, reset, reload, scale),
-    *(config, db, completion),
+    *(config, db, completion, simulate),
 ):
     main.add_command(command)
 

@@ -21,7 +21,14 @@ HEAVY = (
     "starlette",
     "uvicorn",
 )
-ARGUMENTS = [("--help",), ("status", "--help"), ("status",), ("stop", "worker:web:0"), ("completion", "fish")]
+ARGUMENTS = [
+    ("--help",),
+    ("simulate", "--help"),
+    ("status", "--help"),
+    ("status",),
+    ("stop", "worker:web:0"),
+    ("completion", "fish"),
+]
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=" ".join)

@@ -1,0 +1,57 @@
+"""Engines that only look: nothing is created, migrated or locked, so a supervisor may be at work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError
+
+from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
+
+from .database_file import prepare
+from .engines import postgresql_engine, sqlite_engine
+
+_PATIENCE_MS = 2000
+
+
+def read_only_engine(where: str) -> tuple[Engine, str]:
+    """An engine on a store that is there, and the store's name without its password.
+
+    Raises:
+        StoreDamagedError: it is no database.
+        StoreUnavailableError: it is not there.
+        StoreError: the address makes no sense.
+    """
+    if "://" not in where:
+        return _sqlite(where)
+    try:
+        url = make_url(where)
+    except ArgumentError as error:
+        raise StoreError(f"{where!r} is no address of a store") from error
+    shown = url.render_as_string(hide_password=True)
+    match url.get_backend_name():
+        case "sqlite" if url.database:
+            return _sqlite(url.database)
+        case "postgresql" | "postgres":
+            return postgresql_engine(url, lock_timeout_ms=_PATIENCE_MS), shown
+        case _:
+            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
+
+
+def _sqlite(path: str) -> tuple[Engine, str]:
+    database = Path(os.path.realpath(path))
+    try:
+        size = database.stat().st_size
+    except OSError as error:
+        raise StoreUnavailableError(f"there is no store at {database}: {error.strerror}") from error
+    if size == 0:
+        raise StoreDamagedError(f"the store {database} is empty")
+    prepare(database, _never)
+    pragmas: dict[str, str | int] = {"busy_timeout": _PATIENCE_MS, "query_only": "ON"}
+    return sqlite_engine(str(database), begin="BEGIN", pragmas=pragmas), str(database)
+
+
+def _never(database: Path) -> None:
+    raise StoreUnavailableError(f"the store {database} has just gone away")

@@ -1,0 +1,52 @@
+"""Reads what a store remembers of one worker's deaths, without being its supervisor."""
+
+from __future__ import annotations
+
+import os
+
+from sqlalchemy import select
+
+from rekindle.actors.errors import StoreTooNewError
+from rekindle.actors.records import DeathRecord
+
+from .checking import revision_of
+from .failures import translated
+from .migrate import REVISIONS
+from .read_only import read_only_engine
+from .recall import death_record
+from .tables import DEATH
+
+# Those of the first revision, which no later one takes away: an older store is read as it is.
+_COLUMNS = (
+    *(DEATH.c.id, DEATH.c.component_id, DEATH.c.generation, DEATH.c.died_at_wall_ms, DEATH.c.cause),
+    *(DEATH.c.exit_code, DEATH.c.signal, DEATH.c.uptime_ms, DEATH.c.job),
+    *(DEATH.c.action, DEATH.c.reason, DEATH.c.delay_ms),
+)
+
+
+def recorded_deaths(
+    where: str | os.PathLike[str], component_id: str, *, limit: int = 1000
+) -> tuple[DeathRecord, ...]:
+    """The latest deaths of one worker, newest first; none if the store does not know it.
+
+    Args:
+        where: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
+        component_id: whose.
+        limit: how many at most.
+
+    Raises:
+        StoreDamagedError: it is no database, or a broken one.
+        StoreTooNewError: a newer Rekindle wrote it.
+        StoreUnavailableError: it is not there, or cannot be read now.
+        StoreError: the address makes no sense.
+    """
+    engine, name = read_only_engine(os.fspath(where))
+    statement = select(*_COLUMNS).where(DEATH.c.component_id == component_id)
+    statement = statement.order_by(DEATH.c.generation.desc()).limit(limit)
+    with translated(name), engine.connect() as connection:
+        revision = revision_of(connection)
+        if revision is None:
+            return ()
+        if revision not in REVISIONS:
+            raise StoreTooNewError(f"the store {name} was written by a newer Rekindle (revision {revision})")
+        return tuple(death_record(row) for row in connection.execute(statement))

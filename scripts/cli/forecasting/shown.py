@@ -1,0 +1,150 @@
+"""Pure: a forecast under a name, the moments on its axis, and what is said of it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rekindle.actors.forecast import HOUR_MS, Forecast, Verdict
+
+_SECOND, _MINUTE, _DAY = 1000, 60_000, 86_400_000
+_STEPS = (
+    *(100, 200, 500),
+    *(seconds * _SECOND for seconds in (1, 2, 5, 10, 15, 30)),
+    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * HOUR_MS for hours in (1, 2, 3, 6, 12)),
+    *(days * _DAY for days in (1, 2, 7, 14, 30, 90, 365, 3650)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A forecast, and what its policy is called."""
+
+    name: str
+    forecast: Forecast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What was asked, in words, and what all answers have in common."""
+
+    about: str
+    """Who dies, and how: `a worker that dies 3 s after every start`."""
+    outage_ms: int | None = None
+    replayed: str | None = None
+    """The worker whose deaths these are."""
+    seed: int | None = None
+    """Where the jitter comes from; None without any."""
+
+
+def span_of(forecasts: Iterable[Forecast]) -> int:
+    """Until when forecasts are shown beside each other: a little past the last verdict."""
+    ends = []
+    for each in forecasts:
+        open_end = each.verdict is Verdict.STILL_DYING
+        ends.append(each.at_ms if open_end else each.at_ms + max(_SECOND, each.at_ms // 12))
+    return max(ends, default=_SECOND)
+
+
+def up_shares(forecast: Forecast, end_ms: int, cells: int) -> list[float]:
+    """The share of each of so many equal parts of the time in which it runs."""
+    size = max(1.0, end_ms / cells)
+    ran = [0.0] * cells
+    for since, to in forecast.up_spans(end_ms):
+        first, last = int(since / size), min(cells - 1, int(to / size))
+        for cell in range(first, last + 1):
+            ran[cell] += max(0.0, min(to, (cell + 1) * size) - max(since, cell * size))
+    return [min(1.0, each / size) for each in ran]
+
+
+def ticks(end_ms: int, most: int) -> list[int]:
+    """At most so many round moments from 0 up to the end."""
+    step = next((each for each in _STEPS if end_ms // each < most), end_ms or 1)
+    return list(range(0, end_ms + 1, step))
+
+
+def clock(milliseconds: int) -> str:
+    """A moment as a clock shows it: `0:49`, `3:45:03`; with milliseconds where there are some."""
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    part = f".{rest:03}".rstrip("0") if rest else ""
+    return f"{hours}:{minutes:02}:{seconds:02}{part}" if hours else f"{minutes}:{seconds:02}{part}"
+
+
+def lasting(milliseconds: int) -> str:
+    """A duration, exactly and in the words that people use: `3 s`, `1 min 30 s`, `3 h 45 min`."""
+    if milliseconds < _MINUTE:
+        return f"{milliseconds / 1000:g} s"
+    units = (("d", _DAY), ("h", HOUR_MS), ("min", _MINUTE), ("s", _SECOND))
+    parts: list[str] = []
+    for name, size in units:
+        many, milliseconds = divmod(milliseconds, size)
+        if many:
+            parts.append(f"{many} {name}")
+    return " ".join(parts[:2])
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `11th`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def verdict_words(forecast: Forecast, question: Question) -> str:
+    """How it ends, in one sentence."""
+    at, deaths = lasting(forecast.at_ms), ordinal(len(forecast.lives))
+    match forecast.verdict:
+        case Verdict.GIVEN_UP:
+            return (
+                f"Given up after {at}, at the {deaths} death: {forecast.reason}.{_early(forecast, question)}"
+            )
+        case Verdict.LEFT_DOWN:
+            return (
+                f"Left down after {at}, at the {deaths} death: {forecast.reason}.{_early(forecast, question)}"
+            )
+        case Verdict.STILL_DYING:
+            return f"Never gives up: it still dies and is started again after {at}."
+        case Verdict.LIVES_ON if question.outage_ms is not None:
+            late = max(0, forecast.at_ms - question.outage_ms)
+            when = f"{lasting(late)} after its end" if late else "as soon as it is over"
+            return f"Outlasts the outage: back for good after {at}, {when}."
+        case Verdict.LIVES_ON:
+            many = len(forecast.lives)
+            return f"Lives on: restarted after every one of the {many} deaths; up again after {at}."
+
+
+def _early(forecast: Forecast, question: Question) -> str:
+    if question.outage_ms is None or forecast.at_ms >= question.outage_ms:
+        return ""
+    return f" The outage lasts {lasting(question.outage_ms - forecast.at_ms)} longer."
+
+
+def restart_words(forecast: Forecast) -> str:
+    """How often it is restarted: in all, within an hour, on average."""
+    many = forecast.restarts
+    told = f"{many} restart{'' if many == 1 else 's'}"
+    if many:
+        told += f", at most {forecast.busiest_hour()} in an hour"
+    mean = mean_per_hour(forecast)
+    return told if mean is None else f"{told}, {mean:.3g} an hour on average"
+
+
+def mean_per_hour(forecast: Forecast) -> float | None:
+    """Restarts per hour until the verdict; None if that was too soon for an average to mean anything."""
+    if forecast.at_ms < HOUR_MS:
+        return None
+    return round(forecast.restarts * HOUR_MS / forecast.at_ms, 3)
+
+
+def up_words(forecast: Forecast, end_ms: int) -> str:
+    """How much of a time it runs."""
+    up = forecast.up_ms(end_ms)
+    share = 100 * up / end_ms if end_ms else 0.0
+    return f"up {lasting(up)} of {lasting(end_ms)} ({share:.3g} %)"
+
+
+def compared(answers: Sequence[Named]) -> int:
+    """Over which time answers are compared: until the last verdict of all."""
+    return max((each.forecast.at_ms for each in answers), default=0)

@@ -1,0 +1,305 @@
+"""`rekindle simulate`, through the command."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.cli.conftest import Client
+from tests.contract.records import TAG, death, final_death
+
+from rekindle.cli.main import main
+from rekindle.persistence import open_store
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def simulate(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["simulate", *arguments])
+
+
+def forecasts(*arguments: str) -> list[dict[str, Any]]:
+    said = simulate(*arguments, "--json")
+    assert (said.exit_code, said.stderr) == (0, "")
+    answers: list[dict[str, Any]] = json.loads(said.stdout)["forecasts"]
+    return answers
+
+
+def delays(answer: dict[str, Any]) -> list[float]:
+    return [life["delay_ms"] / 1000 for life in answer["timeline"] if life["action"] == "restart"]
+
+
+# ── the golden numbers ───────────────────────────────────────────────────────────────────
+
+
+def test_rd_09_a_tight_loop_is_given_up_at_its_sixth_death() -> None:
+    """RD-09."""
+    (answer,) = forecasts("--preset", "steady", "--dies-after", "3s")
+    assert delays(answer) == [1, 2, 4, 8, 16]
+    assert (answer["verdict"], answer["at_ms"], answer["restarts"]) == ("given_up", 49_000, 5)
+    assert answer["text"].startswith("Given up after 49 s, at the 6th death: 5 restarts in 5 minutes")
+
+
+def test_rd_10_a_crash_every_ten_minutes_is_given_up_at_the_21st() -> None:
+    """RD-10."""
+    (answer,) = forecasts("--dies-after", "10m")
+    assert delays(answer) == [1, 2, 4, 8, 16, 32] + [60] * 14
+    assert (answer["deaths"], answer["restarts"], answer["restarts_in_busiest_hour"]) == (21, 20, 6)
+    assert answer["restarts_per_hour"] == pytest.approx(20 / (13_503 / 3600), abs=0.001)
+
+
+def test_rd_19_a_plugin_is_restarted_after_0_1_2_4_and_8_seconds() -> None:
+    """RD-19."""
+    (answer,) = forecasts("--preset", "plugin", "--dies-after", "1s")
+    assert delays(answer) == [0, 1, 2, 4, 8]
+    assert (answer["verdict"], answer["deaths"]) == ("given_up", 6)
+
+
+# ── what can be asked ────────────────────────────────────────────────────────────────────
+
+
+def test_an_outage_is_outlasted_by_a_policy_that_is_given_enough_restarts() -> None:
+    enough, steady = forecasts("--outage", "10m", "--set", "max_in_window=15", "--compare", "steady")
+    assert enough["name"] == "steady, max_in_window=15"
+    assert enough["verdict"] == "lives_on"
+    assert "18 s after its end" in enough["text"]
+    assert steady["verdict"] == "given_up"
+    assert "The outage lasts 9 min 23 s longer." in steady["text"]
+
+
+def test_a_policy_may_be_compared_with_a_changed_preset() -> None:
+    _, other = forecasts("--compare", "plugin,max_consecutive=2,give_up_exit_codes=[3,4],window_s=10m")
+    assert other["policy"]["max_consecutive"] == 2
+    assert other["policy"]["give_up_exit_codes"] == [3, 4]
+    assert other["policy"]["window_s"] == 600
+    assert other["restarts"] == 2
+
+
+def test_the_way_of_dying_matters_to_the_policy() -> None:
+    """RD-22."""
+    (clean,) = forecasts("--preset", "patient", "--exit", "0")
+    assert (clean["verdict"], clean["restarts"]) == ("left_down", 0)
+    (killed,) = forecasts("--preset", "patient", "--exit", "kill")
+    assert killed["restarts"] == 5
+    assert killed["timeline"][0]["signal"] == 9
+
+
+def test_a_seed_repeats_the_chance_in_jitter() -> None:
+    jitter = ("--set", "jitter=1", "--set", "min_delay_s=0")
+    assert forecasts(*jitter) == forecasts(*jitter, "--seed", "1")
+    assert delays(forecasts(*jitter)[0]) != delays(forecasts(*jitter, "--seed", "2")[0])
+    assert "--seed 1" in simulate(*jitter).stdout
+
+
+def test_the_look_ends_when_it_is_told_to() -> None:
+    (answer,) = forecasts("--set", "max_in_window=none", "--set", "max_lifetime=none", "--for", "2h")
+    assert (answer["verdict"], answer["at_ms"]) == ("still_dying", 7_200_000)
+
+
+def test_the_policy_may_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text(
+        '[worker.web]\ncommand = ["true"]\nrestart = { max_in_window = 2 }\n'
+        '[worker.other]\ncommand = ["true"]\npreset = "plugin"\n'
+    )
+    assert forecasts("--config", str(file), "--worker", "worker:web:0")[0]["restarts"] == 2
+    (changed,) = forecasts("--config", str(file), "--worker", "other", "--set", "max_consecutive=7")
+    assert (changed["name"], changed["restarts"]) == ("other in workers.toml, max_consecutive=7", 7)
+
+
+# ── what is refused ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--set", "max_in_windw=3"), "did you mean"),
+        (("--set", "nonsense=3"), "there are: enabled, restart_on"),
+        (("--set", "max_in_window"), "write FIELD=VALUE"),
+        (("--set", "max_in_window=0"), "max_in_window must be at least 1"),
+        (("--set", "jitter=2"), "between 0 and 1"),
+        (("--set", "max_delay_s=soon"), "is no duration"),
+        (("--set", "restart_on=sometimes"), "one of always, on_failure, never"),
+        (("--compare", "stedy"), "did you mean"),
+        (("--preset", "nobody"), "is not one of"),
+        (("--exit", "300"), "write an exit code"),
+        (("--exit", "SIGNOTHING"), "write an exit code"),
+        (("--dies-after", "-1s"), "is no duration"),
+        (("--worker", "web"), "needs --config FILE"),
+        (("--preset", "steady", "--config", "x.toml"), "not from both"),
+        (("--replay", "w", "--dies-after", "1s"), "does without --dies-after"),
+        (("--replay", "w", "--outage", "1s"), "does without --outage"),
+        (("--replay", "w", "--exit", "1"), "does without --exit"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_makes_no_sense_is_bad_usage_in_one_sentence(arguments: tuple[str, ...], told: str) -> None:
+    said = simulate(*arguments)
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert "Error: " in said.stderr
+    assert told in said.stderr
+
+
+def test_a_file_with_problems_is_refused_with_its_lines(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text('[worker.web]\ncommand = ["true"]\nrestart = { max_in_window = 0 }\n')
+    said = simulate("--config", str(file))
+    assert said.exit_code == 2
+    assert "bad.toml:3: worker.web.restart.max_in_window = 0: must be at least 1" in said.stderr
+
+
+def test_a_worker_that_the_file_lacks_has_exit_code_4(tmp_path: Path) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text('[worker.web]\ncommand = ["true"]\n[worker.db]\ncommand = ["true"]\n')
+    said = simulate("--config", str(file), "--worker", "nobody")
+    assert said.exit_code == 4
+    assert "there are: web, db" in said.stderr
+    unnamed = simulate("--config", str(file))
+    assert unnamed.exit_code == 2
+    assert "name one with --worker: web, db" in unnamed.stderr
+
+
+# ── how it is shown ──────────────────────────────────────────────────────────────────────
+
+
+def test_the_timeline_and_the_drawing_tell_the_same() -> None:
+    said = simulate("--dies-after", "3s")
+    lines = said.stdout.splitlines()
+    assert lines[0] == "A worker that dies 3 s after every start (exited with code 1)."
+    assert "  4     0:16     0:19  3 s    restart #4 after 8 s               ████████" in lines
+    assert "  6     0:46     0:49  3 s    given up: 5 restarts in 5 minutes" in lines
+    (strip,) = (line for line in lines if line.startswith("steady  "))
+    assert re.fullmatch(r"steady  █████[░▒▓█─]+✗·+", strip)
+    assert "5 restarts, at most 5 in an hour; up 18 s of 49 s (36.7 %)" in lines
+
+
+def test_a_long_timeline_is_shortened_unless_all_of_it_is_wanted() -> None:
+    short, long = simulate("--dies-after", "10m").stdout, simulate("--dies-after", "10m", "--all").stdout
+    assert "5 more; --all shows them" in short
+    assert len(re.findall(r"restart #\d+ after", short)) == 15
+    assert len(re.findall(r"restart #\d+ after", long)) == 20
+
+
+def test_policies_that_decide_alike_are_not_told_twice() -> None:
+    said = simulate("--outage", "10m", "--compare", "patient")
+    assert "life by life as under steady" in said.stdout
+    assert re.search(r"^POLICY +RESTARTS +IN AN HOUR +MEAN +UP +ENDS$", said.stdout, re.MULTILINE)
+    assert re.search(r"^outage +━+$", said.stdout, re.MULTILINE)
+
+
+def test_an_encoding_without_blocks_gets_plain_characters(nobody: Client) -> None:
+    said = Client(nobody.state, {"PYTHONIOENCODING": "ascii"})("simulate", "--dies-after", "3s")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.isascii()
+    assert "?" not in said.out
+    assert re.search(r"^steady  #####[.:*#-]+x", said.out, re.MULTILINE)
+
+
+# ── the picture ──────────────────────────────────────────────────────────────────────────
+
+
+def picture(tmp_path: Path, *arguments: str) -> ET.Element:
+    file = tmp_path / "picture.svg"
+    said = simulate(*arguments, "--svg", str(file))
+    assert said.exit_code == 0, said.stderr
+    return ET.fromstring(file.read_text())
+
+
+def test_the_picture_is_well_formed_and_says_in_words_what_it_shows(tmp_path: Path) -> None:
+    root = picture(tmp_path, "--outage", "10m", "--compare", "plugin,max_consecutive=none")
+    assert root.tag == f"{SVG}svg"
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+    labels = str(root.get("aria-labelledby")).split()
+    assert {each.get("id") for each in root.iter() if each.get("id")} == set(labels)
+    assert "prefers-color-scheme: dark" in str(root.findtext(f"{SVG}style"))
+    assert "Given up after 37 s" in str(root.findtext(f"{SVG}desc"))
+    names = {each.text for each in root.iter(f"{SVG}tspan") if each.get("class") == "name"}
+    assert names == {"steady", "plugin, max_consecutive=none"}
+
+
+def test_the_picture_has_one_bar_a_life_and_nothing_outside_of_its_frame(tmp_path: Path) -> None:
+    root = picture(tmp_path, "--dies-after", "3s")
+    (bars,) = (each.get("d", "") for each in root.iter(f"{SVG}path") if each.get("class") == "up")
+    assert bars.count("M") == 6
+    places = [float(found) for found in re.findall(r"[MH]([0-9.]+)", bars)]
+    assert min(places) >= 0
+    assert max(places) <= float(str(root.get("width")))
+
+
+def test_the_picture_of_a_day_of_deaths_stays_small(tmp_path: Path) -> None:
+    limits = ("--set", "max_in_window=none", "--set", "max_lifetime=none", "--set", "max_delay_s=1")
+    picture(tmp_path, *limits, "--dies-after", "1s")
+    assert (tmp_path / "picture.svg").stat().st_size < 200_000
+
+
+def test_a_picture_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+    said = simulate("--svg", str(tmp_path / "none" / "picture.svg"))
+    assert said.exit_code == 1
+    assert re.fullmatch(r"rekindle: .*No such file or directory.*\n", said.stderr)
+
+
+# ── recorded deaths ──────────────────────────────────────────────────────────────────────
+
+
+def test_a_replay_asks_the_running_supervisor(many: Client) -> None:
+    document = many("simulate", "--replay", "worker:spent:0", "--preset", "plugin", "--json").document
+    was, other = document["forecasts"]
+    assert (was["name"], was["verdict"], was["deaths"]) == ("as it was", "given_up", 2)
+    assert (other["name"], other["verdict"], other["deaths"]) == ("plugin", "lives_on", 2)
+    assert document["replayed"] == "worker:spent:0"
+    said = many("simulate", "--replay", "worker:spent:0")
+    assert said.lines[0] == "The 2 recorded deaths of worker:spent:0."
+
+
+def test_a_replay_of_nobody_has_exit_code_4_and_of_the_living_1(many: Client) -> None:
+    assert many("simulate", "--replay", "nobody").code == 4
+    said = many("simulate", "--replay", "worker:web:0")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "rekindle: worker:web:0 has not died: there is nothing to replay\n"
+
+
+def test_without_a_supervisor_a_replay_reads_the_database(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "rekindle.db")
+    store.commit([death(1), final_death(2)])
+    store.close()
+    was, steady = forecasts("--replay", TAG, "--state", str(tmp_path))
+    assert (was["verdict"], steady["verdict"], steady["deaths"]) == ("given_up", "lives_on", 2)
+    said = simulate("--replay", "nobody", "--state", str(tmp_path))
+    assert said.exit_code == 4
+    assert "no deaths of a worker called 'nobody' are recorded" in said.stderr
+
+
+def test_the_file_says_where_the_deaths_of_a_replay_are(tmp_path: Path) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text('state_dir = "state"\ndatabase = "kept.db"\n[worker.tag]\ncommand = ["true"]\n')
+    store = open_store(tmp_path / "kept.db")
+    store.commit([death(1), death(2)])
+    store.close()
+    _, answer = forecasts("--config", str(file), "--replay", TAG)
+    assert (answer["name"], answer["deaths"]) == ("tag in workers.toml", 2)
+
+
+def test_a_replay_with_neither_supervisor_nor_database_has_exit_code_3(tmp_path: Path) -> None:
+    said = simulate("--replay", TAG, "--state", str(tmp_path))
+    assert said.exit_code == 3
+    assert "and there is no database at" in said.stderr
+
+
+def test_a_damaged_database_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "rekindle.db").write_bytes(b"rubbish" * 500)
+    said = simulate("--replay", TAG, "--state", str(tmp_path))
+    assert said.exit_code == 1
+    assert re.fullmatch(r"rekindle: .*damaged.*\n", said.stderr)
+
+
+def test_the_readme_shows_what_is_printed() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = re.search(r"\$ rekindle (simulate [^\n]*)\n…\n(.*?)```", readme, re.DOTALL)
+    assert shown is not None
+    said = CliRunner().invoke(main, shown.group(1).split())
+    assert said.stdout.endswith(shown.group(2))
