@@ -20,9 +20,12 @@ from .errors import (
     UnknownWorkerError,
 )
 from .health import Status
+from .limits import RecyclePolicy, ResourceLimits
 from .messages import (
     PauseWorkers,
     ResetWorker,
+    ResourceViolated,
+    ResourceWarned,
     RestartWorker,
     ResumeWorkers,
     StartWorkers,
@@ -32,6 +35,7 @@ from .messages import (
     StopWorkers,
     WorkerDied,
     WorkerFailed,
+    WorkerRecycled,
     WorkerStarted,
     WorkerStatus,
     WorkerStopped,
@@ -65,10 +69,14 @@ __all__ = [
     "PauseMode",
     "PauseWorkers",
     "PythonCall",
+    "RecyclePolicy",
     "RekindleError",
     "RequestRefusedError",
     "RequestTimeoutError",
     "ResetWorker",
+    "ResourceLimits",
+    "ResourceViolated",
+    "ResourceWarned",
     "RestartOn",
     "RestartPolicy",
     "RestartWorker",
@@ -91,6 +99,7 @@ __all__ = [
     "WindowMode",
     "WorkerDied",
     "WorkerFailed",
+    "WorkerRecycled",
     "WorkerSpec",
     "WorkerStarted",
     "WorkerStatus",

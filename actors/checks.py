@@ -1,15 +1,15 @@
-"""Pure: whether declared values fit their fields. What does not fit is described, never raised."""
+"""Pure: whether declared values fit their fields. What does not fit is described; `refuse` raises it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from .errors import Problem
+from .errors import Problem, SpecError
 
 SHORTEST_S = 0.001
 LONGEST_S = 1e9
@@ -27,6 +27,13 @@ def coerce(owner: object) -> None:
             object.__setattr__(owner, name, hint(value))
         elif get_origin(hint) is tuple and isinstance(value, list):
             object.__setattr__(owner, name, tuple(value))
+
+
+def refuse(owner: object, problems: Iterable[Problem]) -> None:
+    """Raise what is wrong, all of it at once."""
+    found = tuple(problems)
+    if found:
+        raise SpecError(str(owner), found)
 
 
 def mistyped(owner: object) -> Iterator[Problem]:

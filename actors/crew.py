@@ -21,6 +21,7 @@ from . import supervision
 from .health import Status
 from .internal_messages import (
     BackoffElapsed,
+    Condemn,
     HealthSustained,
     Keep,
     MarkFailed,
@@ -46,6 +47,7 @@ from .worker_proxy import WorkerProxy
 from .worker_state import (
     Announce,
     AwaitSave,
+    Blame,
     CancelTimers,
     Effect,
     Examine,
@@ -233,6 +235,8 @@ class Crew:
                 tell(self._to.monitor, MarkFailed(worker.id))
             case Forget():
                 tell(self._to.monitor, Unregister(worker.id))
+            case Blame(generation=generation, detail=detail):
+                tell(self._to.monitor, Condemn(worker.id, generation, detail))
             case Idling(generation=generation, paused=paused):
                 tell(self._to.monitor, SetPaused(worker.id, paused))
                 self.tell_proxy(worker.id, PauseProcess(generation, paused))

@@ -9,6 +9,7 @@ heard, grants everyone the time that it was away, and asks what it may have miss
 from __future__ import annotations
 
 import heapq
+import signal
 from dataclasses import dataclass, field
 
 from loguru import logger
@@ -34,6 +35,7 @@ from .health import (
 from .internal_messages import (
     Attend,
     ChannelClosed,
+    Condemn,
     DeadlineReached,
     FrameReceived,
     JobChanged,
@@ -85,6 +87,8 @@ class Patient:
     """What was last said of it."""
     forgiven: bool = False
     """Its silence was forgiven once; twice in a row would hide that it hangs."""
+    condemned: str | None = None
+    """Why it is being killed, if it is."""
 
     @property
     def is_due_to_speak(self) -> bool:
@@ -143,13 +147,15 @@ class HealthMonitor(ResilientActor):
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 self._started(id_, generation, pid)
             case ProcessExited(component_id=id_, generation=generation, exit=exit_, output=output):
-                self._lost(id_, generation, Lost(exit_.cause, exit_), output)
+                self._exited(id_, generation, exit_, output)
             case SpawnFailed(component_id=id_, generation=generation, error=error):
                 self._lost(id_, generation, Lost(Cause.SPAWN_FAILED, detail=error))
             case ChannelClosed(component_id=id_, generation=generation):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
                 self._lost(id_, generation, Lost(Cause.PROTOCOL, detail=detail))
+            case Condemn(component_id=id_, generation=generation, detail=detail):
+                self._condemn(id_, generation, detail)
             case ProcessFound(component_id=id_, generation=generation):
                 self._found(id_, generation)
             case Register():
@@ -233,6 +239,19 @@ class HealthMonitor(ResilientActor):
         tell(self.broker, WorkerStarted(component_id, generation, pid))
         if not patient.reports_health:
             self._advance(patient, Launched())
+
+    def _condemn(self, component_id: str, generation: int, detail: str) -> None:
+        patient = self._current(component_id, generation)
+        if patient is not None:
+            patient.condemned = detail
+
+    def _exited(self, component_id: str, generation: int, exit_: Exit, output: tuple[str, ...]) -> None:
+        """A process ended; one that we killed for what it used died of that, if it died of the kill."""
+        lost = Lost(exit_.cause, exit_)
+        patient = self._current(component_id, generation)
+        if patient is not None and patient.condemned is not None and exit_.signal == signal.SIGKILL:
+            lost = Lost(Cause.RESOURCE_LIMIT, exit_, patient.condemned)
+        self._lost(component_id, generation, lost, output)
 
     def _lost(self, component_id: str, generation: int, lost: Lost, output: tuple[str, ...] = ()) -> None:
         patient = self._current(component_id, generation)

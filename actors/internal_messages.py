@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .deaths import Exit, Job
 from .frames import Frame
 from .lifecycle import Urgency
+from .limits import ResourceLimits
 from .messages import (
     Event,
     HostCommand,
@@ -115,6 +116,15 @@ class ProtocolViolated:
 
 
 @dataclass(frozen=True, slots=True)
+class Condemn:
+    """This incarnation is being killed for using too much; that is the cause of the death to come."""
+
+    component_id: str
+    generation: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorDue:
     """Timer: write the changes of health for people to read."""
 
@@ -175,6 +185,7 @@ MonitorMessage = (
     | FrameReceived
     | ChannelClosed
     | ProtocolViolated
+    | Condemn
     | DeadlineReached
     | MirrorDue
     | ProcessStarted
@@ -303,6 +314,24 @@ class HealthSustained:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitExceeded:
+    """An incarnation uses more than it may and is to be killed."""
+
+    component_id: str
+    generation: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecycleDue:
+    """Timer, or from the ResourceMonitor: this incarnation should make room for a new one."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SaveOverdue:
     """Timer: the store may not have answered in time; supervision goes on from memory."""
 
@@ -344,6 +373,8 @@ SupervisorMessage = (
     | JobChanged
     | BackoffElapsed
     | HealthSustained
+    | LimitExceeded
+    | RecycleDue
     | SaveOverdue
     | PauseElapsed
     | BatchKept
@@ -352,6 +383,37 @@ SupervisorMessage = (
     | StoodDown
     | MonitorReplaced
 )
+
+# ── To the ResourceMonitor ───────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class WatchUsage:
+    """Look at this incarnation now and then."""
+
+    component_id: str
+    generation: int
+    limits: ResourceLimits
+    recycle_above_mb: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnwatchUsage:
+    """This incarnation is gone."""
+
+    component_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookDue:
+    """Timer: time for the next look at one worker."""
+
+    component_id: str
+    generation: int
+
+
+ResourceMessage = WatchUsage | UnwatchUsage | LookDue
 
 # ── To the Recorder ──────────────────────────────────────────────────────────────────────
 

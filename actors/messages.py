@@ -16,6 +16,7 @@ from .deaths import Death, Exit, Job
 from .health import Status
 from .lifecycle import Urgency
 from .ports import Receiver
+from .resources import Usage
 from .spec import WorkerSpec
 
 # ── What a host may tell the Supervisor ──────────────────────────────────────────────────
@@ -303,6 +304,61 @@ class WorkerUnkillable:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceWarned:
+    """A worker uses more than it should; `used` of `resource` is above `limit`."""
+
+    component_id: str
+    generation: int
+    resource: str
+    used: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEased:
+    """A worker that was warned of uses less again."""
+
+    component_id: str
+    generation: int
+    resource: str
+    used: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceViolated:
+    """A worker uses more than it may, for the so-and-so-manieth look in a row."""
+
+    component_id: str
+    generation: int
+    resource: str
+    used: float
+    limit: float
+    in_a_row: int
+    fatal: bool
+    """It is killed for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesSampled:
+    """What a worker uses, and the most that this incarnation ever used; said now and then."""
+
+    component_id: str
+    generation: int
+    usage: Usage
+    peak: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecycled:
+    """A worker that was well gets a new process; not a death, and not counted."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ActorReplaced:
     """One of our own actors raised and was replaced, with its state rebuilt."""
 
@@ -337,6 +393,11 @@ Event = (
     | WorkerFailed
     | WorkerStopped
     | WorkerUnkillable
+    | WorkerRecycled
+    | ResourceWarned
+    | ResourceEased
+    | ResourceViolated
+    | ResourcesSampled
     | ActorReplaced
     | StoreDegraded
     | StoreRecovered

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .audit import AuditEntry
 from .records import DeathRecord, Record, Remembered
+from .resources import Usage
 from .spec import WorkerSpec
 
 if TYPE_CHECKING:
@@ -104,6 +105,14 @@ class Processes(Protocol):
 
     def condition(self, component_id: str) -> str:
         """What the system says that the process does: running, sleeping, stopped, gone…"""
+        ...
+
+    def usage(self, component_id: str, generation: int) -> Usage | None:
+        """What this incarnation and all that it started use; None if it is gone.
+
+        The one call here that blocks, for as long as a look around takes. It may raise whatever
+        the look around raises, where nothing can be seen.
+        """
         ...
 
     def forget(self, component_id: str) -> None:

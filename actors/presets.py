@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from .errors import Problem, SpecError
+from .limits import ResourceLimits
 from .spec import (
     HealthPolicy,
     JobPolicy,
     OnExhausted,
     PauseMode,
-    ResourceLimits,
     RestartOn,
     RestartPolicy,
     StopPolicy,
@@ -95,7 +95,7 @@ PLUGIN = Preset(
     ),
     pause_mode=PauseMode.STOP,
     jobs=None,
-    limits=ResourceLimits(cpu_percent=50.0, kill_memory_mb=256.0, interval_s=5.0, violations=2),
+    limits=ResourceLimits(kill_cpu_percent=50.0, kill_memory_mb=256.0, interval_s=5.0, violations=2),
 )
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(

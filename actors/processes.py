@@ -34,7 +34,9 @@ from .internal_messages import (
     SpawnFailed,
 )
 from .ports import Clock, Control, Receiver, SpawnRequest
+from .resources import Usage
 from .runtime import tell
+from .sampling import Sampler
 from .spawning import Spawner
 from .strangers import reap_strangers
 
@@ -59,6 +61,8 @@ class RealProcesses:
         self._closing_channels: deque[tuple[float, Child]] = deque()
         self._closed = False
         self._spawner = Spawner(self.mark)
+        self._sampler = Sampler()
+        self._sampling = threading.Lock()
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.Lock()
@@ -93,6 +97,19 @@ class RealProcesses:
         """What the kernel says that the process does: running, sleeping, stopped…"""
         child = self._children.get(component_id)
         return "gone" if child is None else child.condition()
+
+    def usage(self, component_id: str, generation: int) -> Usage | None:
+        """What the incarnation and all that it started use; looked up by the caller's thread."""
+        child = self._children.get(component_id)
+        if child is None or child.generation != generation:
+            return None
+        with self._sampling:
+            usage = self._sampler.usage(child.pid)
+            # Reaped meanwhile, its number may have been another's already.
+            if child.exit is not None:
+                self._sampler.forget(child.pid)
+                return None
+        return usage
 
     def strays(self, timeout_s: float = 5.0) -> tuple[tuple[int, str], ...]:
         """Processes that left their worker's session, with the worker that they came from."""

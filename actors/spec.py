@@ -8,13 +8,14 @@ sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from .checks import SHORTEST_S, above_zero, at_least, coerce, durations, exceeds, mistyped, shares
+from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse, shares
 from .errors import Problem, SpecError
+from .limits import RecyclePolicy, ResourceLimits
 
 COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 PYTHON_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -80,7 +81,7 @@ class RestartPolicy:
 
     def __post_init__(self) -> None:
         coerce(self)
-        _refuse("policy", self.problems())
+        refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
@@ -116,7 +117,7 @@ class HealthPolicy:
 
     def __post_init__(self) -> None:
         coerce(self)
-        _refuse("policy", self.problems())
+        refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
@@ -163,35 +164,12 @@ class StopPolicy:
 
     def __post_init__(self) -> None:
         coerce(self)
-        _refuse("policy", self.problems())
+        refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
         yield from mistyped(self)
         yield from durations(self, "ask_s", "term_s", "kill_s", "last_s")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceLimits:
-    """What a worker may use; None is no limit."""
-
-    cpu_percent: float | None = None
-    warn_memory_mb: float | None = None
-    kill_memory_mb: float | None = None
-    interval_s: float = 5.0
-    violations: int = 1
-    """The kill comes at this many violations in a row."""
-
-    def __post_init__(self) -> None:
-        coerce(self)
-        _refuse("limits", self.problems())
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with these limits, field by field."""
-        yield from mistyped(self)
-        yield from above_zero(self, "cpu_percent", "warn_memory_mb", "kill_memory_mb")
-        yield from durations(self, "interval_s", least=SHORTEST_S)
-        yield from at_least(1, self, "violations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +229,7 @@ class JobPolicy:
     crash_retries: int | None = 2
 
     def __post_init__(self) -> None:
-        _refuse("policy", self.problems())
+        refuse("policy", self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy."""
@@ -271,6 +249,9 @@ class WorkerSpec:
     pause_mode: PauseMode = PauseMode.STOP
     jobs: JobPolicy | None = field(default_factory=JobPolicy)
     limits: ResourceLimits | None = None
+    recycle: RecyclePolicy | None = None
+    group: str = ""
+    """The name of the like workers that stand in for each other, if there are any."""
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     inherit_env: tuple[str, ...] = ()
     """Names of further variables that are handed down from the supervisor."""
@@ -288,7 +269,7 @@ class WorkerSpec:
         if isinstance(self.env, Mapping):
             object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
         coerce(self)
-        _refuse(self.id, self.problems())
+        refuse(self.id, self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this spec, field by field."""
@@ -335,14 +316,16 @@ class WorkerSpec:
             "jobs": chosen.jobs,
             "limits": chosen.limits,
         }
-        unknown = sorted(others.keys() - {"env", "inherit_env", "cwd", "user", "after", *settings})
+        unknown = sorted(
+            others.keys() - {"env", "inherit_env", "cwd", "user", "after", "recycle", "group", *settings}
+        )
         problems += [Problem(name, "is not a setting of a worker") for name in unknown]
         settings |= {name: value for name, value in others.items() if name not in unknown}
         try:
             spec = cls(id, run, **settings)  # type: ignore[arg-type]
         except SpecError as error:
             raise SpecError(str(id), [*problems, *error.problems]) from None
-        _refuse(id, problems)
+        refuse(id, problems)
         return spec
 
 
@@ -350,9 +333,3 @@ def _environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:
     for name, value in env.items():
         if not name or "=" in name or "\0" in name or "\0" in value:
             yield Problem("env", f"{name!r:.80} cannot stand in an environment")
-
-
-def _refuse(worker: object, problems: Iterable[Problem]) -> None:
-    found = tuple(problems)
-    if found:
-        raise SpecError(str(worker), found)

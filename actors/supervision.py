@@ -18,7 +18,7 @@ from .deaths import Cause, Death, Exit, Job
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
-from .messages import WorkerDied, WorkerFailed, WorkerStopped
+from .messages import WorkerDied, WorkerFailed, WorkerRecycled, WorkerStopped
 from .records import DeathAmended, DeathRecord, RememberedWorker, RestartReset, StreakCleared
 from .restarts import (
     DEFAULT_FAILURE,
@@ -34,6 +34,7 @@ from .worker_state import (
     Announce,
     AwaitSave,
     BackingOff,
+    Blame,
     CancelTimers,
     Effect,
     Examine,
@@ -435,6 +436,20 @@ def renew(worker: Worker) -> Step:
     phase = halted.worker.phase
     assert isinstance(phase, Stopping)
     return Step(replace(halted.worker, phase=replace(phase, relaunch=True)), halted.effects)
+
+
+def recycle(worker: Worker, reason: str) -> Step:
+    """Have a new process for a worker that is well; nothing is counted."""
+    renewed = renew(worker)
+    event = WorkerRecycled(worker.id, worker.generation, reason)
+    return Step(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
+
+
+def limit_exceeded(worker: Worker, generation: int, detail: str) -> Step:
+    """Kill a worker that uses too much; its death is the monitor's to tell."""
+    if not _is_up(worker, generation):
+        return Step(worker)
+    return Step(worker, (Blame(generation, detail), Halt(generation, Urgency.KILL)))
 
 
 def _rested(worker: Worker) -> tuple[Effect, ...]:

@@ -21,17 +21,20 @@ from .internal_messages import (
     Declare,
     HealthSustained,
     JobChanged,
+    LimitExceeded,
     MonitorReplaced,
     PauseElapsed,
     ProcessGone,
     ProcessReported,
     ProcessStarted,
+    RecycleDue,
     RegistrationRefused,
     SaveOverdue,
     SupervisorMessage,
 )
 from .lifecycle import Urgency
 from .messages import (
+    ChangeWorkers,
     StatusChanged,
     StoodDown,
     StopWorkers,
@@ -42,6 +45,7 @@ from .messages import (
 from .operations import Operations
 from .ports import Processes, Receiver, Runtime
 from .runtime import ResilientActor
+from .upkeep import Upkeep
 from .worker_state import Worker, World
 
 
@@ -69,6 +73,9 @@ class Supervisor(ResilientActor):
         )
         self._crew = Crew(runtime, colleagues, max_concurrent_starts)
         self._operations = Operations(runtime, self._crew, self.actor_ref, recorder)
+        self._upkeep = Upkeep(
+            runtime, self._crew, supervisor=self.actor_ref, processes=processes, broker=broker
+        )
 
     def on_stop(self) -> None:
         """Leave no process behind, whoever stopped us: `ActorRegistry.stop_all()` asks no System."""
@@ -88,10 +95,12 @@ class Supervisor(ResilientActor):
                 step(id_, lambda w: supervision.process_gone(w, generation, exit_, forced, self._world(w)))
                 # One that was stopped while it started never tells how it is.
                 self._crew.start_is_over(id_, generation)
+                self._upkeep.gone(id_, generation)
             case BatchKept(deaths=deaths):
                 self._kept(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 step(id_, lambda w: supervision.process_started(w, generation, pid, self._world(w)))
+                self._upkeep.started(id_)
             case BackoffElapsed(component_id=id_):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
@@ -102,6 +111,11 @@ class Supervisor(ResilientActor):
                 self._operations.end_pauses()
             case JobChanged(component_id=id_, generation=generation, job=job):
                 step(id_, lambda w: supervision.job_changed(w, generation, job))
+                self._upkeep.job_changed(id_, generation, job)
+            case LimitExceeded():
+                self._upkeep.limit_exceeded(message)
+            case RecycleDue():
+                self._upkeep.recycle(message)
             case ProcessReported():
                 self._process_reported(message)
             case WorkerUnkillable(component_id=id_):
@@ -119,6 +133,9 @@ class Supervisor(ResilientActor):
                 self._operations.handle(StopWorkers(urgency=Urgency.FIRM))
             case Declare(specs=specs, remembered=remembered):
                 self._operations.declare(specs, remembered)
+            case ChangeWorkers():
+                self._operations.handle(message)
+                self._upkeep.respecified()
             case command:
                 self._operations.handle(command)
 
@@ -134,6 +151,7 @@ class Supervisor(ResilientActor):
         self._crew.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
             self._crew.start_those_who_waited()
+            self._upkeep.reconsider()
 
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._crew.get(report.component_id)

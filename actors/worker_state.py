@@ -168,6 +168,13 @@ class Forget(msgspec.Struct, frozen=True):
     """Tell the monitor to expect nothing of the worker."""
 
 
+class Blame(msgspec.Struct, frozen=True):
+    """Tell the monitor what the death to come is to be put down to."""
+
+    generation: int
+    detail: str
+
+
 class Examine(msgspec.Struct, frozen=True):
     """Have the monitor compare what it holds of the worker with what runs, and repeat its last word."""
 
@@ -192,6 +199,7 @@ Effect = (
     | Announce
     | GiveUp
     | Forget
+    | Blame
     | Examine
     | ReportStop
 )

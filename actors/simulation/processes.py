@@ -21,6 +21,7 @@ from ..internal_messages import (
     SpawnFailed,
 )
 from ..ports import Control, Receiver, Runtime, SpawnRequest, Timer
+from ..resources import Usage
 from ..runtime import tell
 
 
@@ -42,6 +43,8 @@ class Life:
     ignores_kill: bool = False
     job: Job | None = None
     """What it works on, unless it is told to idle."""
+    usage: Callable[[float], Usage] | None = None
+    """What it uses, by the seconds since its start; None cannot be looked up."""
 
 
 Script = Callable[[int], Life]
@@ -78,6 +81,7 @@ class _Incarnation:
         self.request = request
         self.life = life
         self.pid = pid
+        self.since = table.runtime.clock.monotonic()
         self.alive = True
         self.frozen = False
         self.idle = False
@@ -212,6 +216,15 @@ class ScriptedProcesses:
         if running is None or not running.alive:
             return "gone"
         return "stopped" if running.frozen else "sleeping"
+
+    def usage(self, component_id: str, generation: int) -> Usage | None:
+        """What the script says that it uses."""
+        running = self._living(component_id, generation)
+        if running is None:
+            return None
+        if running.life.usage is None:
+            raise OSError("nothing can be seen of it")
+        return running.life.usage(self.runtime.clock.monotonic() - running.since)
 
     def forget(self, component_id: str) -> None:
         """Drop the worker from the table."""

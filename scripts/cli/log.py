@@ -13,12 +13,17 @@ from loguru import logger
 from rekindle.actors.messages import (
     ActorReplaced,
     Event,
+    ResourceEased,
+    ResourcesSampled,
+    ResourceViolated,
+    ResourceWarned,
     StatusChanged,
     StoodDown,
     StoreDegraded,
     StoreRecovered,
     WorkerDied,
     WorkerFailed,
+    WorkerRecycled,
     WorkerStarted,
     WorkerStopped,
     WorkerUnkillable,
@@ -114,9 +119,26 @@ class EventLog:
                 log.info("{} stopped, {}", id_, str(exit_))
             case WorkerUnkillable(component_id=id_, pid=pid):
                 log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
+            case WorkerRecycled(component_id=id_, reason=reason):
+                log.info("{} gets a new process: {}", id_, reason)
+            case ResourceWarned() | ResourceEased() | ResourceViolated():
+                _log_usage(message)
             case ActorReplaced(actor=actor, error=error):
                 log.error("our {} raised and was made anew: {}", actor, error)
             case StoodDown(reason=reason):
                 log.critical("another supervisor took over: {}", reason)
-            case StatusChanged() | StoreDegraded() | StoreRecovered():
-                pass  # told as a death, or by the recorder itself
+            case StatusChanged() | StoreDegraded() | StoreRecovered() | ResourcesSampled():
+                pass  # told as a death, by the recorder itself, or worth no line
+
+
+def _log_usage(event: ResourceWarned | ResourceEased | ResourceViolated) -> None:
+    log = logger.bind(worker=event.component_id)
+    found = (event.component_id, event.resource, event.used, event.limit)
+    match event:
+        case ResourceWarned():
+            log.warning("{} uses much: {} is {:.0f}, above {:g}", *found)
+        case ResourceEased():
+            log.info("{} uses less again: {} is {:.0f}, the threshold is {:g}", *found)
+        case ResourceViolated(in_a_row=in_a_row, fatal=fatal):
+            verdict = "it is killed" if fatal else f"{in_a_row} in a row"
+            log.warning("{} uses too much: {} is {:.0f}, the limit is {:g}; {}", *found, verdict)

@@ -23,7 +23,7 @@ def only(text: str) -> WorkerSpec:
 
 
 def test_a_worker_is_no_more_than_a_command() -> None:
-    assert only(f"[worker.a]\n{TRUE}") == WorkerSpec("worker:a:0", Command(("true",)))
+    assert only(f"[worker.a]\n{TRUE}") == WorkerSpec("worker:a:0", Command(("true",)), group="a")
 
 
 def test_a_python_function_is_run_by_the_runner() -> None:
@@ -186,8 +186,8 @@ def test_two_readings_of_one_file_compare_equal() -> None:
 
 
 def test_what_nothing_acts_on_yet_is_a_warning() -> None:
-    (warning,) = good(f"[worker.a]\n{TRUE}\nlimits.kill_memory_mb = 100\n").warnings
+    (warning,) = good(f"[worker.a]\n{TRUE}\njobs.crash_retries = 1\n").warnings
     assert (warning.key, warning.reason) == (
-        "worker.a.limits",
+        "worker.a.jobs",
         "is read and shown, but nothing acts on it yet",
     )

@@ -138,7 +138,7 @@ def one(settings: str) -> str:
         ("health.recovery_min_s", "121"),
         ("health.heartbeat_interval_s", "5.1"),
         ("stop.ask_s", "nan"),
-        ("limits.cpu_percent", "0"),
+        ("limits.kill_cpu_percent", "0"),
         ("limits.kill_memory_mb", "inf"),
         ("jobs.crash_retries", "-1"),
         ("preset", '"unsteady-hand"'),

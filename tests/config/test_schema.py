@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.config.files import good, refused
 
-from rekindle.actors import spec
+from rekindle.actors import limits, spec
 from rekindle.actors.presets import PRESETS
 from rekindle.cli.config import schema, structs
 from rekindle.cli.config.showing import as_text
@@ -56,7 +56,7 @@ def test_what_the_loader_takes_the_schema_takes(text: str) -> None:
         "restart.multiplier = 0.5",
         "health.max_misses = 0",
         "health.staleness_s = 0",
-        "limits.cpu_percent = 0",
+        "limits.kill_cpu_percent = 0",
         'preset = "unsteady"',
         "count = -1",
         "count = 1001",
@@ -103,7 +103,8 @@ def test_every_table_is_closed_and_every_setting_described() -> None:
         (structs.Restart, spec.RestartPolicy),
         (structs.Health, spec.HealthPolicy),
         (structs.Stop, spec.StopPolicy),
-        (structs.Limits, spec.ResourceLimits),
+        (structs.Limits, limits.ResourceLimits),
+        (structs.Recycle, limits.RecyclePolicy),
         (structs.Jobs, spec.JobPolicy),
     ],
 )
@@ -112,7 +113,7 @@ def test_every_field_of_a_policy_can_be_set_in_the_file(table: type[msgspec.Stru
 
 
 def test_every_setting_of_a_worker_can_be_set_in_the_file() -> None:
-    settings = {each.name for each in fields(spec.WorkerSpec)} - {"id", "run"}
+    settings = {each.name for each in fields(spec.WorkerSpec)} - {"id", "run", "group"}
     assert settings <= set(structs.Worker.__struct_fields__)
 
 

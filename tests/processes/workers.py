@@ -142,3 +142,10 @@ def close_the_channel(worker: Worker) -> None:
 def show_the_import_path_of_a_program(worker: Worker) -> None:
     subprocess.run([sys.executable, "-c", "import os; print(os.environ.get('PYTHONPATH'))"], check=True)
     worker.wait()
+
+
+def take_memory_once(worker: Worker) -> None:
+    """The first incarnation takes 300 MB, the others nothing."""
+    hoard = bytearray(300_000_000) if worker.generation == 1 else bytearray()
+    hoard[::4096] = bytes(len(hoard[::4096]))
+    worker.wait()

@@ -24,6 +24,7 @@ from rekindle.actors.worker_state import (
     Announce,
     AwaitSave,
     BackingOff,
+    Blame,
     CancelTimers,
     Effect,
     Examine,
@@ -124,7 +125,7 @@ class Scene:
                 self._examined(found)
             case ReportStop():
                 self.rests += 1
-            case Announce() | Idling():
+            case Announce() | Idling() | Blame():
                 pass
 
     def _cancel(self, kind: type) -> None:

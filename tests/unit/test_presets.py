@@ -42,9 +42,14 @@ HEALTH = {
     "max_bad_frames": (100, 100, 100, 100),
 }
 LIMITS = {
-    "cpu_percent": (None, 50),
+    "warn_cpu_percent": (None, None),
+    "kill_cpu_percent": (None, 50),
     "warn_memory_mb": (4096, None),
     "kill_memory_mb": (8192, 256),
+    "warn_threads": (None, None),
+    "kill_threads": (None, None),
+    "warn_descriptors": (None, None),
+    "kill_descriptors": (None, None),
     "interval_s": (5, 5),
     "violations": (1, 2),
 }

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.limits import ResourceLimits
 from rekindle.actors.spec import (
     Command,
     HealthPolicy,
@@ -17,7 +18,6 @@ from rekindle.actors.spec import (
     OnExhausted,
     PauseMode,
     PythonCall,
-    ResourceLimits,
     RestartOn,
     RestartPolicy,
     StopPolicy,
@@ -65,7 +65,7 @@ def refused(kind: Any, *arguments: Any, **values: Any) -> dict[str, str]:
         (StopPolicy, "kill_s", -1),
         (StopPolicy, "last_s", -1),
         (JobPolicy, "crash_retries", -1),
-        (ResourceLimits, "cpu_percent", 0),
+        (ResourceLimits, "kill_cpu_percent", 0),
         (ResourceLimits, "kill_memory_mb", -1),
         (ResourceLimits, "interval_s", 0),
         (ResourceLimits, "violations", 0),
@@ -91,7 +91,7 @@ NUMBERS = [
     (HealthPolicy, "recovery_min_s"),
     (HealthPolicy, "recovery_max_s"),
     (StopPolicy, "ask_s"),
-    (ResourceLimits, "cpu_percent"),
+    (ResourceLimits, "kill_cpu_percent"),
     (ResourceLimits, "warn_memory_mb"),
     (ResourceLimits, "interval_s"),
 ]

@@ -46,7 +46,7 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(
             ("health",), "has no effect: a command without reports_health is healthy while it runs"
         )
-    for table in ("limits", "jobs"):
+    for table in ("jobs",):
         if changed(getattr(layers.worker, table)) or changed(getattr(layers.defaults, table)):
             yield layers.finding((table,), "is read and shown, but nothing acts on it yet")
     if group.declared_min_healthy == group.count > 0:
@@ -96,6 +96,7 @@ def _template(layers: Layers, folder: Path, findings: list[Finding]) -> WorkerSp
         "inherit_env": layers.setting("inherit_env", ()),
         "cwd": _directory(layers, folder, findings),
         "user": layers.setting("user"),
+        "group": name,
     }
     run = _run(layers)
     try:

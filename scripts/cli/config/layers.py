@@ -14,8 +14,9 @@ from typing import Any
 from msgspec import UNSET, structs
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.limits import RecyclePolicy, ResourceLimits
 from rekindle.actors.presets import PRESETS, Preset
-from rekindle.actors.spec import JobPolicy, ResourceLimits, StopPolicy
+from rekindle.actors.spec import JobPolicy, StopPolicy
 
 from .problems import NOTHING, Finding, KeyPath
 from .structs import Defaults, Settings, Table, Worker
@@ -24,7 +25,7 @@ WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
 """Short enough for every id; without the dots and colons that divide subjects and ids."""
 
 MOST_MEMBERS = 1000
-POLICIES = ("restart", "health", "stop", "limits", "jobs")
+POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,16 @@ def default_findings(defaults: Defaults) -> Iterator[Finding]:
                 yield Finding(("defaults", table, name), reason, value, wrong_in_itself=True)
 
 
-_EMPTY: Mapping[str, Any] = {"stop": StopPolicy, "limits": ResourceLimits, "jobs": JobPolicy}
+_EMPTY: Mapping[str, Any] = {
+    "stop": StopPolicy,
+    "limits": ResourceLimits,
+    "recycle": RecyclePolicy,
+    "jobs": JobPolicy,
+}
 
 
 def _base(preset: Preset, table: str) -> Any:
-    return StopPolicy() if table == "stop" else getattr(preset, table)
+    return StopPolicy() if table == "stop" else getattr(preset, table, None)
 
 
 def _refusal(base: Any, table: str, name: str, value: object) -> str | None:

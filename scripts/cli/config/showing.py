@@ -14,7 +14,7 @@ from .masking import masked, without_password
 from .model import Config, Group
 from .toml_text import settings_text, table_text
 
-_POLICIES = ("restart", "health", "stop", "limits", "jobs")
+_POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs")
 
 
 def as_text(config: Config) -> str:

@@ -88,13 +88,42 @@ class Stop(Table, frozen=True):
 
 
 class Limits(Table, frozen=True):
-    """What a worker may use."""
+    """What a worker, and everything that it starts, may use together."""
 
-    cpu_percent: Annotated[Number, about("Of one core.", exclusiveMinimum=0)] | UnsetType = UNSET
+    warn_cpu_percent: (
+        Annotated[Number, about("Warns above this share of one core.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
+    kill_cpu_percent: (
+        Annotated[Number, about("Ends it above this share of one core.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
     warn_memory_mb: Annotated[Number, about("Warns above this.", exclusiveMinimum=0)] | UnsetType = UNSET
     kill_memory_mb: Annotated[Number, about("Ends it above this.", exclusiveMinimum=0)] | UnsetType = UNSET
+    warn_threads: Annotated[Count, about("Warns above this.", exclusiveMinimum=0)] | UnsetType = UNSET
+    kill_threads: Annotated[Count, about("Ends it above this.", exclusiveMinimum=0)] | UnsetType = UNSET
+    warn_descriptors: Annotated[Count, about("Warns above this.", exclusiveMinimum=0)] | UnsetType = UNSET
+    kill_descriptors: Annotated[Count, about("Ends it above this.", exclusiveMinimum=0)] | UnsetType = UNSET
     interval_s: Annotated[float, about("Seconds between looks.", exclusiveMinimum=0)] | UnsetType = UNSET
     violations: Annotated[int, about("This many in a row end it.", minimum=1)] | UnsetType = UNSET
+
+
+class Recycle(Table, frozen=True):
+    """When a worker that is well gets a new process; never counted as a restart."""
+
+    after_jobs: Annotated[Count, about("Jobs done.", minimum=1)] | UnsetType = UNSET
+    after_s: Annotated[Number, about("Seconds of life.", exclusiveMinimum=0)] | UnsetType = UNSET
+    above_memory_mb: Annotated[Number, about("Memory in use.", exclusiveMinimum=0)] | UnsetType = UNSET
+    jitter: (
+        Annotated[
+            float, about("The share of jobs and seconds that chance may take off.", minimum=0, maximum=1)
+        ]
+        | UnsetType
+    ) = UNSET
+    min_healthy: (
+        Annotated[Count, about("How many others of the group must be healthy (all).", minimum=0)] | UnsetType
+    ) = UNSET
+    interval_s: (
+        Annotated[float, about("Seconds between looks at its memory.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
 
 
 class Jobs(Table, frozen=True):
@@ -125,6 +154,7 @@ class Settings(Table, frozen=True):
     health: Health = Health()
     stop: Stop = Stop()
     limits: Limits = Limits()
+    recycle: Recycle = Recycle()
     jobs: Jobs = Jobs()
 
 

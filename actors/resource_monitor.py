@@ -1,0 +1,159 @@
+"""The ResourceMonitor: what the workers use, where a limit asks for it.
+
+Owns one watch per incarnation that has limits. Looks at each in its own interval; tells
+everyone who listens of warnings and violations, and the Supervisor when a worker is to be
+killed or recycled. Started with the first worker that has limits: without limits nobody looks.
+
+It lives on a lane of its own, since looking around blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from loguru import logger
+
+from .internal_messages import (
+    LimitExceeded,
+    LookDue,
+    RecycleDue,
+    ResourceMessage,
+    UnwatchUsage,
+    WatchUsage,
+)
+from .messages import (
+    Event,
+    ResourceEased,
+    ResourcesSampled,
+    ResourceViolated,
+    ResourceWarned,
+)
+from .ports import Processes, Receiver, Runtime, Timer
+from .resources import Eased, Finding, Usage, Violated, Warned, Watch, assess
+from .runtime import ResilientActor, tell
+
+SAMPLE_EVERY_S = 60.0
+"""How often what a worker uses is worth an event of its own."""
+
+
+@dataclass(slots=True)
+class _Subject:
+    """One incarnation under observation."""
+
+    request: WatchUsage
+    watch: Watch
+    timer: Timer
+    sampled_at: float | None = None
+    asked_to_go: bool = False
+
+
+class ResourceMonitor(ResilientActor):
+    """Looks at what workers use."""
+
+    lane: ClassVar[str] = "resources"
+
+    def __init__(
+        self, *, runtime: Runtime, processes: Processes, supervisor: Receiver, broker: Receiver
+    ) -> None:
+        super().__init__(broker=broker)
+        self._runtime = runtime
+        self._processes = processes
+        self._supervisor = supervisor
+        self._subjects: dict[str, _Subject] = {}
+        self._is_blind = False
+
+    def recover(self) -> None:
+        """Keep what was seen; the looks go on."""
+        for subject in self._subjects.values():
+            subject.timer.cancel()
+            subject.timer = self._look_later(subject.request)
+
+    def handle(self, message: ResourceMessage) -> None:
+        """Begin or end a watch, or look."""
+        match message:
+            case WatchUsage(component_id=id_):
+                self._drop(id_)
+                self._subjects[id_] = _Subject(message, Watch(), self._look_later(message))
+            case UnwatchUsage(component_id=id_, generation=generation):
+                if self._current(id_, generation) is not None:
+                    self._drop(id_)
+            case LookDue(component_id=id_, generation=generation):
+                subject = self._current(id_, generation)
+                if subject is not None:
+                    self._look(subject)
+            case unknown:
+                self.unexpected(unknown)
+
+    def _current(self, component_id: str, generation: int) -> _Subject | None:
+        subject = self._subjects.get(component_id)
+        return subject if subject is not None and subject.request.generation == generation else None
+
+    def _drop(self, component_id: str) -> None:
+        subject = self._subjects.pop(component_id, None)
+        if subject is not None:
+            subject.timer.cancel()
+            if subject.watch.peak is not None:
+                self._announce(_sampled(subject, subject.watch.peak))
+
+    def _look_later(self, request: WatchUsage) -> Timer:
+        due = LookDue(request.component_id, request.generation)
+        return self._runtime.timers.after(request.limits.interval_s, self.actor_ref, due)
+
+    def _look(self, subject: _Subject) -> None:
+        request = subject.request
+        subject.timer = self._look_later(request)
+        usage = self._usage(request)
+        if usage is None:
+            return  # it is gone, or nothing can be seen; its end is others' to tell
+        look = assess(request.limits, subject.watch, usage)
+        subject.watch = look.watch
+        self._sample(subject, usage)
+        for finding in look.findings:
+            self._tell_of(request, finding)
+        self._recycle_if_too_big(subject, usage)
+
+    def _usage(self, request: WatchUsage) -> Usage | None:
+        try:
+            return self._processes.usage(request.component_id, request.generation)
+        except Exception as error:  # noqa: BLE001  # whatever keeps us from seeing, the workers go on
+            if not self._is_blind:
+                self._is_blind = True
+                logger.warning("what workers use cannot be seen, limits do not hold: {}", repr(error))
+            return None
+
+    def _tell_of(self, request: WatchUsage, finding: Finding) -> None:
+        excess = finding.excess
+        place = (request.component_id, request.generation, excess.resource.value, excess.used, excess.limit)
+        match finding:
+            case Warned():
+                self._announce(ResourceWarned(*place))
+            case Eased():
+                self._announce(ResourceEased(*place))
+            case Violated(in_a_row=in_a_row, fatal=fatal):
+                self._announce(ResourceViolated(*place, in_a_row, fatal))
+                if fatal:
+                    exceeded = LimitExceeded(request.component_id, request.generation, str(excess))
+                    tell(self._supervisor, exceeded)
+
+    def _sample(self, subject: _Subject, usage: Usage) -> None:
+        now = self._runtime.clock.monotonic()
+        if subject.sampled_at is None or now - subject.sampled_at >= SAMPLE_EVERY_S:
+            subject.sampled_at = now
+            self._announce(_sampled(subject, usage))
+
+    def _recycle_if_too_big(self, subject: _Subject, usage: Usage) -> None:
+        request = subject.request
+        most = request.recycle_above_mb
+        if most is not None and usage.memory_mb > most and not subject.asked_to_go:
+            subject.asked_to_go = True
+            reason = f"it uses {usage.memory_mb:.0f} MB, and is renewed above {most:g}"
+            tell(self._supervisor, RecycleDue(request.component_id, request.generation, reason))
+
+    def _announce(self, event: Event) -> None:
+        tell(self.broker, event)
+
+
+def _sampled(subject: _Subject, usage: Usage) -> ResourcesSampled:
+    request = subject.request
+    return ResourcesSampled(request.component_id, request.generation, usage, usage.above(subject.watch.peak))
