@@ -67,6 +67,7 @@ from .ordering import check_order, longest_stop_s
 from .ports import Receiver, Store
 from .processes import RealProcesses
 from .records import DeathRecord, MetaSet, Remembered
+from .resources import Usage
 from .runtime import ThreadRuntime, tell
 from .spec import WorkerSpec
 
@@ -342,6 +343,15 @@ class System:
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that a worker wrote."""
         return () if self._processes is None else self._processes.output(component_id)
+
+    def usages(self) -> dict[str, Usage]:
+        """What every worker that runs uses at this moment, with all that it started."""
+        processes, found = self._processes, {}
+        for worker in self.report().workers if processes is not None else ():
+            usage = None if processes is None else processes.usage(worker.component_id, worker.generation)
+            if usage is not None:
+                found[worker.component_id] = usage
+        return found
 
     def strays(self) -> tuple[tuple[int, str], ...]:
         """Processes that a worker started and that left its session, as (pid, component_id).

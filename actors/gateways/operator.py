@@ -14,6 +14,7 @@ from typing import Protocol
 from ..audit import AuditEntry
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..records import DeathRecord
+from ..resources import Usage
 
 Summary = Mapping[str, object]
 """What an order led to, in a few words and numbers."""
@@ -42,6 +43,10 @@ class Operator(Protocol):
 
     def output(self, component_id: str, /) -> tuple[str, ...]:
         """The last lines that a worker wrote."""
+        ...
+
+    def usages(self) -> Mapping[str, Usage]:
+        """What every worker that runs uses now; a look around, which takes its time."""
         ...
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:

@@ -52,6 +52,25 @@ def cause(death: Document) -> str:
     return told if code is None and signal is None else f"{told}, {exit_words(code, signal)}"
 
 
+def resource_lines(used: Sequence[Document], *, width: int | None = None) -> list[str]:
+    """A table of what workers use, one a line."""
+    if not used:
+        return ["no worker runs"]
+    heading = ("WORKER", "MEMORY", "CPU", "THREADS", "DESCRIPTORS")
+    return table(heading, [_usage(each) for each in used], width=width)
+
+
+def _usage(used: Document) -> tuple[str, ...]:
+    cpu, descriptors = used["cpu_percent"], used["descriptors"]
+    return (
+        printable(used["id"]),
+        f"{used['memory_mb']:.1f} MB",
+        "-" if cpu is None else f"{cpu:.1f} %",
+        str(used["threads"]),
+        "-" if descriptors is None else str(descriptors),
+    )
+
+
 def audit_lines(
     entries: Sequence[Document],
     now_ms: int,

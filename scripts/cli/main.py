@@ -9,7 +9,7 @@ import click
 from .commands.acting import pause, reload, reset, restart, resume, scale, start, stop
 from .commands.completing import completion
 from .commands.database import db
-from .commands.looking import audit, explain, history, output, status
+from .commands.looking import audit, explain, history, output, resources, status
 from .commands.simulating import simulate
 from .commands.top_level import TopLevel
 from .config_commands import config
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, output, audit),
+    *(run, status, explain, history, output, resources, audit),
     *(pause, resume, start, stop, restart, reset, reload, scale),
     *(config, db, completion, simulate),
 ):

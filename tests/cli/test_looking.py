@@ -91,3 +91,17 @@ def test_an_audit_without_orders_says_so(many: Client) -> None:
 
 def test_the_state_directory_is_an_option_too(many: Client, nobody: Client) -> None:
     assert nobody("status", "--state", str(many.state)).code == 0
+
+
+def test_resources_shows_what_each_running_worker_uses(many: Client) -> None:
+    said = many("resources")
+    assert said.lines[0].split() == ["WORKER", "MEMORY", "CPU", "THREADS", "DESCRIPTORS"]
+    assert re.search(r"^worker:web:0 +\d+\.\d MB +\d+\.\d % +\d+ +\d+$", said.out, re.M)
+    assert "worker:spent:0" not in said.out
+    (used,) = many("resources", "worker:web:1", "--json").document["workers"]
+    assert used["id"] == "worker:web:1"
+    assert used["memory_mb"] > 0
+
+
+def test_resources_of_a_worker_that_is_not_there_is_an_error(many: Client) -> None:
+    assert many("resources", "worker:nobody:0").code == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 from rekindle.actors import (
     RequestRefusedError,
@@ -15,6 +16,7 @@ from rekindle.actors import (
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.gateways.operator import Summary
 from rekindle.actors.records import DeathRecord
+from rekindle.actors.resources import Usage
 
 GROUPS = ("tag",)
 """The groups that there are; the system itself knows none."""
@@ -55,6 +57,9 @@ class Desk:
 
     def output(self, component_id: str) -> tuple[str, ...]:
         return self.system.output(component_id)
+
+    def usages(self) -> Mapping[str, Usage]:
+        return self.system.usages()
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         self._ask_the_store()

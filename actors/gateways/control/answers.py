@@ -62,6 +62,22 @@ class Output(msgspec.Struct, frozen=True):
     lines: list[str]
 
 
+class Used(msgspec.Struct, frozen=True):
+    """What one worker and everything that it started use together."""
+
+    id: str
+    memory_mb: float
+    cpu_percent: float | None
+    threads: int
+    descriptors: int | None
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """What the workers that run use now."""
+
+    workers: list[Used]
+
+
 class Audit(msgspec.Struct, frozen=True):
     """The latest orders that were kept, newest first."""
 
@@ -108,6 +124,11 @@ def explanation(asked: Asked) -> object:
 def output(asked: Asked) -> object:
     asked.operator.status(asked.target)
     return Output(asked.target, list(asked.operator.output(asked.target)))
+
+
+def resources(asked: Asked) -> object:
+    usages = asked.operator.usages()
+    return Resources([Used(id_, **view(usage)) for id_, usage in usages.items()])
 
 
 def audit(asked: Asked) -> object:

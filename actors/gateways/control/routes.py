@@ -48,6 +48,13 @@ ROUTES: tuple[Served, ...] = (
         path="/workers/{id}/output", summary="Its last lines", answer=answers.output, result=answers.Output
     ),
     Served(
+        path="/resources",
+        summary="What the workers use now",
+        answer=answers.resources,
+        result=answers.Resources,
+        lane=Lane.STORE,
+    ),
+    Served(
         path="/audit",
         summary="Who gave which order, and what came of it",
         answer=answers.audit,

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, explain, history, output, audit."""
+"""Commands that look and change nothing: status, explain, history, output, resources, audit."""
 
 from __future__ import annotations
 
@@ -123,6 +123,31 @@ def output(id_: str, state: Path, as_json: bool) -> None:
         return
     for line in answer["lines"]:
         click.echo(printable(line.expandtabs().rstrip("\r\n")))
+
+
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
+@state_option
+@json_option
+def resources(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
+    """Show what every worker uses now, with all that it started.
+
+    \b
+      $ rekindle resources
+      $ rekindle resources worker:tag:0 --json
+
+    CPU is a share of one core since the last look, or since the worker's start.
+    """
+    client = client_of(state)
+    for id_ in ids:
+        client.get(path_of("workers", id_))  # one that is not there is an error, one that is down is not
+    used = [each for each in client.get("/resources")["workers"] if not ids or each["id"] in ids]
+    if as_json:
+        print_json({"workers": used})
+        return
+    from ..listings import resource_lines
+
+    click.echo("\n".join(resource_lines(used, width=columns())))
 
 
 @click.command()
