@@ -12,6 +12,7 @@ from tests.control.test_hostile_clients import answer, connected
 from tests.processes.policies import shell
 from tests.processes.waiting import eventually
 
+from rekindle.actors.gateways.control.routes import ROUTES
 from rekindle.cli.client import path_of
 
 NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
@@ -178,14 +179,4 @@ def sent_and_kept_open(served: Served, request: str) -> bytes:
 def test_the_description_lists_exactly_the_routes_that_there_are(served: Served) -> None:
     described: dict[str, dict[str, Any]] = served.client.get("/openapi.json")["paths"]
     listed = {(method.upper(), path) for path, methods in described.items() for method in methods}
-    assert listed == {
-        *(
-            ("GET", f"/api/v1/{path}")
-            for path in ("info", "workers", "workers/{id}", "audit", "openapi.json")
-        ),
-        *(("GET", f"/api/v1/workers/{{id}}/{what}") for what in ("history", "explain", "output")),
-        *(("POST", f"/api/v1/workers/{{id}}/{what}") for what in ("restart", "stop", "start", "reset")),
-        *(("POST", f"/api/v1/workers/{{id}}/{what}") for what in ("pause", "resume")),
-        *(("POST", f"/api/v1/{what}") for what in ("pause", "resume", "reload")),
-        *(("POST", f"/api/v1/groups/{{name}}/{what}") for what in ("scale", "restart")),
-    }
+    assert listed == {(route.method, f"/api/v1{route.path}") for route in ROUTES}
