@@ -3,6 +3,9 @@
     RekindleError
     ├── SpecError (ValueError)                 a worker's description makes no sense
     ├── UnknownWorkerError (LookupError)       no worker has that id
+    ├── UnknownQueueError (LookupError)        no worker serves that queue
+    ├── UnknownJobError (LookupError)          no job has that number
+    ├── PayloadError (ValueError)              what is to be done is not JSON, or too long
     ├── RequestRefusedError (RuntimeError)     understood, but not now: the system is stopping, say
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
     └── StoreError (RuntimeError)
@@ -51,6 +54,28 @@ class UnknownWorkerError(RekindleError, LookupError):
     def __init__(self, component_id: str) -> None:
         self.component_id = component_id
         super().__init__(f"no worker is called {component_id!r}")
+
+
+class UnknownQueueError(RekindleError, LookupError):
+    """No worker serves the queue: a job in it would wait for ever."""
+
+    def __init__(self, queue: str, known: Iterable[str] = ()) -> None:
+        self.queue = queue
+        self.known = tuple(sorted(known))
+        listed = ", ".join(self.known) or "none"
+        super().__init__(f"no worker serves the queue {queue[:80]!r}; queues that are served: {listed}")
+
+
+class UnknownJobError(RekindleError, LookupError):
+    """No job has that number."""
+
+    def __init__(self, job_id: int) -> None:
+        self.job_id = job_id
+        super().__init__(f"there is no job {job_id}")
+
+
+class PayloadError(RekindleError, ValueError):
+    """What is to be done cannot be kept: it is not JSON, or too long."""
 
 
 class RequestRefusedError(RekindleError, RuntimeError):

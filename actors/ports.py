@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .audit import AuditEntry
+from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
 from .records import DeathRecord, Record, Remembered
 from .resources import Usage
 from .spec import WorkerSpec
@@ -120,6 +121,59 @@ class Processes(Protocol):
         ...
 
 
+class Jobs(Protocol):
+    """The queues, for those who put jobs into them and those who look after them.
+
+    Every method may be called from any thread and is one transaction of its own. All of them
+    raise `StoreError` where the database cannot answer. Workers claim and finish by connections
+    of their own (`rekindle.worker.jobs`).
+    """
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+        """Put them into the queue, all or none; their numbers."""
+        ...
+
+    def get(self, job_id: int) -> JobView:
+        """One job, or `UnknownJobError`."""
+        ...
+
+    def find(
+        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+    ) -> tuple[JobView, ...]:
+        """Jobs, the newest first; those of one queue or in one state only."""
+        ...
+
+    def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
+        """The evidence against jobs, oldest first."""
+        ...
+
+    def stats(self) -> tuple[QueueStats, ...]:
+        """The figures of every queue that has jobs, by name."""
+        ...
+
+    def retry(self, job_ids: Sequence[int]) -> None:
+        """Put toxic or failed jobs back with their counts cleared, all or none.
+
+        Raises:
+            UnknownJobError: one of them does not exist.
+            RequestRefusedError: one of them is in another state.
+        """
+        ...
+
+    def drop(self, job_ids: Sequence[int]) -> None:
+        """Forget jobs that are not running, and the evidence with them, all or none.
+
+        Raises:
+            UnknownJobError: one of them does not exist.
+            RequestRefusedError: one of them is running.
+        """
+        ...
+
+    def prune(self, *, finished_before_wall_ms: int) -> int:
+        """Forget the jobs that were done before; how many they were."""
+        ...
+
+
 class Store(Protocol):
     """Where restart history is kept. Only the recorder writes to it."""
 
@@ -127,8 +181,21 @@ class Store(Protocol):
         """What is known of the past."""
         ...
 
-    def commit(self, records: Sequence[Record]) -> None:
-        """Keep all of them in one transaction, or raise `StoreUnavailableError` and keep none."""
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        """Keep all of them in one transaction, or raise `StoreUnavailableError` and keep none.
+
+        What comes back is what became of the jobs whose claims were among them.
+        """
+        ...
+
+    @property
+    def jobs(self) -> Jobs:
+        """The queues in the same database."""
+        ...
+
+    @property
+    def address(self) -> str | None:
+        """Where a worker finds the queues, password included; None if it cannot."""
         ...
 
     def deaths(

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from .audit import AuditEntry
 from .deaths import Cause, Job
+from .jobs import DEFAULT_CRASH_RETRIES
 from .restarts import Action
 
 
@@ -107,7 +108,50 @@ class MirrorWiped:
     """A new start: nothing of the former run's health holds."""
 
 
-Record = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsReleased:
+    """An incarnation is gone: the jobs that it had claimed go back, or are convicted.
+
+    Committing it twice changes nothing: the second time there is no claim left.
+    """
+
+    component_id: str
+    generation: int
+    run: str
+    at_wall_ms: int
+    counted: bool
+    """Whether the end was a crash, which counts against the jobs that were being executed."""
+    crash_retries: int | None = DEFAULT_CRASH_RETRIES
+    cause: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    output: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerClaimsReleased:
+    """A new start: every claim of another run is void, and its worker counts as crashed."""
+
+    run: str
+    """The mark of the run that has begun; its own claims stand."""
+    at_wall_ms: int
+    crash_retries: Mapping[str, int | None]
+    """By worker; the default for those who are not in it."""
+
+    def of(self, component_id: str, generation: int) -> ClaimsReleased:
+        """What it means for one of those incarnations: nobody saw how it ended."""
+        return ClaimsReleased(
+            component_id=component_id,
+            generation=generation,
+            run="",
+            at_wall_ms=self.at_wall_ms,
+            counted=True,
+            crash_retries=self.crash_retries.get(component_id, DEFAULT_CRASH_RETRIES),
+            cause="ended with its supervisor",
+        )
+
+
+RestartRecord = (
     DeathRecord
     | DeathAmended
     | RestartsCounted
@@ -119,6 +163,8 @@ Record = (
     | MirrorWiped
     | AuditEntry
 )
+JobRecord = ClaimsReleased | FormerClaimsReleased
+Record = RestartRecord | JobRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 from .memory import MemoryStore
 
 if TYPE_CHECKING:
+    from .jobs.queue import JobQueue
     from .store import SqlStore
 
-__all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_store"]
+__all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_queue", "open_store"]
 
 BUSY_TIMEOUT_MS = 500
 """How long a commit waits for another writer before it is given up, to be tried again."""
+
+QUEUE_TIMEOUT_MS = 5000
+"""The same for those who put jobs into queues: workers take turns at the same file."""
 
 
 def open_store(
@@ -39,3 +43,14 @@ def open_store(
     from .opening import open_sql_store
 
     return open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms)
+
+
+def open_queue(where: str | os.PathLike[str], *, busy_timeout_ms: int = QUEUE_TIMEOUT_MS) -> JobQueue:
+    """Open the queues of a store, for a program that is no supervisor: a web server that enqueues, say.
+
+    Raises:
+        StoreError: as `open_store` does, save that a supervisor may be at work there.
+    """
+    from .opening import open_sql_store
+
+    return open_sql_store(os.fspath(where), exclusive=False, busy_timeout_ms=busy_timeout_ms).jobs

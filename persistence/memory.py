@@ -9,16 +9,20 @@ from types import MappingProxyType
 from typing import assert_never
 
 from rekindle.actors.audit import AuditEntry
+from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import (
     RECENT_DEATHS,
+    ClaimsReleased,
     DeathAmended,
     DeathRecord,
+    FormerClaimsReleased,
     HealthMirrored,
     MetaSet,
     MirrorWiped,
     Record,
     Remembered,
     RememberedWorker,
+    RestartRecord,
     RestartReset,
     RestartsCounted,
     StateRemoved,
@@ -27,6 +31,7 @@ from rekindle.actors.records import (
 from rekindle.actors.restarts import Action
 
 from .encoding import stand_in
+from .jobs.memory import MemoryJobs
 
 _NEW = RememberedWorker()
 
@@ -38,6 +43,9 @@ class MemoryStore:
         self.fault: Exception | None = None
         """Raised by every commit while it is set, and nothing is kept."""
         self.health: dict[str, HealthMirrored] = {}
+        self.jobs = MemoryJobs()
+        self.address: str | None = None
+        """No worker process can reach what is in our memory."""
         self._counters: dict[str, RememberedWorker] = {}
         self._deaths: dict[tuple[str, int], DeathRecord] = {}
         self._histories: dict[str, list[int]] = {}
@@ -62,17 +70,25 @@ class MemoryStore:
         """The latest orders of operators, newest first."""
         return tuple(self._audit[: -limit - 1 : -1]) if limit > 0 else ()
 
-    def commit(self, records: Sequence[Record]) -> None:
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Keep all of them, in their order, or raise `fault` and keep none."""
         if self.fault is not None:
             raise self.fault
+        settled: list[JobSettled] = []
         for record in records:
-            self._keep(record)
+            match record:
+                case ClaimsReleased():
+                    settled += self.jobs.release(record)
+                case FormerClaimsReleased():
+                    settled += self.jobs.release_former(record)
+                case _:
+                    self._keep(record)
+        return tuple(settled)
 
     def close(self) -> None:
         """Nothing to let go of: the next user of this object finds what was kept."""
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: RestartRecord) -> None:
         match record:
             case DeathRecord():
                 self._keep_death(record)

@@ -71,7 +71,12 @@ class MetaRow(Model):
 
 
 class JobRow(Model):
-    """A job: what is to be done, who holds it, and how often a worker died on it."""
+    """A job: what is to be done, who holds it, and how often a worker died on it.
+
+    `attempts` counts the claims, each before its execution begins; with the claimant it is what a
+    result must name to be taken. `claimed_run` is the mark of the supervisor's run. `alone` is 1
+    while a suspect is executed by a worker that does nothing else.
+    """
 
     __table__ = tables.JOB
 
@@ -79,18 +84,39 @@ class JobRow(Model):
     queue: Mapped[str]
     payload: Mapped[str]
     priority: Mapped[int]
-    not_before_wall_ms: Mapped[int | None]
+    not_before_wall_ms: Mapped[int]
     state: Mapped[str]
     attempts: Mapped[int]
     crash_count: Mapped[int]
+    error_count: Mapped[int]
+    max_retries: Mapped[int | None]
+    alone: Mapped[int]
     claimed_by: Mapped[str | None]
     claimed_generation: Mapped[int | None]
+    claimed_run: Mapped[str | None]
     created_at_wall_ms: Mapped[int]
     started_at_wall_ms: Mapped[int | None]
     finished_at_wall_ms: Mapped[int | None]
     result: Mapped[str | None]
     error: Mapped[str | None]
     toxic_since_wall_ms: Mapped[int | None]
+
+
+class JobCrashRow(Model):
+    """One death of a worker while it executed a job: the evidence against the job."""
+
+    __table__ = tables.JOB_CRASH
+
+    id: Mapped[int]
+    job_id: Mapped[int]
+    attempt: Mapped[int]
+    at_wall_ms: Mapped[int]
+    component_id: Mapped[str]
+    generation: Mapped[int]
+    cause: Mapped[str]
+    exit_code: Mapped[int | None]
+    signal: Mapped[int | None]
+    output: Mapped[str]
 
 
 class EventRow(Model):

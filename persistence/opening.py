@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sqlalchemy import Engine, make_url
+from sqlalchemy import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from rekindle.actors.errors import StoreDamagedError, StoreError
@@ -33,7 +33,7 @@ def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlS
             return _open_sqlite(url.database, exclusive, busy_timeout_ms)
         case "postgresql" | "postgres":
             engine = postgresql_engine(url, lock_timeout_ms=busy_timeout_ms)
-            return _open_postgresql(engine, url.render_as_string(hide_password=True), exclusive)
+            return _open_postgresql(engine, url, exclusive)
         case _:
             shown = url.render_as_string(hide_password=True)
             raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
@@ -60,10 +60,12 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
     except BaseException:
         ownership.release()
         raise
-    return SqlStore(writer, reader, name=name, ownership=ownership)
+    return SqlStore(writer, reader, name=name, address=f"sqlite:///{name}", ownership=ownership)
 
 
-def _open_postgresql(engine: Engine, name: str, exclusive: bool) -> SqlStore:
+def _open_postgresql(engine: Engine, url: URL, exclusive: bool) -> SqlStore:
+    name = url.render_as_string(hide_password=True)
+    address = url.set(drivername="postgresql").render_as_string(hide_password=False)
     ownership: Ownership = ServerOwnership(engine, name) if exclusive else Unowned()
     try:
         with translated(name):
@@ -71,7 +73,7 @@ def _open_postgresql(engine: Engine, name: str, exclusive: bool) -> SqlStore:
     except BaseException:
         ownership.release()
         raise
-    return SqlStore(engine, engine, name=name, ownership=ownership)
+    return SqlStore(engine, engine, name=name, address=address, ownership=ownership)
 
 
 def _create_sqlite(path: Path) -> None:

@@ -18,9 +18,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import (
+    ClaimsReleased,
     DeathAmended,
     DeathRecord,
+    FormerClaimsReleased,
     HealthMirrored,
     MetaSet,
     MirrorWiped,
@@ -45,6 +48,8 @@ from .encoding import (
     storable,
 )
 from .failures import failure, translated
+from .jobs.queue import JobQueue
+from .jobs.release import release_claims, release_former_claims
 from .ownership import Ownership, Unowned
 from .prepared import Prepared
 from .recall import audit_entry, death_record, remembered
@@ -65,10 +70,14 @@ class SqlStore:
         reader: Engine,
         *,
         name: str,
+        address: str | None = None,
         ownership: Ownership | None = None,
         wall_ms: Callable[[], int] = _wall_ms,
     ) -> None:
         self.name = name
+        self.address = address
+        """Where a worker finds the queues. It holds the password, and belongs in no log."""
+        self.jobs = JobQueue(writer, name=name)
         self._writer = writer
         self._reader = reader
         self._ownership = ownership or Unowned()
@@ -94,7 +103,11 @@ class SqlStore:
             HealthMirrored: self._mirror,
             MirrorWiped: self._wipe_mirror,
             AuditEntry: self._add_audit,
+            ClaimsReleased: self._release_claims,
+            FormerClaimsReleased: self._release_former_claims,
         }
+        self._settled: list[JobSettled] = []
+        """What became of jobs in the transaction that is open."""
 
     def load(self) -> Remembered:
         """What is known of the past."""
@@ -118,8 +131,8 @@ class SqlStore:
         with translated(self.name), self._reader.connect() as connection:
             return tuple(audit_entry(row) for row in connection.execute(sql.latest_audit(limit)))
 
-    def commit(self, records: Sequence[Record]) -> None:
-        """Keep all of them in one transaction, in their order.
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        """Keep all of them in one transaction, in their order; what became of jobs in it.
 
         Raises:
             StoreUnavailableError: none was kept; trying again may help.
@@ -127,6 +140,7 @@ class SqlStore:
             StoreOwnedError: the server was gone for a while, and another supervisor took over.
         """
         self._ownership.confirm()
+        self._settled = []
         try:
             connection = self._connection()
             with connection.begin():
@@ -135,11 +149,13 @@ class SqlStore:
         except (SQLAlchemyError, self._driver_error) as error:
             self._drop_connection()
             raise failure(self.name, error) from error
+        return tuple(self._settled)
 
     def close(self) -> None:
         """Let go of files and connections. Safe to call twice."""
         self._closed = True
         self._drop_connection()
+        self.jobs.close()
         self._ownership.release()
 
     def _connection(self) -> Connection:
@@ -223,6 +239,14 @@ class SqlStore:
 
     def _add_audit(self, connection: Connection, entries: list[AuditEntry]) -> None:
         connection.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
+
+    def _release_claims(self, connection: Connection, released: list[ClaimsReleased]) -> None:
+        for record in released:
+            self._settled += release_claims(connection, record)
+
+    def _release_former_claims(self, connection: Connection, released: list[FormerClaimsReleased]) -> None:
+        for record in released:
+            self._settled += release_former_claims(connection, record)
 
     def _wipe_mirror(self, connection: Connection, _wiped: list[MirrorWiped]) -> None:
         connection.execute(sql.WIPE_MIRROR)

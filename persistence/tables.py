@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
 )
 
 TABLE_PREFIX = "rekindle_"
@@ -93,20 +94,51 @@ JOB = Table(
     Column("queue", Text, nullable=False),
     Column("payload", Text, nullable=False),
     Column("priority", Integer, nullable=False),
-    Column("not_before_wall_ms", BigInteger, nullable=True),
+    Column("not_before_wall_ms", BigInteger, nullable=False),
     Column("state", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("crash_count", Integer, nullable=False),
+    Column("error_count", Integer, nullable=False),
+    Column("max_retries", Integer, nullable=True),
+    Column("alone", Integer, nullable=False),
     Column("claimed_by", Text, nullable=True),
     Column("claimed_generation", BigInteger, nullable=True),
+    Column("claimed_run", Text, nullable=True),
     Column("created_at_wall_ms", BigInteger, nullable=False),
     Column("started_at_wall_ms", BigInteger, nullable=True),
     Column("finished_at_wall_ms", BigInteger, nullable=True),
     Column("result", Text, nullable=True),
     Column("error", Text, nullable=True),
     Column("toxic_since_wall_ms", BigInteger, nullable=True),
-    Index(None, "queue", "state", "priority", "not_before_wall_ms"),
-    Index(None, "claimed_by", "claimed_generation"),
+    sqlite_autoincrement=True,
+)
+# Partial, because finished jobs gather: what is looked for stays a few pages whatever has been done.
+for _state, _columns in (
+    ("pending", ("queue", "priority", "not_before_wall_ms", "id")),
+    ("running", ("claimed_by", "claimed_generation")),
+    ("toxic", ("toxic_since_wall_ms",)),
+):
+    _where = JOB.c.state == literal_column(f"'{_state}'")
+    Index(
+        f"ix_rekindle_job_{_state}",
+        *(JOB.c[column] for column in _columns),
+        sqlite_where=_where,
+        postgresql_where=_where,
+    )
+JOB_CRASH = Table(
+    "rekindle_job_crash",
+    METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("job_id", BigInteger, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at_wall_ms", BigInteger, nullable=False),
+    Column("component_id", Text, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("exit_code", Integer, nullable=True),
+    Column("signal", Integer, nullable=True),
+    Column("output", Text, nullable=False),
+    Index(None, "job_id"),
     sqlite_autoincrement=True,
 )
 EVENT = Table(

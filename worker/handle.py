@@ -43,6 +43,8 @@ class Worker:
         self._resumed = threading.Event()
         self._resumed.set()
         self._orphaned = False
+        self._database: str | None = None
+        self._addressed = threading.Event()
         self._report = Report()
         # Reentrant, for an author's signal handler that says something in the middle of a frame.
         self._lock = threading.RLock()
@@ -77,6 +79,15 @@ class Worker:
         """Ask this worker to stop, as its supervisor would."""
         self.stopping.set()
         self._resumed.set()
+
+    def database(self, timeout_s: float = 10.0) -> str | None:
+        """The address of the queues that this worker serves; None if it was given none.
+
+        It comes over the channel: a password in an environment is there for everyone to read.
+        """
+        if self._channel is not None:
+            self._addressed.wait(timeout_s)
+        return self._database
 
     @property
     def current_job(self) -> int | str | None:
@@ -138,14 +149,17 @@ class Worker:
         with self._lock:
             self._channel.send(self._report.frame(time.monotonic()))
 
-    def _obey(self, wanted: str) -> None:
-        match wanted:
-            case "pause" if self.running:
+    def _obey(self, line: dict[str, object]) -> None:
+        match line:
+            case {"do": "pause"} if self.running:
                 self._resumed.clear()
-            case "resume":
+            case {"do": "resume"}:
                 self._resumed.set()
-            case "stop":
+            case {"do": "stop"}:
                 self.stop()
+            case {"database": str(address)}:
+                self._database = address
+                self._addressed.set()
             case _:
                 pass  # of a newer supervisor, or too late
 

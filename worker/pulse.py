@@ -22,7 +22,12 @@ class Pulse:
     """
 
     def __init__(
-        self, channel: Channel, interval_s: float, *, beat: Callable[[], None], obey: Callable[[str], None]
+        self,
+        channel: Channel,
+        interval_s: float,
+        *,
+        beat: Callable[[], None],
+        obey: Callable[[dict[str, object]], None],
     ) -> None:
         self._channel = channel
         self._interval_s = interval_s
@@ -41,8 +46,8 @@ class Pulse:
                 due = max(due + self._interval_s, time.monotonic())
 
     def _heed(self, line: object) -> None:
-        if isinstance(line, dict) and isinstance(wanted := line.get("do"), str):
-            self._obey(wanted)
+        if isinstance(line, dict):
+            self._obey(line)
 
 
 def end_orphan() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine
+from tests.contract.queues import Queues
 from tests.services import postgres_service, postgres_url
 
 from rekindle.actors.ports import Store
@@ -51,3 +52,19 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     opened = open_store(where)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def queues(store: Store) -> Iterator[Queues]:
+    """The queues of a new store, for each implementation of the port."""
+    made = Queues(store)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sql_queues(sql_store: SqlStore) -> Iterator[Queues]:
+    """The queues of a new database, for each kind of database."""
+    made = Queues(sql_store)
+    yield made
+    made.close()

@@ -12,6 +12,7 @@ from tests.processes.policies import QUICK, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status, System
+from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import DeathRecord, Record
 from rekindle.persistence import MemoryStore
 
@@ -23,10 +24,10 @@ class HangingStore(MemoryStore):
         super().__init__()
         self.answers = threading.Event()
 
-    def commit(self, records: Sequence[Record]) -> None:
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         if any(isinstance(record, DeathRecord) for record in records):
             self.answers.wait(PATIENCE_S)
-        super().commit(records)
+        return super().commit(records)
 
 
 def test_a_store_that_hangs_holds_a_restart_up_for_two_seconds_and_is_shown_as_unsaved(

@@ -12,6 +12,7 @@ from rekindle.actors import recorder
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.health import Status
 from rekindle.actors.internal_messages import Flush, Flushed
+from rekindle.actors.jobs import JobSettled
 from rekindle.actors.messages import (
     PauseWorkers,
     RemoveWorker,
@@ -41,10 +42,10 @@ class Journal(MemoryStore):
         self.attempts: list[tuple[float, tuple[Record, ...]]] = []
         self.system: Bench | None = None
 
-    def commit(self, records: Sequence[Record]) -> None:
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Note the attempt, then write."""
         self.attempts.append((0.0 if self.system is None else self.system.now, tuple(records)))
-        super().commit(records)
+        return super().commit(records)
 
     def tries_of_deaths(self) -> list[float]:
         """When it was tried to write a death."""

@@ -43,6 +43,7 @@ from rekindle.actors.internal_messages import (
     Subscribe,
     Unregister,
 )
+from rekindle.actors.jobs import JobSettled
 from rekindle.actors.messages import (
     ActorReplaced,
     Done,
@@ -391,12 +392,12 @@ class Careless(MemoryStore):
         self.mistakes = mistakes
         self.commits = 0
 
-    def commit(self, records: Sequence[Record]) -> None:
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Keep them, unless this is the turn for a mistake."""
         self.commits += 1
         if self.commits in self.mistakes:
             raise TypeError("a mistake in the store")
-        super().commit(records)
+        return super().commit(records)
 
 
 def test_a_mistake_in_the_store_loses_nothing(bench: Benches) -> None:

@@ -30,6 +30,23 @@ def test_the_worker_s_side_imports_the_standard_library_and_itself_only() -> Non
     assert (ended.stdout, ended.stderr) == ("[]\n{'worker'}\n", "")
 
 
+JOBS = f"""
+import sys
+sys.path.append({str(IMPORT_ROOT)!r})
+import rekindle.worker
+assert "rekindle.worker.jobs" not in sys.modules
+import rekindle.worker.jobs, rekindle.worker.jobs.sqlite
+known = sys.stdlib_module_names | {{"rekindle", "__main__"}}
+print([name for name in sys.modules if name.partition(".")[0] not in known])
+print({{name.split(".")[1] for name in sys.modules if name.startswith("rekindle.")}})
+"""
+
+
+def test_a_worker_that_serves_queues_in_sqlite_needs_no_more_than_that() -> None:
+    ended = subprocess.run([sys.executable, "-I", "-S", "-c", JOBS], capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("[]\n{'worker'}\n", "")
+
+
 def test_every_module_of_the_worker_s_side_is_looked_at() -> None:
     files = {path.stem for path in (IMPORT_ROOT / "rekindle" / "worker").glob("*.py")}
     assert files == {*MODULES, "__init__"}

@@ -1,0 +1,191 @@
+"""Pure: jobs as people see them, and what becomes of one whose worker died.
+
+    pending ─claimed─▶ running ─result─▶ done
+       ▲                 │ exception ─▶ pending (its own retries), then error
+       └── requeued ◀────┤ worker died, budget left
+                         └ worker died, budget spent ─▶ toxic
+
+A claim is counted before the execution begins, and a result is taken only from the claim that is
+still in force: execution is at least once, recording exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+DEFAULT_CRASH_RETRIES = 2
+"""How often a job is requeued after a crash where no worker's policy says otherwise."""
+
+LAST_LINES = 20
+"""How much of a dead worker's output is kept as evidence."""
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    ERROR = "error"
+    TOXIC = "toxic"
+
+
+RETRIABLE = (JobState.TOXIC, JobState.ERROR)
+"""What an operator may put back into its queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One job. `payload` and `result` are the JSON text that was given."""
+
+    id: int
+    queue: str
+    state: str
+    payload: str
+    priority: int
+    """Smaller ones first."""
+    attempts: int
+    crash_count: int
+    error_count: int
+    max_retries: int | None
+    """After exceptions; None: as its worker's policy says."""
+    claimed_by: str | None
+    """Who executes it, or was the last to."""
+    claimed_generation: int | None
+    created_at_wall_ms: int
+    not_before_wall_ms: int
+    started_at_wall_ms: int | None
+    finished_at_wall_ms: int | None
+    toxic_since_wall_ms: int | None
+    result: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCrash:
+    """A worker died while it executed the job."""
+
+    job_id: int
+    attempt: int
+    at_wall_ms: int
+    component_id: str
+    generation: int
+    cause: str
+    exit_code: int | None
+    signal: int | None
+    output: tuple[str, ...]
+    """The last lines that the worker wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """What is to be done, as it is put into a queue."""
+
+    payload: str
+    """JSON text."""
+    priority: int = 0
+    not_before_wall_ms: int | None = None
+    """None: at once."""
+    max_retries: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettled:
+    """What became of one job whose worker ended."""
+
+    job_id: int
+    queue: str
+    component_id: str
+    generation: int
+    state: JobState
+    crash_count: int
+    counted: bool
+    """Whether the end was a crash, which counts against the job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStats:
+    """How much there is to do, and how long it takes."""
+
+    queue: str | None
+    """None: all queues together."""
+    pending: int = 0
+    running: int = 0
+    completed: int = 0
+    errors: int = 0
+    toxic: int = 0
+    average_s: float = 0.0
+    """Of a completed job, from its last start to its end."""
+    eta_s: float = 0.0
+    """Until all that is pending is done, by as many as work now."""
+
+
+def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> QueueStats:
+    """The figures of one queue, from the number of jobs in each state and the time of the done ones."""
+    completed, running = counts.get(JobState.DONE, 0), counts.get(JobState.RUNNING, 0)
+    pending = counts.get(JobState.PENDING, 0)
+    average = busy_ms / completed / 1000 if completed else 0.0
+    return QueueStats(
+        queue=queue,
+        pending=pending,
+        running=running,
+        completed=completed,
+        errors=counts.get(JobState.ERROR, 0),
+        toxic=counts.get(JobState.TOXIC, 0),
+        average_s=average,
+        eta_s=average * pending / max(1, running),
+    )
+
+
+def all_queues(stats: Iterable[QueueStats]) -> QueueStats:
+    """All queues as one: sums, the average weighted by what was completed, the longest estimate."""
+    each = tuple(stats)
+    completed = sum(one.completed for one in each)
+    spent = sum(one.average_s * one.completed for one in each)
+    return QueueStats(
+        queue=None,
+        pending=sum(one.pending for one in each),
+        running=sum(one.running for one in each),
+        completed=completed,
+        errors=sum(one.errors for one in each),
+        toxic=sum(one.toxic for one in each),
+        average_s=spent / completed if completed else 0.0,
+        eta_s=max((one.eta_s for one in each), default=0.0),
+    )
+
+
+# ── What becomes of the job of a dead worker ─────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The job's new state and count; `error` says why it is not tried again."""
+
+    state: JobState
+    crash_count: int
+    error: str | None = None
+
+
+def sound_count(stored: object) -> int | None:
+    """A count as it was stored; None if it is none, and counts as 0."""
+    return stored if isinstance(stored, int) and not isinstance(stored, bool) and stored >= 0 else None
+
+
+def judged(crash_count: int, *, counted: bool, retries: int | None, alone: bool) -> Verdict:
+    """What becomes of a job whose worker ended while it executed the job.
+
+    Args:
+        crash_count: the crashes that counted against it before.
+        counted: whether this end was a crash; a worker that was stopped on request is none.
+        retries: how often a job is requeued after a crash; None: always.
+        alone: it was under suspicion and ran alone, so nobody else can have done it.
+    """
+    if not counted:
+        return Verdict(JobState.PENDING, crash_count)
+    crashes = crash_count + 1
+    if retries is None or (crashes <= retries and not alone):
+        return Verdict(JobState.PENDING, crashes)
+    many = f"failed after {crashes} worker crash{'' if crashes == 1 else 'es'}"
+    return Verdict(JobState.TOXIC, crashes, f"{many}, the last one while it ran alone" if alone else many)

@@ -1,0 +1,245 @@
+"""The queues without a database, for tests and simulations: the `Jobs` port and a worker's `Claims`."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from loguru import logger
+
+from rekindle.actors.errors import RequestRefusedError, UnknownJobError
+from rekindle.actors.jobs import (
+    LAST_LINES,
+    RETRIABLE,
+    JobCrash,
+    JobSettled,
+    JobState,
+    JobView,
+    NewJob,
+    QueueStats,
+    judged,
+    queue_stats,
+    sound_count,
+)
+from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class MemoryJobs:
+    """Keeps the jobs in a dictionary. No process but this one can reach them."""
+
+    def __init__(self, wall_ms: Callable[[], int] = _wall_ms) -> None:
+        self._wall_ms = wall_ms
+        self._numbers = itertools.count(1)
+        self._jobs: dict[int, JobView] = {}
+        self._runs: dict[int, tuple[str, bool]] = {}
+        """Of claimed jobs: the run of the claimant, and whether they are executed alone."""
+        self._crashes: list[JobCrash] = []
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+        """Put them into the queue; their numbers."""
+        now = self._wall_ms()
+        ids = tuple(next(self._numbers) for _ in jobs)
+        for id_, job in zip(ids, jobs, strict=True):
+            self._jobs[id_] = JobView(
+                id=id_,
+                queue=queue,
+                state=JobState.PENDING.value,
+                payload=job.payload,
+                priority=job.priority,
+                attempts=0,
+                crash_count=0,
+                error_count=0,
+                max_retries=job.max_retries,
+                claimed_by=None,
+                claimed_generation=None,
+                created_at_wall_ms=now,
+                not_before_wall_ms=now if job.not_before_wall_ms is None else job.not_before_wall_ms,
+                started_at_wall_ms=None,
+                finished_at_wall_ms=None,
+                toxic_since_wall_ms=None,
+                result=None,
+                error=None,
+            )
+        return ids
+
+    def get(self, job_id: int) -> JobView:
+        """One job, or `UnknownJobError`."""
+        if job_id not in self._jobs:
+            raise UnknownJobError(job_id)
+        return self._jobs[job_id]
+
+    def find(
+        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+    ) -> tuple[JobView, ...]:
+        """Jobs, the newest first."""
+        newest = sorted(self._jobs.values(), key=lambda job: -job.id)
+        chosen = (job for job in newest if queue in (None, job.queue) and state in (None, job.state))
+        return tuple(itertools.islice(chosen, max(limit, 0)))
+
+    def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
+        """The evidence against jobs, oldest first."""
+        return tuple(crash for crash in self._crashes if crash.job_id in job_ids)
+
+    def stats(self) -> tuple[QueueStats, ...]:
+        """The figures of every queue that has jobs, by name."""
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        busy_ms: Counter[str] = Counter()
+        for job in self._jobs.values():
+            counts[job.queue][job.state] += 1
+            if job.state == JobState.DONE:
+                took = (job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0)
+                busy_ms[job.queue] += max(0, took)
+        return tuple(
+            queue_stats(queue, counts=counts[queue], busy_ms=busy_ms[queue]) for queue in sorted(counts)
+        )
+
+    def retry(self, job_ids: Sequence[int]) -> None:
+        """Put toxic or failed jobs back with their counts cleared, all or none."""
+        for job in map(self.get, job_ids):
+            if job.state not in RETRIABLE:
+                raise RequestRefusedError(
+                    f"job {job.id} is {job.state}: only a toxic or failed job is retried"
+                )
+        for job_id in job_ids:
+            self._change(
+                job_id,
+                state=JobState.PENDING.value,
+                crash_count=0,
+                error_count=0,
+                error=None,
+                toxic_since_wall_ms=None,
+                finished_at_wall_ms=None,
+                not_before_wall_ms=self._wall_ms(),
+            )
+
+    def drop(self, job_ids: Sequence[int]) -> None:
+        """Forget jobs that are not running, and the evidence with them, all or none."""
+        for job in map(self.get, job_ids):
+            if job.state == JobState.RUNNING:
+                raise RequestRefusedError(f"job {job.id} is running: it cannot be dropped now")
+        for job_id in job_ids:
+            del self._jobs[job_id]
+        self._crashes = [crash for crash in self._crashes if crash.job_id not in job_ids]
+
+    def prune(self, *, finished_before_wall_ms: int) -> int:
+        """Forget the jobs that were done before; how many they were."""
+        old = [
+            job.id
+            for job in self._jobs.values()
+            if job.state == JobState.DONE and (job.finished_at_wall_ms or 0) < finished_before_wall_ms
+        ]
+        self.drop(old)
+        return len(old)
+
+    # ── what a worker does ───────────────────────────────────────────────────────────────
+
+    def claim(
+        self, queue: str, worker: str, generation: int, run: str, *, alone: bool = False
+    ) -> JobView | None:
+        """Take the first job of a queue that is due, as a worker would."""
+        now = self._wall_ms()
+        due = [
+            job
+            for job in self._jobs.values()
+            if job.queue == queue and job.state == JobState.PENDING and job.not_before_wall_ms <= now
+        ]
+        if not due:
+            return None
+        first = min(due, key=lambda job: (job.priority, job.not_before_wall_ms, job.id))
+        self._runs[first.id] = (run, alone)
+        return self._change(
+            first.id,
+            state=JobState.RUNNING.value,
+            attempts=first.attempts + 1,
+            claimed_by=worker,
+            claimed_generation=generation,
+            started_at_wall_ms=now,
+        )
+
+    def finish(self, claim: JobView, result: str | None = None) -> bool:
+        """Record a result; False if the claim is not in force any more."""
+        now = self._jobs.get(claim.id)
+        if now is None or now.state != JobState.RUNNING or now.attempts != claim.attempts:
+            return False
+        self._change(
+            claim.id,
+            state=JobState.DONE.value,
+            result=result,
+            error=None,
+            crash_count=0,
+            finished_at_wall_ms=self._wall_ms(),
+        )
+        return True
+
+    # ── what becomes of the jobs of those who are gone ───────────────────────────────────
+
+    def release(self, end: ClaimsReleased) -> list[JobSettled]:
+        """Requeue or convict the jobs that one incarnation had claimed."""
+        claimant = (end.component_id, end.generation)
+        return [
+            self._settle(job, end)
+            for job in tuple(self._jobs.values())
+            if job.state == JobState.RUNNING
+            and (job.claimed_by, job.claimed_generation) == claimant
+            and self._runs[job.id][0] == end.run
+        ]
+
+    def release_former(self, record: FormerClaimsReleased) -> list[JobSettled]:
+        """The same for everything that was claimed in other runs."""
+        return [
+            self._settle(job, record.of(job.claimed_by or "", job.claimed_generation or 0))
+            for job in tuple(self._jobs.values())
+            if job.state == JobState.RUNNING and self._runs[job.id][0] != record.run
+        ]
+
+    def _settle(self, job: JobView, end: ClaimsReleased) -> JobSettled:
+        count = sound_count(job.crash_count)
+        if count is None:
+            logger.warning("job {} has the crash count {!r}: counted as 0", job.id, job.crash_count)
+        _, alone = self._runs.pop(job.id)
+        verdict = judged(count or 0, counted=end.counted, retries=end.crash_retries, alone=alone)
+        toxic_since = None if verdict.error is None else end.at_wall_ms
+        self._change(
+            job.id,
+            state=verdict.state.value,
+            crash_count=verdict.crash_count,
+            error=verdict.error or job.error,
+            toxic_since_wall_ms=toxic_since,
+            finished_at_wall_ms=toxic_since,
+        )
+        if end.counted:
+            self._crashes.append(_crash(job, end))
+        return JobSettled(
+            job_id=job.id,
+            queue=job.queue,
+            component_id=end.component_id,
+            generation=end.generation,
+            state=verdict.state,
+            crash_count=verdict.crash_count,
+            counted=end.counted,
+        )
+
+    def _change(self, job_id: int, **changes: object) -> JobView:
+        changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)  # type: ignore[arg-type]
+        return changed
+
+
+def _crash(job: JobView, end: ClaimsReleased) -> JobCrash:
+    return JobCrash(
+        job_id=job.id,
+        attempt=job.attempts,
+        at_wall_ms=end.at_wall_ms,
+        component_id=end.component_id,
+        generation=end.generation,
+        cause=end.cause,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        output=end.output[-LAST_LINES:],
+    )

@@ -1,0 +1,160 @@
+"""`JobQueue`: the `Jobs` port over SQLAlchemy, for hosts, the command line and other programs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from rekindle.actors.errors import RequestRefusedError, StoreUnavailableError, UnknownJobError
+from rekindle.actors.jobs import RETRIABLE, JobCrash, JobState, JobView, NewJob, QueueStats
+
+from ..encoding import storable
+from ..failures import failure
+from . import statements as sql
+from .reading import crash, queues, view
+from .release import notify_workers
+
+
+class JobQueue:
+    """All queues of one database. Opened by `open_queue`, or found as `jobs` of a store.
+
+    One connection is kept, and used by one thread at a time.
+    """
+
+    def __init__(self, engine: Engine, *, name: str) -> None:
+        self.name = name
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._kept: Connection | None = None
+        self._closed = False
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+        """Put them into the queue, all or none; their numbers."""
+        if not jobs:
+            return ()
+        now = _wall_ms()
+        rows = [_new_row(queue, job, now) for job in jobs]
+        with self._transaction() as connection:
+            ids = connection.execute(sql.ENQUEUE, rows).scalars().all()
+            notify_workers(connection)
+        return tuple(ids)
+
+    def get(self, job_id: int) -> JobView:
+        """One job.
+
+        Raises:
+            UnknownJobError: there is none with that number.
+        """
+        with self._transaction() as connection:
+            row = connection.execute(sql.get(job_id)).one_or_none()
+        if row is None:
+            raise UnknownJobError(job_id)
+        return view(row)
+
+    def find(
+        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+    ) -> tuple[JobView, ...]:
+        """Jobs, the newest first; those of one queue or in one state only."""
+        with self._transaction() as connection:
+            return tuple(view(row) for row in connection.execute(sql.found(queue, state, limit)))
+
+    def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
+        """The evidence against jobs, oldest first."""
+        with self._transaction() as connection:
+            return tuple(crash(row) for row in connection.execute(sql.crashes(job_ids)))
+
+    def stats(self) -> tuple[QueueStats, ...]:
+        """The figures of every queue that has jobs, by name."""
+        with self._transaction() as connection:
+            return queues(connection.execute(sql.STATS))
+
+    def retry(self, job_ids: Sequence[int]) -> None:
+        """Put toxic or failed jobs back with their counts cleared, all or none."""
+        with self._transaction() as connection:
+            for job_id, state in _states(connection, job_ids).items():
+                if state not in RETRIABLE:
+                    raise RequestRefusedError(
+                        f"job {job_id} is {state}: only a toxic or failed job is retried"
+                    )
+            connection.execute(sql.RETRY, [{"job": job_id, "at": _wall_ms()} for job_id in job_ids])
+            notify_workers(connection)
+
+    def drop(self, job_ids: Sequence[int]) -> None:
+        """Forget jobs that are not running, and the evidence with them, all or none."""
+        with self._transaction() as connection:
+            for job_id, state in _states(connection, job_ids).items():
+                if state == JobState.RUNNING:
+                    raise RequestRefusedError(f"job {job_id} is running: it cannot be dropped now")
+            rows = [{"job": job_id} for job_id in job_ids]
+            connection.execute(sql.DROP_CRASHES, rows)
+            connection.execute(sql.DROP, rows)
+
+    def prune(self, *, finished_before_wall_ms: int) -> int:
+        """Forget the jobs that were done before; how many they were."""
+        evidence, jobs = sql.prune(finished_before_wall_ms)
+        with self._transaction() as connection:
+            connection.execute(evidence)
+            return connection.execute(jobs).rowcount
+
+    def close(self) -> None:
+        """Let go of the connection. Safe to call twice."""
+        self._closed = True
+        with self._lock:
+            self._drop_connection()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self._lock:
+            try:
+                if self._closed:
+                    raise StoreUnavailableError(f"the store {self.name} is closed")
+                if self._kept is None:
+                    self._kept = self._engine.connect()
+                with self._kept.begin():
+                    yield self._kept
+            except SQLAlchemyError as error:
+                self._drop_connection()
+                raise failure(self.name, error) from error
+
+    def _drop_connection(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return
+        try:
+            kept.close()
+        except SQLAlchemyError:
+            kept.invalidate()
+
+
+def _states(connection: Connection, job_ids: Sequence[int]) -> dict[int, str]:
+    found = {row.id: row.state for row in connection.execute(sql.states(job_ids))}
+    for job_id in job_ids:
+        if job_id not in found:
+            raise UnknownJobError(job_id)
+    return found
+
+
+def _new_row(queue: str, job: NewJob, now_wall_ms: int) -> dict[str, Any]:
+    return {
+        "queue": queue,
+        "payload": storable(job.payload),
+        "priority": job.priority,
+        "not_before_wall_ms": now_wall_ms if job.not_before_wall_ms is None else job.not_before_wall_ms,
+        "state": JobState.PENDING.value,
+        "attempts": 0,
+        "crash_count": 0,
+        "error_count": 0,
+        "max_retries": job.max_retries,
+        "alone": 0,
+        "created_at_wall_ms": now_wall_ms,
+    }
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,54 @@
+"""Pure: rows of the queues become what people see."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from rekindle.actors.jobs import JobCrash, JobView, QueueStats, queue_stats, sound_count
+
+_FIELDS = tuple(field.name for field in fields(JobView))
+_COUNTS = ("attempts", "crash_count", "error_count")
+
+
+def view(row: Any) -> JobView:
+    """The job of a row; a count that is none is shown as the 0 that it counts as."""
+    values = {name: getattr(row, name) for name in _FIELDS}
+    values.update({name: sound_count(values[name]) or 0 for name in _COUNTS})
+    return JobView(**values)
+
+
+def crash(row: Any) -> JobCrash:
+    """The evidence of a row."""
+    return JobCrash(
+        job_id=row.job_id,
+        attempt=row.attempt,
+        at_wall_ms=row.at_wall_ms,
+        component_id=row.component_id,
+        generation=row.generation,
+        cause=row.cause,
+        exit_code=row.exit_code,
+        signal=row.signal,
+        output=_lines(row.output),
+    )
+
+
+def queues(rows: Iterable[Any]) -> tuple[QueueStats, ...]:
+    """The figures of each queue, from one row a queue and state."""
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    busy_ms: dict[str, float] = defaultdict(float)
+    for row in rows:
+        counts[row.queue][row.state] = row.many
+        busy_ms[row.queue] += float(row.busy_ms or 0)
+    return tuple(queue_stats(queue, counts=counts[queue], busy_ms=busy_ms[queue]) for queue in counts)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    try:
+        lines = json.loads(text)
+    except ValueError:
+        return (text,)
+    return tuple(str(line) for line in lines) if isinstance(lines, list) else (text,)

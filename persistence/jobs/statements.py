@@ -1,0 +1,144 @@
+"""The statements of those who fill the queues and look after them, on the typed tables.
+
+A state is written out and not passed as a value where an index of only such jobs is to be used:
+a database cannot know of a value that it will be the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+
+from rekindle.actors.jobs import JobState
+
+from ..tables import JOB, JOB_CRASH
+
+CHANNEL = "rekindle_jobs"
+"""What idle workers listen to on PostgreSQL."""
+
+
+def is_in(state: JobState) -> ColumnElement[bool]:
+    """Whether a job is in this state."""
+    return JOB.c.state == literal_column(f"'{state.value}'")
+
+
+ENQUEUE = JOB.insert().returning(JOB.c.id, sort_by_parameter_order=True)
+
+_CLAIM_COLUMNS = (
+    JOB.c.id,
+    JOB.c.queue,
+    JOB.c.attempts,
+    JOB.c.crash_count,
+    JOB.c.alone,
+    JOB.c.claimed_by,
+    JOB.c.claimed_generation,
+)
+CLAIMS_OF_ONE: Select[*tuple[Any, ...]] = (
+    select(*_CLAIM_COLUMNS)
+    .where(
+        is_in(JobState.RUNNING),
+        JOB.c.claimed_by == bindparam("worker"),
+        JOB.c.claimed_generation == bindparam("number"),
+        JOB.c.claimed_run == bindparam("run"),
+    )
+    .order_by(JOB.c.id)
+    .with_for_update()
+)
+CLAIMS_OF_FORMER_RUNS: Select[*tuple[Any, ...]] = (
+    select(*_CLAIM_COLUMNS)
+    .where(is_in(JobState.RUNNING), or_(JOB.c.claimed_run.is_(None), JOB.c.claimed_run != bindparam("run")))
+    .order_by(JOB.c.id)
+    .with_for_update()
+)
+SETTLE: Update = (
+    update(JOB)
+    .where(JOB.c.id == bindparam("job"))
+    .values(
+        state=bindparam("new_state"),
+        crash_count=bindparam("crashes"),
+        alone=0,
+        error=func.coalesce(bindparam("said"), JOB.c.error),
+        toxic_since_wall_ms=bindparam("toxic_since"),
+        finished_at_wall_ms=bindparam("toxic_since"),
+    )
+)
+ADD_CRASHES = JOB_CRASH.insert()
+RETRY: Update = (
+    update(JOB)
+    .where(JOB.c.id == bindparam("job"))
+    .values(
+        state=JobState.PENDING.value,
+        crash_count=0,
+        error_count=0,
+        error=None,
+        toxic_since_wall_ms=None,
+        finished_at_wall_ms=None,
+        not_before_wall_ms=bindparam("at"),
+    )
+)
+DROP: Delete = delete(JOB).where(JOB.c.id == bindparam("job"))
+DROP_CRASHES: Delete = delete(JOB_CRASH).where(JOB_CRASH.c.job_id == bindparam("job"))
+
+
+def get(job_id: int) -> Select[*tuple[Any, ...]]:
+    """One job."""
+    return select(JOB).where(JOB.c.id == job_id)
+
+
+def states(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
+    """The states of some jobs, which stay as they are until the transaction is over."""
+    return select(JOB.c.id, JOB.c.state).where(JOB.c.id.in_(job_ids)).with_for_update()
+
+
+def found(queue: str | None, state: str | None, limit: int) -> Select[*tuple[Any, ...]]:
+    """Jobs, the newest first."""
+    statement = select(JOB).order_by(JOB.c.id.desc()).limit(max(limit, 0))
+    if queue is not None:
+        statement = statement.where(JOB.c.queue == queue)
+    if state in tuple(JobState):
+        statement = statement.where(is_in(JobState(state)))
+    return statement
+
+
+def crashes(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
+    """The evidence against jobs, oldest first."""
+    return select(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(job_ids)).order_by(JOB_CRASH.c.id)
+
+
+def _stats() -> Select[*tuple[Any, ...]]:
+    took = JOB.c.finished_at_wall_ms - JOB.c.started_at_wall_ms
+    # A clock that was set back must not make work that takes less than no time.
+    spent = func.sum(case((and_(is_in(JobState.DONE), took > 0), took), else_=0))
+    return (
+        select(JOB.c.queue, JOB.c.state, func.count().label("many"), spent.label("busy_ms"))
+        .group_by(JOB.c.queue, JOB.c.state)
+        .order_by(JOB.c.queue)
+    )
+
+
+STATS: Select[*tuple[Any, ...]] = _stats()
+
+
+def prune(finished_before_wall_ms: int) -> tuple[Delete, Delete]:
+    """Forget what was done before; the evidence first."""
+    old = and_(is_in(JobState.DONE), JOB.c.finished_at_wall_ms < finished_before_wall_ms)
+    return (
+        delete(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(select(JOB.c.id).where(old))),
+        delete(JOB).where(old),
+    )

@@ -1,0 +1,223 @@
+"""A worker's own connection to the queues, on real databases."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+from tests.contract.claimers import JOBS, claim_everything
+from tests.contract.queues import Queues
+
+from rekindle.actors.jobs import NewJob
+from rekindle.persistence.store import SqlStore
+from rekindle.worker.jobs.claims import (
+    Claimant,
+    Claims,
+    QueueUnavailableError,
+    Wish,
+    failed,
+    finished,
+    given_back,
+)
+from rekindle.worker.jobs.opening import open_claims
+from rekindle.worker.jobs.sqlite import TURN_SUFFIX
+
+TAG = Wish(("tag",))
+
+
+def test_finishing_a_job_and_claiming_the_next_is_one_exchange(sql_queues: Queues) -> None:
+    first, second = sql_queues.add(), sql_queues.add()
+    claims = sql_queues.claims()
+    claim = claims.exchange(None, TAG).claim
+    assert claim is not None
+    exchanged = claims.exchange(finished(claim, "1"), TAG)
+    assert exchanged.accepted is True
+    assert exchanged.claim is not None
+    assert (claim.id, exchanged.claim.id) == (first, second)
+    assert exchanged.claim.attempt == 1
+
+
+def test_jr_05_an_exception_ends_a_job_without_a_crash(sql_queues: Queues) -> None:
+    job = sql_queues.add()
+    claim = sql_queues.claim()
+    assert sql_queues.claims().exchange(failed(claim, "ValueError: no", None), None).accepted
+    after = sql_queues.jobs.get(job)
+    assert (after.state, after.error, after.error_count, after.crash_count) == (
+        "error",
+        "ValueError: no",
+        1,
+        0,
+    )
+    sql_queues.jobs.retry([job])
+    assert sql_queues.claim().error_count == 0
+
+
+def test_a_job_that_raised_is_retried_after_its_delay(sql_queues: Queues) -> None:
+    job = sql_queues.add()
+    sql_queues.claims().exchange(failed(sql_queues.claim(), "ValueError: no", 60.0), TAG)
+    after = sql_queues.jobs.get(job)
+    assert (after.state, after.error_count) == ("pending", 1)
+    assert after.not_before_wall_ms > after.created_at_wall_ms + 50_000
+    assert sql_queues.claim() is None
+
+
+def test_queues_are_served_in_the_order_of_preference(sql_queues: Queues) -> None:
+    library, tag = sql_queues.add("library"), sql_queues.add("tag")
+    claims = sql_queues.claims()
+    first = claims.exchange(None, Wish(("tag", "library"))).claim
+    assert first is not None
+    second = claims.exchange(finished(first, None), Wish(("tag", "library")))
+    assert second.claim is not None
+    assert (first.id, second.claim.id, second.accepted) == (tag, library, True)
+
+
+def test_a_suspect_is_for_free_hands_and_holds_the_others_back(sql_queues: Queues) -> None:
+    suspect = sql_queues.add()
+    sql_queues.crash(suspect)
+    sql_queues.add()
+    sql_queues.add("library")
+    claims = sql_queues.claims(generation=2)
+    both = ("tag", "library")
+    assert claims.exchange(None, Wish(both, free=False, isolate=True)).claim is None
+    claim = claims.exchange(None, Wish(both, free=True, isolate=True)).claim
+    assert claim is not None
+    assert (claim.id, claim.alone) == (suspect, True)
+    other = claims.exchange(None, Wish(both, free=False, isolate=True)).claim
+    assert other is not None
+    assert not other.alone
+
+
+def test_a_death_alone_with_a_suspect_convicts_it(sql_queues: Queues) -> None:
+    job = sql_queues.add()
+    sql_queues.crash(job)
+    sql_queues.claims(generation=2).exchange(None, Wish(("tag",), isolate=True))
+    sql_queues.end(generation=2)
+    after = sql_queues.jobs.get(job)
+    assert after.state == "toxic"
+    assert after.error == "failed after 2 worker crashes, the last one while it ran alone"
+
+
+def test_success_clears_a_suspect(sql_queues: Queues) -> None:
+    job = sql_queues.add()
+    sql_queues.crash(job, times=2)
+    claims = sql_queues.claims(generation=3)
+    claim = claims.exchange(None, Wish(("tag",), isolate=True)).claim
+    assert claim is not None
+    claims.exchange(finished(claim, None), None)
+    assert (sql_queues.jobs.get(job).state, sql_queues.jobs.get(job).crash_count) == ("done", 0)
+
+
+def test_a_claim_and_an_ending_that_nobody_was_told_of_are_found_again(sql_queues: Queues) -> None:
+    first, second = sql_queues.add(), sql_queues.add()
+    claims = sql_queues.claims()
+    claim = sql_queues.claim()
+    ending = finished(claim, None)
+    assert not claims.was_recorded(ending)
+    claims.exchange(ending, TAG)
+    claims.close()
+    assert claims.was_recorded(ending)
+    assert [found.id for found in claims.mine()] == [second]
+    assert claim.id == first
+
+
+def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:
+    job = sql_queues.add()
+    sql_queues.claims().exchange(given_back(sql_queues.claim()), None)
+    assert (sql_queues.jobs.get(job).state, sql_queues.jobs.get(job).crash_count) == ("pending", 0)
+    assert sql_queues.claim(generation=2).id == job
+
+
+def test_idle_workers_hear_of_a_new_job_at_once(sql_queues: Queues) -> None:
+    noticed = _idle_until(sql_queues, lambda: sql_queues.add())
+    assert noticed < 1.0
+
+
+def test_idle_workers_wake_when_a_delayed_job_is_due(sql_queues: Queues) -> None:
+    sql_queues.add(not_before_wall_ms=time.time_ns() // 1_000_000 + 300)
+    noticed = _idle_until(sql_queues, lambda: None)
+    assert 0.05 < noticed < 2.0
+    assert sql_queues.claim() is not None
+
+
+def test_idle_workers_hear_of_a_released_job_at_once(sql_queues: Queues) -> None:
+    sql_queues.add()
+    sql_queues.claim(worker="worker:tag:1")
+    noticed = _idle_until(sql_queues, lambda: sql_queues.end(worker="worker:tag:1"))
+    assert noticed < 1.0
+
+
+def test_who_is_to_stop_does_not_idle(sql_queues: Queues) -> None:
+    began = time.monotonic()
+    sql_queues.claims().idle(("tag",), 60.0, lambda seconds: True)
+    assert time.monotonic() - began < 5.0
+
+
+def test_a_payload_that_is_no_json_and_counts_that_are_none_stop_no_claim(
+    sql_queues: Queues, rows: Engine
+) -> None:
+    """JR-07: a hand-edited row is claimed like any other; its worker says what is wrong with it."""
+    sql_queues.add()
+    with rows.begin() as connection:
+        connection.execute(text("UPDATE rekindle_job SET payload = 'not json', crash_count = -1"))
+    assert sql_queues.claim().payload == "not json"
+
+
+def test_a_database_that_is_not_there_is_said_to_be_unavailable(tmp_path: Path) -> None:
+    claims = open_claims(str(tmp_path / "none.db"), Claimant("w", 1, "run"))
+    with pytest.raises(QueueUnavailableError, match="unable to open"):
+        claims.mine()
+    claims.close()
+
+
+def test_an_address_of_something_else_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^mysql:// names neither"):
+        open_claims("mysql://host/db", Claimant("w", 1, "run"))
+
+
+def test_the_turn_s_file_is_for_nobody_else(sql_queues: Queues, tmp_path: Path) -> None:
+    sql_queues.claim()
+    turns = list(tmp_path.rglob("*" + TURN_SUFFIX))
+    assert [turn.stat().st_mode & 0o777 for turn in turns] in ([0o600], [])  # PostgreSQL has none
+
+
+def test_jr_12_eight_processes_execute_every_job_once(sql_store: SqlStore) -> None:
+    """Scaled by REKINDLE_JOBS; each job is claimed by exactly one, and every result is taken."""
+    ids = sql_store.jobs.enqueue("tag", [_empty()] * JOBS)
+    assert sql_store.address is not None
+    executed = claim_everything(sql_store.address, processes=8)
+    assert Counter(executed) == Counter(ids)
+    (stats,) = sql_store.jobs.stats()
+    assert (stats.pending, stats.running, stats.completed) == (0, 0, JOBS)
+    assert {job.attempts for job in sql_store.jobs.find(limit=JOBS)} == {1}
+
+
+def _empty() -> NewJob:
+    return NewJob(payload="null")
+
+
+def _idle_until(queues: Queues, happens: object) -> float:
+    """How long after something has happened an idle worker stops idling."""
+    claims: Claims = queues.claims(worker="worker:tag:9")
+    began = threading.Event()
+    ended: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        began.set()
+        return threading.Event().wait(seconds)
+
+    def idle() -> None:
+        claims.idle(("tag",), 20.0, wait)
+        ended.append(time.monotonic())
+
+    thread = threading.Thread(target=idle)
+    thread.start()
+    assert began.wait(20.0)
+    at = time.monotonic()
+    assert callable(happens)
+    happens()
+    thread.join(30.0)
+    return ended[0] - at

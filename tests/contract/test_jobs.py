@@ -1,0 +1,225 @@
+"""What every store makes of jobs: claimed once, counted at the start, fenced at the end."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Engine, text
+from tests.contract.queues import NOW, TAG, Queues, new
+
+from rekindle.actors.errors import RequestRefusedError, UnknownJobError
+from rekindle.actors.jobs import JobState
+from rekindle.actors.records import FormerClaimsReleased
+
+
+def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: Queues) -> None:
+    job = queues.add()
+    queues.claim()
+    (settled,) = queues.end()
+    assert (settled.job_id, settled.state, settled.crash_count) == (job, JobState.PENDING, 1)
+    after = queues.jobs.get(job)
+    assert (after.state, after.crash_count, after.attempts) == ("pending", 1, 1)
+
+
+def test_jr_03_the_third_crash_makes_a_job_toxic(queues: Queues) -> None:
+    job = queues.add()
+    queues.crash(job, times=2)
+    assert (queues.jobs.get(job).state, queues.jobs.get(job).crash_count) == ("pending", 2)
+    queues.crash(job, first_generation=3)
+    toxic = queues.jobs.get(job)
+    assert (toxic.state, toxic.crash_count, toxic.toxic_since_wall_ms) == ("toxic", 3, NOW)
+    assert toxic.error == "failed after 3 worker crashes"
+    assert queues.claim(generation=4) is None
+
+
+def test_jr_01_jr_04_what_a_dead_worker_had_finished_is_left_alone(queues: Queues) -> None:
+    job = queues.add()
+    assert queues.finish(queues.claim(), '"result"')
+    assert queues.end() == ()
+    done = queues.jobs.get(job)
+    assert (done.state, done.result, done.crash_count) == ("done", '"result"', 0)
+
+
+def test_jr_08_success_clears_the_crash_count(queues: Queues) -> None:
+    job = queues.add()
+    queues.crash(job, times=2)
+    assert queues.finish(queues.claim(generation=3), generation=3)
+    assert (queues.jobs.get(job).state, queues.jobs.get(job).crash_count) == ("done", 0)
+
+
+def test_jr_09_a_toxic_job_is_listed_with_its_evidence_and_can_be_retried(queues: Queues) -> None:
+    job = queues.add()
+    queues.crash(job, times=3, cause="signalled", signal=11, output=("Segmentation fault",))
+    assert [toxic.id for toxic in queues.jobs.find(state="toxic")] == [job]
+    crashes = queues.jobs.crashes([job])
+    assert [(c.attempt, c.component_id, c.generation, c.signal) for c in crashes] == [
+        (number, TAG, number, 11) for number in (1, 2, 3)
+    ]
+    assert crashes[0].output == ("Segmentation fault",)
+    queues.jobs.retry([job])
+    again = queues.jobs.get(job)
+    assert (again.state, again.crash_count, again.error, again.toxic_since_wall_ms) == (
+        "pending",
+        0,
+        None,
+        None,
+    )
+    assert queues.claim(generation=9).id == job
+
+
+def test_jr_10_every_job_has_a_count_of_its_own(queues: Queues) -> None:
+    tagged, listed = queues.add("tag"), queues.add("library")
+    queues.crash(tagged)
+    assert queues.jobs.get(listed).crash_count == 0
+
+
+def test_jr_11_a_death_that_is_reported_twice_counts_once(queues: Queues) -> None:
+    job = queues.add()
+    queues.claim()
+    queues.end()
+    assert queues.end() == ()
+    assert queues.jobs.get(job).crash_count == 1
+
+
+def test_jr_13_all_claims_of_a_dead_worker_are_released(queues: Queues) -> None:
+    jobs = [queues.add() for _ in range(4)]
+    for _ in range(3):
+        queues.claim()
+    assert [settled.job_id for settled in queues.end()] == jobs[:3]
+    assert {job.state for job in queues.jobs.find()} == {"pending"}
+
+
+def test_a_worker_that_was_stopped_is_no_crash(queues: Queues) -> None:
+    """SD-11: the job is released, and nothing counts against it."""
+    job = queues.add()
+    queues.claim()
+    (settled,) = queues.end(counted=False)
+    assert (settled.counted, settled.crash_count) == (False, 0)
+    assert queues.jobs.get(job).state == "pending"
+    assert queues.jobs.crashes([job]) == ()
+
+
+def test_without_a_limit_a_job_is_always_released(queues: Queues) -> None:
+    job = queues.add()
+    queues.crash(job, times=10, crash_retries=None)
+    assert (queues.jobs.get(job).state, queues.jobs.get(job).crash_count) == ("pending", 10)
+
+
+def test_a_zombie_s_result_is_refused(queues: Queues) -> None:
+    job = queues.add()
+    zombie = queues.claim()
+    queues.end()
+    alive = queues.claim(generation=2)
+    assert not queues.finish(zombie, '"stale"')
+    assert queues.finish(alive, '"fresh"', generation=2)
+    assert not queues.finish(zombie, '"stale"')
+    assert queues.jobs.get(job).result == '"fresh"'
+
+
+def test_a_late_release_leaves_the_claims_of_the_next_incarnation_alone(queues: Queues) -> None:
+    queues.add()
+    queues.claim(generation=2)
+    assert queues.end(generation=1) == ()
+    assert queues.end(run="another run", generation=2) == ()
+
+
+def test_the_claims_of_a_former_run_are_released_and_counted(queues: Queues) -> None:
+    old, new_ = queues.add(), queues.add()
+    queues.claim(run="former")
+    queues.claim(run="next run")
+    (settled,) = queues.start_anew("next run")
+    assert (settled.job_id, settled.crash_count) == (old, 1)
+    assert queues.jobs.get(new_).state == "running"
+    assert queues.jobs.crashes([old])[0].cause == "ended with its supervisor"
+
+
+def test_the_budget_of_a_former_run_s_worker_is_its_own(queues: Queues) -> None:
+    job = queues.add()
+    queues.claim(run="former")
+    (settled,) = queues.store.commit([_former({TAG: 0})])
+    assert (settled.job_id, settled.state) == (job, JobState.TOXIC)
+
+
+def test_jobs_come_by_priority_then_in_the_order_of_their_time(queues: Queues) -> None:
+    late = queues.add(not_before_wall_ms=1_000)
+    early = queues.add(not_before_wall_ms=500)
+    urgent = queues.add(priority=-1, not_before_wall_ms=2_000)
+    queues.add(not_before_wall_ms=2**62)
+    claimed = [queues.claim() for _ in range(4)]
+    assert [claim and claim.id for claim in claimed] == [urgent, early, late, None]
+
+
+def test_many_jobs_get_their_numbers_in_order(queues: Queues) -> None:
+    ids = queues.jobs.enqueue("tag", [new(f"{number}") for number in range(2500)])
+    assert list(ids) == sorted(ids)
+    assert [queues.jobs.get(ids[index]).payload for index in (0, 1200, 2499)] == ["0", "1200", "2499"]
+
+
+def test_a_number_that_no_job_has_is_an_error_and_changes_nothing(queues: Queues) -> None:
+    job = queues.add()
+    queues.crash(job, times=3)
+    for change in (queues.jobs.retry, queues.jobs.drop):
+        with pytest.raises(UnknownJobError, match=r"^there is no job 99$"):
+            change([job, 99])
+    with pytest.raises(UnknownJobError):
+        queues.jobs.get(99)
+    assert queues.jobs.get(job).state == "toxic"
+
+
+def test_only_jobs_that_ended_badly_are_retried_and_none_is_dropped_while_it_runs(queues: Queues) -> None:
+    job = queues.add()
+    with pytest.raises(RequestRefusedError, match=r"is pending: only a toxic or failed job is retried"):
+        queues.jobs.retry([job])
+    queues.claim()
+    with pytest.raises(RequestRefusedError, match=r"is running: it cannot be dropped now"):
+        queues.jobs.drop([job])
+    queues.end()
+    queues.jobs.drop([job])
+    assert queues.jobs.find() == ()
+    assert queues.jobs.crashes([job]) == ()
+
+
+def test_what_was_done_long_ago_can_be_forgotten(queues: Queues) -> None:
+    done, pending = queues.add(), queues.add()
+    queues.finish(queues.claim())
+    assert queues.jobs.prune(finished_before_wall_ms=1) == 0
+    assert queues.jobs.prune(finished_before_wall_ms=2**62) == 1
+    assert [job.id for job in queues.jobs.find()] == [pending]
+    with pytest.raises(UnknownJobError):
+        queues.jobs.get(done)
+
+
+def test_the_figures_of_a_queue(queues: Queues) -> None:
+    for _ in range(3):
+        queues.add()
+    queues.add("library")
+    queues.finish(queues.claim())
+    queues.claim()
+    library, tag = queues.jobs.stats()
+    assert (library.queue, library.pending, library.completed, library.average_s) == ("library", 1, 0, 0.0)
+    assert (tag.queue, tag.pending, tag.running, tag.completed) == ("tag", 1, 1, 1)
+
+
+def test_jr_07_a_corrupt_crash_count_counts_as_zero_with_a_warning(
+    sql_queues: Queues, rows: Engine, logs: list[str]
+) -> None:
+    job = sql_queues.add()
+    corrupt = "'three'" if rows.dialect.name == "sqlite" else "-3"
+    with rows.begin() as connection:
+        connection.execute(text(f"UPDATE rekindle_job SET crash_count = {corrupt}"))
+    assert sql_queues.jobs.get(job).crash_count == 0
+    sql_queues.crash(job)
+    assert sql_queues.jobs.get(job).crash_count == 1
+    assert any(line.startswith(f"WARNING job {job} has the crash count") for line in logs)
+
+
+def test_a_claim_and_the_death_of_its_holder_are_one_transaction_s_worth(sql_queues: Queues) -> None:
+    """A batch that fails as a whole releases nothing, and may be repeated."""
+    job = sql_queues.add()
+    sql_queues.claim()
+    with pytest.raises(KeyError):
+        sql_queues.store.commit([_former({}), "no record"])  # type: ignore[list-item]
+    assert sql_queues.jobs.get(job).state == "running"
+
+
+def _former(retries: dict[str, int | None]) -> FormerClaimsReleased:
+    return FormerClaimsReleased(run="next run", at_wall_ms=NOW, crash_retries=retries)

@@ -1,0 +1,144 @@
+"""What a worker and the queue say to each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from . import sql
+
+
+class QueueUnavailableError(Exception):
+    """The database cannot answer now; whether the last exchange took place is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who claims: a worker, which incarnation of it, in which run of its supervisor."""
+
+    worker: str
+    generation: int
+    run: str
+
+    def values(self) -> dict[str, Any]:
+        """The claimant as the statements name it."""
+        return {"worker": self.worker, "generation": self.generation, "run": self.run}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that is ours until it is ended, or we are taken for dead."""
+
+    id: int
+    queue: str
+    payload: str
+    attempt: int
+    crash_count: int
+    error_count: int
+    max_retries: int | None
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an execution ended: the statement that records it, and its values."""
+
+    claim: Claim
+    statement: str
+    state: str
+    """What the job is then."""
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to claim next.
+
+    `free`: the worker has nothing else in hand. `isolate`: a suspect is only for free hands.
+    """
+
+    queues: tuple[str, ...]
+    free: bool = True
+    isolate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What an exchange came to."""
+
+    accepted: bool | None = None
+    """Whether the ending was recorded; False: the claim was not in force any more."""
+    claim: Claim | None = None
+
+
+class Claims(Protocol):
+    """One connection to the queue, used by one thread. Any call may raise `QueueUnavailableError`."""
+
+    def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
+        """Record an ending and claim the next job, in one transaction."""
+        ...
+
+    def mine(self) -> tuple[Claim, ...]:
+        """Every claim that is in force under our name."""
+        ...
+
+    def was_recorded(self, ending: Ending) -> bool:
+        """Whether an ending is in the queue that we were not told the outcome of."""
+        ...
+
+    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
+        """Return when there may be something to claim, or `wait` says that all is over."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection; the next call opens another."""
+        ...
+
+
+def finished(claim: Claim, result: str | None) -> Ending:
+    """The job is done."""
+    return Ending(claim, sql.FINISH, "done", {"result": result})
+
+
+def failed(claim: Claim, error: str, retry_in_s: float | None) -> Ending:
+    """The job raised; without a delay it is not tried again."""
+    if retry_in_s is None:
+        return Ending(claim, sql.FAIL, "error", {"error": error})
+    not_before = now_wall_ms() + round(retry_in_s * 1000)
+    return Ending(claim, sql.RETRY, "pending", {"error": error, "not_before": not_before})
+
+
+def given_back(claim: Claim) -> Ending:
+    """The job was not begun."""
+    return Ending(claim, sql.GIVE_BACK, "pending", {})
+
+
+def ending_values(ending: Ending, claimant: Claimant) -> dict[str, Any]:
+    """All values of an ending's statement."""
+    fence = {"id": ending.claim.id, "attempt": ending.claim.attempt}
+    return {**ending.values, **fence, **claimant.values(), "now": now_wall_ms(), "state": ending.state}
+
+
+def wish_values(wish: Wish, queue: str, claimant: Claimant) -> dict[str, Any]:
+    """All values of a claim on one queue."""
+    now = now_wall_ms()
+    return {**claimant.values(), "queue": queue, "now": now, "free": wish.free, "isolate": wish.isolate}
+
+
+def claim_of(row: Any) -> Claim:
+    """The claim in a row of `sql.COLUMNS`; counts that are none count as 0, as the supervisor will say."""
+    id_, queue, payload, attempts, crashes, errors, max_retries, alone = row
+    return Claim(
+        id_, queue, payload, _count(attempts), _count(crashes), _count(errors), max_retries, bool(alone)
+    )
+
+
+def now_wall_ms() -> int:
+    """The time as the queue writes it."""
+    return time.time_ns() // 1_000_000
+
+
+def _count(stored: object) -> int:
+    return stored if isinstance(stored, int) else 0

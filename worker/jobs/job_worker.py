@@ -1,0 +1,229 @@
+"""`JobWorker`: takes jobs from queues, one after the other, for as long as it is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import traceback
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..handle import Worker
+from .claims import Claim, Claimant, Claims, Ending, QueueUnavailableError, failed, finished
+from .hands import Hands
+from .job import Job, encoded, error_text
+from .opening import open_claims
+from .settings import from_environment, retry_delay
+
+Process = Callable[[Job], object]
+
+MOST_ERRORS_IN_A_ROW = 10
+"""After so many the fault is likely the worker's: it ends, and is restarted as its policy says."""
+
+TOO_MANY_ERRORS = 70
+"""The exit code then: an internal error, as in sysexits.h."""
+
+LONGEST_IDLE_S = 5.0
+RECONNECT_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""The last one repeats until the database answers."""
+
+
+class JobWorker:
+    """Serves queues: subclass it and write `process`, or pass a function.
+
+        class Tagger(JobWorker):
+            def process(self, job: Job) -> object:
+                return tag(job.payload["path"])
+
+    The spec's `PythonCall("app:Tagger.main")` runs it. What `process` returns is the job's result
+    (JSON, or None); what it raises is the job's error, and costs the worker nothing unless it
+    happens ten times in a row. A process that dies takes nothing along: its supervisor puts the
+    job back. So a job may be executed more than once; its result is recorded once.
+
+    Several jobs at a time (`concurrency`) are executed by as many threads.
+    """
+
+    def __init__(
+        self,
+        worker: Worker | None = None,
+        process: Process | None = None,
+        *,
+        queues: Sequence[str] | None = None,
+        concurrency: int | None = None,
+        database: str | None = None,
+    ) -> None:
+        """Prepare to serve; nothing is claimed until `run`.
+
+        Args:
+            worker: this process's worker, as the runner passes it.
+            process: what to do with a job, if the class does not say.
+            queues: in the order of preference; as the supervisor says if they are left out.
+            concurrency: how many jobs at a time; as the supervisor says, else one.
+            database: where the queues are; as the supervisor says, who alone may know the password.
+
+        Raises:
+            ValueError: nobody said which queues, or what to do.
+        """
+        self.worker = worker or Worker()
+        if process is not None:
+            self.process = process  # type: ignore[method-assign, assignment]
+        elif type(self).process is JobWorker.process:
+            raise ValueError("a JobWorker needs a process function: pass one, or write the method")
+        said = from_environment()
+        self.settings = replace(
+            said,
+            queues=said.queues if queues is None else tuple(queues),
+            concurrency=said.concurrency if concurrency is None else concurrency,
+        )
+        if not self.settings.queues:
+            raise ValueError("a JobWorker needs queues: name them in its worker's `jobs`, or pass them")
+        self._database = database
+        self._claimant = _claimant(self.worker)
+        self._hands = Hands(self.worker, self.settings.queues, isolate=self.settings.isolate_suspects)
+        self._ending: BaseException | None = None
+
+    @classmethod
+    def main(cls, worker: Worker) -> None:
+        """What a spec names: `PythonCall("app:Tagger.main")`."""
+        cls(worker).run()
+
+    def process(self, job: Job) -> object:
+        """Do the job; the result is kept with it."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Serve the queues until the worker is asked to stop; the job in hand is finished first.
+
+        Raises:
+            RuntimeError: nobody said where the queues are.
+            SystemExit: too many jobs raised in a row, or a job itself wants the process to end.
+        """
+        address = self._database or self.worker.database()
+        if address is None:
+            raise RuntimeError("a JobWorker needs a database: run it under a supervisor, or pass one")
+        if self.settings.concurrency == 1:
+            self._serve(open_claims(address, self._claimant))
+            return
+        threads = [
+            threading.Thread(target=self._serve_guarded, args=(address,), name=f"job-{number}", daemon=True)
+            for number in range(self.settings.concurrency)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._ending is not None:
+            raise self._ending
+
+    # ── one thread ───────────────────────────────────────────────────────────────────────
+
+    def _serve_guarded(self, address: str) -> None:
+        try:
+            self._serve(open_claims(address, self._claimant))
+        except BaseException as error:  # noqa: BLE001  # it ends the process, as it would in the main thread
+            self._ending = self._ending or error
+            self.worker.stop()
+
+    def _serve(self, claims: Claims) -> None:
+        try:
+            ending: Ending | None = None
+            while True:
+                claim = self._exchange(claims, ending)
+                ending = None
+                if claim is not None:
+                    ending = self._execute(claim)
+                    self._end_if_nothing_works(claims, ending)
+                elif not self.worker.running:
+                    return
+                else:
+                    self._idle(claims)
+        finally:
+            claims.close()
+
+    def _exchange(self, claims: Claims, ending: Ending | None) -> Claim | None:
+        """Record the ending, and take the next job if there is one and we may."""
+        attempt = 0
+        while True:
+            more = self.worker.running and not self.worker.paused
+            try:
+                exchange = self._hands.resume if attempt else self._hands.exchange
+                exchanged = exchange(claims, ending, more=more)
+            except QueueUnavailableError as error:
+                if not attempt:
+                    _say(f"the queue is unavailable, trying again: {error}")
+                if ending is None and not self.worker.running:
+                    return None
+                delay = RECONNECT_S[min(attempt, len(RECONNECT_S) - 1)]
+                attempt += 1
+                # One that is to stop still has a result in hand; its supervisor says when to give up.
+                threading.Event().wait(delay) if not self.worker.running else self.worker.wait(delay)
+                continue
+            if exchanged.accepted is False and ending is not None:
+                _say(f"the result of job {ending.claim.id} was refused: the claim is not in force any more")
+            return exchanged.claim
+
+    def _idle(self, claims: Claims) -> None:
+        if self.worker.paused:
+            self.worker.wait_while_paused()
+            return
+        try:
+            claims.idle(self.settings.queues, LONGEST_IDLE_S, self._is_interrupted)
+        except QueueUnavailableError:
+            self.worker.wait(RECONNECT_S[-1])
+
+    def _is_interrupted(self, seconds: float) -> bool:
+        return self.worker.wait(seconds) or self.worker.paused
+
+    # ── one job ──────────────────────────────────────────────────────────────────────────
+
+    def _execute(self, claim: Claim) -> Ending:
+        try:
+            result = encoded(self._processed(claim))
+        except Exception as error:  # noqa: BLE001  # whatever a job raises is its own misfortune
+            return self._failed(claim, error)
+        self._hands.count_success()
+        return finished(claim, result)
+
+    def _processed(self, claim: Claim) -> object:
+        try:
+            payload: Any = json.loads(claim.payload)
+        except ValueError as error:
+            raise ValueError(f"the payload is not JSON: {error}") from None
+        result = self.process(Job(claim, payload, self.worker))
+        if hasattr(result, "__await__"):
+            import asyncio
+
+            return asyncio.run(_awaited(result))
+        return result
+
+    def _failed(self, claim: Claim, error: Exception) -> Ending:
+        traceback.print_exception(error)
+        return failed(
+            claim, error_text(error), retry_delay(self.settings, claim.error_count + 1, claim.max_retries)
+        )
+
+    def _end_if_nothing_works(self, claims: Claims, ending: Ending) -> None:
+        if ending.state == "done" or self._hands.count_error() < MOST_ERRORS_IN_A_ROW:
+            return
+        self.worker.stop()  # which also claims nothing more
+        self._exchange(claims, ending)
+        _say(f"{MOST_ERRORS_IN_A_ROW} jobs in a row raised: this worker ends")
+        raise SystemExit(TOO_MANY_ERRORS)
+
+
+async def _awaited(result: Any) -> object:
+    return await result
+
+
+def _claimant(worker: Worker) -> Claimant:
+    if worker.component_id:
+        return Claimant(worker.component_id, worker.generation, os.environ.get("REKINDLE_SYSTEM", ""))
+    return Claimant(f"alone:{os.getpid()}", 0, uuid.uuid4().hex)
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"rekindle: {sentence}\n")

@@ -1,0 +1,141 @@
+"""The queue in PostgreSQL; the one module on the worker's side that needs psycopg.
+
+An exchange is one statement, hence one trip and one transaction. Whoever is idle is woken by the
+server: those who put jobs into a queue notify the channel `rekindle_jobs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+
+from . import sql
+from .claims import (
+    Claim,
+    Claimant,
+    Ending,
+    Exchanged,
+    QueueUnavailableError,
+    Wish,
+    claim_of,
+    ending_values,
+    now_wall_ms,
+    wish_values,
+)
+
+CHANNEL = "rekindle_jobs"
+HEED_S = 0.2
+"""How often somebody who waits for the server looks whether it is to stop."""
+
+CONNECT_TIMEOUT_S = 3
+PREPARE_AFTER = 2
+
+_CLAIM = sql.for_psycopg(sql.postgres_exchange(None))
+_STATEMENTS = {
+    ending: (sql.for_psycopg(ending), sql.for_psycopg(sql.postgres_exchange(ending)))
+    for ending in (sql.FINISH, sql.RETRY, sql.FAIL, sql.GIVE_BACK)
+}
+"""Each ending by itself, and together with a claim."""
+
+_SUSPECT_WAITS, _WORK_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED = map(
+    sql.for_psycopg, (sql.SUSPECT_WAITS, sql.WORK_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED)
+)
+
+
+class PostgresClaims:
+    """The `Claims` of a PostgreSQL database."""
+
+    def __init__(self, address: str, claimant: Claimant) -> None:
+        self._address = address
+        self._claimant = claimant
+        self._connection: psycopg.Connection[Any] | None = None
+        self._listening = False
+
+    def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
+        """Record an ending and claim the next job: from the first queue in one transaction.
+
+        Further queues are asked one after the other when the ones before have nothing.
+        """
+        accepted: bool | None = None
+        for queue in wish.queues if wish is not None else ():
+            assert wish is not None
+            values = wish_values(wish, queue, self._claimant)
+            if ending is None:
+                row = self._one(_CLAIM, values)
+            else:
+                both = {**ending_values(ending, self._claimant), **values}
+                row = self._one(_STATEMENTS[ending.statement][1], both)
+                accepted, ending = row[0] == 1, None
+            if row[1] is not None:
+                return Exchanged(accepted, claim_of(row[1:]))
+            if wish.isolate and not wish.free and self._found(_SUSPECT_WAITS, values):
+                return Exchanged(accepted)
+        if ending is not None:
+            statement = _STATEMENTS[ending.statement][0]
+            with self._connected() as connection:
+                accepted = connection.execute(statement, ending_values(ending, self._claimant)).rowcount == 1
+        return Exchanged(accepted)
+
+    def mine(self) -> tuple[Claim, ...]:
+        """Every claim that is in force under our name."""
+        with self._connected() as connection:
+            return tuple(claim_of(row) for row in connection.execute(_MINE, self._claimant.values()))
+
+    def was_recorded(self, ending: Ending) -> bool:
+        """Whether an ending is in the queue that we were not told the outcome of."""
+        return self._found(_WAS_ENDED, ending_values(ending, self._claimant))
+
+    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
+        """Return when the server says that there is something, or a delayed job has come due."""
+        self._listen()
+        until = now_wall_ms() + longest_s * 1000
+        for queue in queues:
+            values = {"queue": queue, "now": now_wall_ms()}
+            # After LISTEN: what comes between the last claim and it would not be told of.
+            if self._found(_WORK_WAITS, values):
+                return
+            (due,) = self._one(_NEXT_DUE, values)
+            until = min(until, due if due is not None else until)
+        with self._connected() as connection:
+            while (left := (until - now_wall_ms()) / 1000) > 0 and not wait(0):
+                if any(True for _ in connection.notifies(timeout=min(HEED_S, left), stop_after=1)):
+                    return
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        connection, self._connection, self._listening = self._connection, None, False
+        if connection is not None:
+            with suppress(psycopg.Error, OSError):
+                connection.close()
+
+    def _listen(self) -> None:
+        if not self._listening:
+            with self._connected() as connection:
+                connection.execute(f"LISTEN {CHANNEL}")
+            self._listening = True
+
+    def _one(self, statement: bytes, values: dict[str, Any]) -> Any:
+        with self._connected() as connection:
+            return connection.execute(statement, values).fetchone()
+
+    def _found(self, statement: bytes, values: dict[str, Any]) -> bool:
+        return self._one(statement, values) is not None
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        try:
+            if self._connection is None:
+                self._connection = psycopg.connect(
+                    self._address,
+                    autocommit=True,
+                    prepare_threshold=PREPARE_AFTER,
+                    connect_timeout=CONNECT_TIMEOUT_S,
+                    tcp_user_timeout=5000,
+                )
+            yield self._connection
+        except (psycopg.Error, OSError) as error:
+            self.close()
+            raise QueueUnavailableError(str(error).strip().partition("\n")[0]) from error

@@ -1,0 +1,93 @@
+"""What a worker says to the queue, as SQL text with `:named` values.
+
+Text and no expressions, because a worker should start in milliseconds: the driver of the database is
+all that it loads. The tables are described in `rekindle.persistence.tables`, and the statements of
+those who fill and look after the queues are in `rekindle.persistence.jobs`.
+"""
+
+from __future__ import annotations
+
+import re
+
+COLUMNS = ("id", "queue", "payload", "attempts", "crash_count", "error_count", "max_retries", "alone")
+
+_CLAIMANT = "claimed_by = :worker AND claimed_generation = :generation AND claimed_run = :run"
+
+# The claim that is ended must be the one in force. Whoever was taken for dead and wakes up finds
+# that the number of attempts, or the claimant, is another.
+_FENCE = f"id = :id AND state = 'running' AND attempts = :attempt AND {_CLAIMANT}"
+
+FINISH = f"""
+UPDATE rekindle_job
+SET state = 'done', result = :result, error = NULL, finished_at_wall_ms = :now, crash_count = 0, alone = 0
+WHERE {_FENCE}"""
+
+RETRY = f"""
+UPDATE rekindle_job
+SET state = 'pending', error = :error, error_count = error_count + 1, not_before_wall_ms = :not_before,
+    alone = 0
+WHERE {_FENCE}"""
+
+FAIL = f"""
+UPDATE rekindle_job
+SET state = 'error', error = :error, error_count = error_count + 1, finished_at_wall_ms = :now, alone = 0
+WHERE {_FENCE}"""
+
+GIVE_BACK = f"UPDATE rekindle_job SET state = 'pending', alone = 0 WHERE {_FENCE}"
+
+_IS_DUE = "queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now"
+
+# The first job in order; FIFO among those of one priority.
+_NEXT = f"SELECT id FROM rekindle_job WHERE {_IS_DUE} ORDER BY priority, not_before_wall_ms, id LIMIT 1"
+
+# A suspect is left to a worker with free hands, and everybody behind it waits: else a worker whose
+# hands are never all free would never come to it.
+_TAKE = """
+SET state = 'running', attempts = attempts + 1, started_at_wall_ms = :now,
+    claimed_by = :worker, claimed_generation = :generation, claimed_run = :run,
+    alone = CASE WHEN :isolate AND crash_count > 0 THEN 1 ELSE 0 END"""
+_MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
+
+SQLITE_CLAIM = f"""
+UPDATE rekindle_job {_TAKE}
+WHERE id = ({_NEXT}) AND {_MAY_TAKE}
+RETURNING {", ".join(COLUMNS)}"""
+
+SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE {_IS_DUE} AND crash_count > 0 LIMIT 1"
+
+WORK_WAITS = f"SELECT 1 FROM rekindle_job WHERE {_IS_DUE} LIMIT 1"
+
+NEXT_DUE = """
+SELECT min(not_before_wall_ms) FROM rekindle_job
+WHERE queue = :queue AND state = 'pending' AND not_before_wall_ms > :now"""
+
+MINE = f"""
+SELECT {", ".join(COLUMNS)} FROM rekindle_job WHERE state = 'running' AND {_CLAIMANT} ORDER BY id"""
+
+WAS_ENDED = f"""
+SELECT 1 FROM rekindle_job WHERE id = :id AND attempts = :attempt AND state <> 'running' AND {_CLAIMANT}
+    AND state = :state"""
+
+
+def postgres_exchange(ending: str | None) -> str:
+    """One statement, hence one transaction and one trip: end a job, and claim the next one.
+
+    It gives one row: whether the end was accepted, then the columns of the claim, or nulls.
+    """
+    ended = f"{ending} RETURNING id" if ending is not None else "SELECT id FROM rekindle_job WHERE false"
+    claimed = ", ".join(f"job.{column}" for column in COLUMNS)
+    shown = ", ".join(f"claimed.{column}" for column in COLUMNS)
+    return f"""
+    WITH ended AS ({ended}),
+    next AS MATERIALIZED ({_NEXT} FOR UPDATE SKIP LOCKED),
+    claimed AS (
+        UPDATE rekindle_job AS job {_TAKE.replace("attempts + 1", "job.attempts + 1")}
+        FROM next WHERE job.id = next.id AND {_MAY_TAKE}
+        RETURNING {claimed}
+    )
+    SELECT (SELECT count(*) FROM ended), {shown} FROM (SELECT 1) AS one LEFT JOIN claimed ON true"""
+
+
+def for_psycopg(statement: str) -> bytes:
+    """The statement with its values written as psycopg wants them."""
+    return re.sub(r":(\w+)", r"%(\1)s", statement).encode()

@@ -1,0 +1,172 @@
+"""The queue in an SQLite file.
+
+Writers of one file take turns. SQLite's own way of waiting is to sleep and look again, for longer
+each time, so four busy workers would mostly sleep. Ours wait for their turn in the kernel instead, on
+the lock of a file beside the database; SQLite's lock is still what counts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from . import sql
+from .claims import (
+    Claim,
+    Claimant,
+    Ending,
+    Exchanged,
+    QueueUnavailableError,
+    Wish,
+    claim_of,
+    ending_values,
+    now_wall_ms,
+    wish_values,
+)
+
+BUSY_TIMEOUT_MS = 5000
+TURN_SUFFIX = ".turn"
+
+FIRST_GLANCE_S = 0.01
+LONGEST_GLANCE_S = 0.2
+"""How long after another process changed something an idle worker sees it, at the latest."""
+
+
+class SqliteClaims:
+    """The `Claims` of an SQLite file."""
+
+    def __init__(self, path: str, claimant: Claimant) -> None:
+        self._path = path
+        self._claimant = claimant
+        self._connection: sqlite3.Connection | None = None
+        self._turn: int | None = None
+        self._seen_version: int | None = None
+
+    def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
+        """Record an ending and claim the next job, in one transaction."""
+        accepted = claim = None
+        with self._transaction() as connection:
+            if ending is not None:
+                values = ending_values(ending, self._claimant)
+                accepted = connection.execute(ending.statement, values).rowcount == 1
+            if wish is not None:
+                claim = self._claim(connection, wish)
+        return Exchanged(accepted, claim)
+
+    def mine(self) -> tuple[Claim, ...]:
+        """Every claim that is in force under our name."""
+        with self._reading() as connection:
+            return tuple(claim_of(row) for row in connection.execute(sql.MINE, self._claimant.values()))
+
+    def was_recorded(self, ending: Ending) -> bool:
+        """Whether an ending is in the queue that we were not told the outcome of."""
+        with self._reading() as connection:
+            values = ending_values(ending, self._claimant)
+            return connection.execute(sql.WAS_ENDED, values).fetchone() is not None
+
+    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
+        """Return when there may be something to claim.
+
+        A glance costs one page of shared memory, and the tables are only looked at when
+        somebody has written to the file or a delayed job has come due.
+        """
+        deadline = now_wall_ms() + round(longest_s * 1000)
+        glance = FIRST_GLANCE_S
+        while True:
+            due = self._next_due(queues)
+            if due is None:
+                return
+            version = self._seen_version
+            until = min(deadline, due)
+            while self._version() == version:
+                left = (until - now_wall_ms()) / 1000
+                if left <= 0 or wait(min(glance, left)):
+                    return
+                glance = min(glance * 1.5, LONGEST_GLANCE_S)
+
+    def close(self) -> None:
+        """Let go of the connection and of the turn's file."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            os.close(turn)
+
+    def _claim(self, connection: sqlite3.Connection, wish: Wish) -> Claim | None:
+        for queue in wish.queues:
+            values = wish_values(wish, queue, self._claimant)
+            rows = connection.execute(sql.SQLITE_CLAIM, values).fetchall()
+            if rows:
+                return claim_of(rows[0])
+            held_back = wish.isolate and not wish.free
+            if held_back and connection.execute(sql.SUSPECT_WAITS, values).fetchone():
+                return None
+        return None
+
+    def _next_due(self, queues: tuple[str, ...]) -> float | None:
+        """When the next delayed job is due, for ever away if there is none; None if there is one now."""
+        with self._reading() as connection:
+            # Before the look: what is written after this makes it another version.
+            self._seen_version = _data_version(connection)
+            due = float("inf")
+            for queue in queues:
+                values: dict[str, Any] = {"queue": queue, "now": now_wall_ms()}
+                if connection.execute(sql.WORK_WAITS, values).fetchone():
+                    return None
+                (found,) = connection.execute(sql.NEXT_DUE, values).fetchone()
+                due = min(due, found if found is not None else due)
+            return due
+
+    def _version(self) -> int:
+        with self._reading() as connection:
+            return _data_version(connection)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            yield self._open()
+        except (sqlite3.Error, OSError) as error:
+            self.close()
+            raise QueueUnavailableError(str(error)) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._reading() as connection:
+            assert self._turn is not None
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._turn = os.open(self._path + TURN_SUFFIX, flags, 0o600)
+            self._connection = sqlite3.connect(
+                f"file:{_uri_escaped(self._path)}?mode=rw",
+                uri=True,
+                isolation_level=None,
+                timeout=BUSY_TIMEOUT_MS / 1000,
+                check_same_thread=False,
+            )
+            self._connection.execute("PRAGMA synchronous = FULL")
+        return self._connection
+
+
+def _data_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA data_version").fetchone()
+    return int(version)
+
+
+def _uri_escaped(path: str) -> str:
+    # SQLite's own three: a percent sign first, else the others are escaped twice.
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
