@@ -144,5 +144,5 @@ def _summary(changes: Changes) -> dict[str, object]:
 
 def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
     """Settings that changed and that a running supervisor cannot take up."""
-    names = ("state_dir", "database", "max_concurrent_starts")
+    names = ("state_dir", "database", "max_concurrent_starts", "http")
     return [name for name in names if getattr(before, name) != getattr(after, name)]

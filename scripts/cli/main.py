@@ -8,6 +8,7 @@ import click
 
 from .commands.acting import pause, reload, reset, restart, resume, scale, start, stop
 from .commands.completing import completion
+from .commands.dashboard import dashboard
 from .commands.database import db
 from .commands.looking import audit, explain, history, output, resources, status
 from .commands.simulating import simulate
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, output, resources, audit),
+    *(run, status, explain, history, output, resources, audit, dashboard),
     *(pause, resume, start, stop, restart, reset, reload, scale),
     *(config, db, completion, simulate),
 ):

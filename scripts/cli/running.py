@@ -28,6 +28,7 @@ from rekindle.persistence import MemoryStore, open_store
 from .adopting import adopting
 from .config import Config
 from .fleet import Fleet
+from .http_serving import serve_http
 from .log import EventLog
 from .notify import Notifier
 from .state_lock import StateLock
@@ -45,7 +46,8 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         stack.callback(fleet.end_rolling)
         fleet.open()
         stack.enter_context(adopting(fleet.reap_strangers))
-        stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True))
+        dashboard = serve_http(fleet, config.state_dir, config.http, stack)
+        stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
         return Runner(fleet, Notifier()).run()
 
 

@@ -66,7 +66,7 @@ workers.toml:1: state_dir = "": must be a path
 workers.toml:2: database = "mysql://root:***@db/x": must be a path, sqlite:///PATH or postgresql://…
 workers.toml:3: max_concurrent_starts = 0: must be at least 1
 workers.toml:4: colour = "blue": is not known; known here: state_dir, database, max_concurrent_starts, \
-gateways, defaults, worker
+gateways, http, defaults, worker
 workers.toml:7: gateways.http = true: is not known: this table is reserved, nothing can be set in it yet
 workers.toml:10: defaults.preset = "steadi": must be one of notify, patient, plugin, steady; \
 did you mean 'steady'?

@@ -34,11 +34,13 @@ GOOD = [
     STARTER,
     '[worker.a]\ncommand = ["true"]',
     '[worker.a]\npython = "a:b"\nrestart.max_lifetime = "none"\nhealth.staleness_s = "none"',
+    '[http]\n[worker.a]\ncommand = ["x"]',
+    '[http]\nlisten = "[::1]:80"\nhosts = ["a.example"]\nread_only = true\n[worker.a]\ncommand = ["x"]',
     '[gateways]\n[defaults]\npreset = "notify"\nenv = { A = "b" }\n[worker.a]\ncommand = ["x"]\nafter = []',
 ]
 
 
-@pytest.mark.parametrize("text", [*GOOD, as_text(good(STARTER))])
+@pytest.mark.parametrize("text", [*GOOD, as_text(good(STARTER)), as_text(good(GOOD[5]))])
 def test_what_the_loader_takes_the_schema_takes(text: str) -> None:
     good(text)
     assert accepted(text)
@@ -79,6 +81,9 @@ def test_what_the_schema_refuses_the_loader_refuses(line: str) -> None:
         "[worker.a]\ncommand = []",
         "[gateways]\nhttp = 1",
         "[defaults]\ncount = 1",
+        "[http]\nlisten = 8377",
+        "[http]\nmax_clients = 0",
+        "[http]\nsurprise = 1",
         "max_concurrent_starts = 0",
     ],
 )

@@ -48,6 +48,12 @@ class History(msgspec.Struct, frozen=True):
     deaths: list[Death]  # type: ignore[valid-type]
 
 
+class Deaths(msgspec.Struct, frozen=True):
+    """The latest deaths of all workers that were kept, newest first."""
+
+    deaths: list[Death]  # type: ignore[valid-type]
+
+
 class Explanation(msgspec.Struct, frozen=True):
     """Why a worker is as it is, in sentences."""
 
@@ -115,6 +121,10 @@ def history(asked: Asked) -> object:
     if not deaths:
         asked.operator.status(asked.target)  # a worker that was removed still has its deaths
     return History(asked.target, view(deaths))
+
+
+def deaths(asked: Asked) -> object:
+    return Deaths(view(asked.operator.deaths(limit=asked.arguments.limit)))
 
 
 def explanation(asked: Asked) -> object:

@@ -55,6 +55,14 @@ ROUTES: tuple[Served, ...] = (
         lane=Lane.STORE,
     ),
     Served(
+        path="/deaths",
+        summary="The latest deaths of all workers",
+        answer=answers.deaths,
+        result=answers.Deaths,
+        lane=Lane.STORE,
+        query=Rows,
+    ),
+    Served(
         path="/audit",
         summary="Who gave which order, and what came of it",
         answer=answers.audit,

@@ -13,7 +13,18 @@ from .failures import guarded
 
 SECTIONS = {
     "Run": ("run", "demo"),
-    "Look": ("status", "explain", "history", "output", "resources", "audit", "events", "top", "jobs"),
+    "Look": (
+        "status",
+        "explain",
+        "history",
+        "output",
+        "resources",
+        "audit",
+        "events",
+        "top",
+        "jobs",
+        "dashboard",
+    ),
     "Act": ("pause", "resume", "start", "stop", "restart", "reset", "reload", "scale"),
     "Set up": ("config", "db", "completion", "simulate", "chaos"),
 }

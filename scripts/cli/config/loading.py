@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from .decoding import decoded, nearest
 from .grouping import group_of, group_warnings
+from .http import http_of
 from .layers import Layers, default_findings
 from .lines import line_numbers, line_of
 from .model import Config, Group
@@ -41,6 +42,7 @@ def parse(text: str, path: Path) -> Config:
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
     starts = _starts(file, findings)
+    http = http_of(file, folder, findings)
     findings += default_findings(file.defaults)
     layers = [_layers(name, file, raw) for name in file.worker]
     groups = {each.name: group_of(each, folder, findings) for each in layers}
@@ -53,6 +55,7 @@ def parse(text: str, path: Path) -> Config:
         state_dir=state_dir,
         database=database,
         max_concurrent_starts=starts,
+        http=http,
         groups=tuple(groups.values()),
         warnings=places.problems(_warnings(groups, layers), "warning"),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rekindle.actors.errors import UnknownWorkerError
+from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.spec import WorkerSpec
 
 from .problems import ConfigError, ConfigProblem, Finding, dotted, shown
@@ -51,6 +52,8 @@ class Config:
     database: str
     """A path or an address; may hold a password."""
     max_concurrent_starts: int | None
+    http: HttpSettings | None
+    """Where the dashboard is; None: nowhere."""
     groups: tuple[Group, ...]
     warnings: tuple[ConfigProblem, ...] = ()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.spec import Command, WorkerSpec
 
 from .masking import masked, without_password
@@ -20,6 +21,8 @@ _POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs")
 def as_text(config: Config) -> str:
     """Every group with its effective policy."""
     parts = [settings_text(_top(config))]
+    if config.http is not None:
+        parts.append(table_text(("http",), _http(config.http)))
     parts += (_group_text(group) for group in config.groups)
     return "\n".join(parts)
 
@@ -32,6 +35,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "file": str(config.path),
         **_top(config),
         "max_concurrent_starts": config.max_concurrent_starts,
+        "http": None if config.http is None else _http(config.http),
         "workers": workers,
     }
 
@@ -44,6 +48,18 @@ def _top(config: Config) -> dict[str, Any]:
     if config.max_concurrent_starts is not None:
         top["max_concurrent_starts"] = config.max_concurrent_starts
     return top
+
+
+def _http(settings: HttpSettings) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "listen": str(settings.listen),
+        "hosts": list(settings.hosts),
+        "behind_proxy": settings.behind_proxy,
+        "read_only": settings.read_only,
+        "max_clients": settings.max_clients,
+    }
+    paths = {"tls_cert": settings.tls_cert, "tls_key": settings.tls_key}
+    return shown | {name: str(path) for name, path in paths.items() if path is not None}
 
 
 def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:

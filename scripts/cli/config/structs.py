@@ -187,6 +187,20 @@ class Gateways(Table, frozen=True):
     """Reserved for the edges to HTTP, NATS and metrics."""
 
 
+class Http(Table, frozen=True):
+    """HTTP over TCP, with the dashboard. The table alone turns it on."""
+
+    listen: Annotated[str, about("ADDRESS:PORT; without TLS only an address of this machine.")] = (
+        "127.0.0.1:8377"
+    )
+    hosts: Annotated[tuple[str, ...], about("Further names under which browsers reach it.")] = ()
+    tls_cert: Annotated[str, about("A certificate (PEM), relative to this file.")] | UnsetType = UNSET
+    tls_key: Annotated[str, about("The certificate's key (PEM), relative to this file.")] | UnsetType = UNSET
+    behind_proxy: Annotated[bool, about("A proxy does TLS, and nobody else gets here.")] = False
+    read_only: Annotated[bool, about("Nobody may give orders here, whatever token they have.")] = False
+    max_clients: Annotated[int, about("How many may follow the events.", minimum=1, maximum=1024)] = 64
+
+
 class File(Table, frozen=True):
     """A configuration of Rekindle: which workers to run, and how."""
 
@@ -199,5 +213,6 @@ class File(Table, frozen=True):
         Annotated[int, about("How many workers may be starting at the same time.", minimum=1)] | UnsetType
     ) = UNSET
     gateways: Gateways = Gateways()
+    http: Http | UnsetType = UNSET
     defaults: Defaults = Defaults()
     worker: dict[str, Worker] = {}

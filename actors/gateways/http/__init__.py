@@ -1,0 +1,15 @@
+"""HTTP on TCP: the routes of the control socket for browsers and scripts, and the dashboard.
+
+    with HttpServer(operator, Path("state"), HttpSettings()) as server:
+        print(server.link(Role.VIEWER))  # http://127.0.0.1:8377/#token=…
+
+Who may ask is decided by a token, one to look and one to give orders, and by `door`: the name
+that the request came under, the site that it came from. `static/` holds the dashboard.
+"""
+
+from ..http_settings import Address, HttpSettings
+from .server import HttpServer
+from .sessions import Role
+from .tokens import TOKEN_FILES
+
+__all__ = ["TOKEN_FILES", "Address", "HttpServer", "HttpSettings", "Role"]

@@ -1,0 +1,111 @@
+"""The two tokens, 256 bits each, in files of the state directory that only we can read."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..control.socket_file import open_state_directory
+from ..errors import GatewayError, UnsafePathError
+from .sessions import Role
+
+TOKEN_FILES = {Role.VIEWER: "http-viewer.token", Role.OPERATOR: "http-operator.token"}
+TOKEN_BYTES = 32
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tokens:
+    """What people show who may look, and what those show who may also give orders."""
+
+    viewer: str
+    operator: str
+    fresh: bool = False
+    """Whether they were made just now, so that nobody knows them yet."""
+
+    def role_of(self, token: str) -> Role | None:
+        """What the bearer of a token may do; both are compared, in constant time."""
+        shown = token.encode("utf-8", "replace")
+        operator = hmac.compare_digest(shown, self.operator.encode())
+        viewer = hmac.compare_digest(shown, self.viewer.encode())
+        if operator:
+            return Role.OPERATOR
+        return Role.VIEWER if viewer else None
+
+    def of(self, role: Role) -> str:
+        """The token of a role."""
+        return self.operator if role is Role.OPERATOR else self.viewer
+
+    @property
+    def key(self) -> bytes:
+        """What sessions are signed with: another one as soon as a token is another one."""
+        return hashlib.sha256(f"rekindle session {self.viewer} {self.operator}".encode()).digest()
+
+
+def keep_tokens(directory: Path) -> Tokens:
+    """The tokens of a state directory; they are made if they are missing.
+
+    Raises:
+        UnsafePathError: somebody else could read or change them.
+        GatewayError: they cannot be read or made.
+    """
+    descriptor = open_state_directory(directory)
+    try:
+        found = {role: _read(descriptor, directory / name) for role, name in TOKEN_FILES.items()}
+        fresh = None in found.values()
+        kept = {
+            role: token or _make(descriptor, directory / TOKEN_FILES[role]) for role, token in found.items()
+        }
+    except OSError as error:
+        raise GatewayError(f"the tokens in {directory} cannot be kept: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    return Tokens(kept[Role.VIEWER], kept[Role.OPERATOR], fresh)
+
+
+def _read(directory: int, path: Path) -> str | None:
+    try:
+        descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnsafePathError(f"{path} cannot be used: {error.strerror}; remove it") from error
+    with os.fdopen(descriptor, "rb") as file:
+        _check(path, os.fstat(descriptor))
+        text = file.read(1024).decode("ascii", "replace").strip()
+    if _TOKEN.fullmatch(text) is None:
+        raise GatewayError(f"{path} holds no token; remove it, and a new one is made")
+    return text
+
+
+def _check(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UnsafePathError(f"{path} is not a file; remove it")
+    if found.st_uid != os.geteuid():
+        raise UnsafePathError(f"{path} belongs to another user (uid {found.st_uid})")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        raise UnsafePathError(
+            f"{path} can be read by others (mode {mode:04o}); remove it, and a new one is made"
+        )
+
+
+def _make(directory: int, path: Path) -> str:
+    """A new token, whole in its file or not there at all."""
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    draft = f".{path.name}.{os.getpid()}"
+    with suppress(FileNotFoundError):
+        os.unlink(draft, dir_fd=directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(draft, flags, 0o600, dir_fd=directory)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(token + "\n")
+    os.rename(draft, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+    return token

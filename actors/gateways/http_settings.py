@@ -1,0 +1,132 @@
+"""Pure: where the HTTP gateway listens, whom it takes for whom, and what it refuses to be.
+
+Off unless asked for; on the loopback address unless told otherwise; and never in the open
+without TLS, be it ours or that of a proxy that the host speaks of.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_LISTEN = "127.0.0.1:8377"
+MOST_CLIENTS = 1024
+
+_IN_THE_OPEN = (
+    "is reachable from other machines, and tokens would travel in the clear: name tls_cert and tls_key, "
+    "or say behind_proxy = true if a proxy does TLS and nobody else gets here"
+)
+_HOST = re.compile(r"(?=.{1,255}$)([a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9-]{1,63})*|\[[0-9a-f:.]+\])(:\d{1,5})?")
+_LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]+):(?P<port>\d{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a socket is bound."""
+
+    host: str
+    """An IP address."""
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """The address in `127.0.0.1:8377`, `localhost:8377` or `[::1]:8377`.
+
+        Raises:
+            ValueError: it is none; a name other than localhost could mean anything.
+        """
+        found = _LISTEN.fullmatch(text.strip())
+        if found is None:
+            raise ValueError(f"must be ADDRESS:PORT, such as {DEFAULT_LISTEN}")
+        host = "127.0.0.1" if found["host"] == "localhost" else found["host"].strip("[]")
+        port = int(found["port"])
+        try:
+            ip = ipaddress.ip_address(host)
+        except ValueError:
+            raise ValueError(f"must have an IP address, or localhost, before the port: {host!r}") from None
+        if port > 65_535:
+            raise ValueError("must have a port up to 65535")
+        return cls(str(ip), port)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine gets there."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether it is every address of the machine, so that it says nothing about its name."""
+        return ipaddress.ip_address(self.host).is_unspecified
+
+    def __str__(self) -> str:
+        return f"{_bracketed(self.host)}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """How the HTTP gateway is set up."""
+
+    listen: Address = Address("127.0.0.1", 8377)
+    hosts: tuple[str, ...] = ()
+    """Further names under which browsers reach it: `status.example.org`, with a port if it is unusual."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    """A proxy in front of it does TLS, and nobody else gets there."""
+    read_only: bool = False
+    """Nobody may give orders here, whatever token they have."""
+    max_clients: int = 64
+    """How many may follow the events at the same time."""
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether we speak TLS ourselves."""
+        return self.tls_cert is not None and self.tls_key is not None
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds it."""
+        if self.behind_proxy and self.hosts:
+            return f"https://{self.hosts[0]}/"
+        scheme = "https" if self.has_tls else "http"
+        if self.hosts and (self.listen.is_everywhere or self.has_tls):
+            name = self.hosts[0]
+            return f"{scheme}://{name}/" if _has_port(name) else f"{scheme}://{name}:{self.listen.port}/"
+        return f"{scheme}://{self.listen}/"
+
+    def objections(self) -> Iterator[tuple[str, str]]:
+        """What makes it unsafe or senseless, by field."""
+        if (self.tls_cert is None) != (self.tls_key is None):
+            yield ("tls_key" if self.tls_key is None else "tls_cert"), "tls_cert and tls_key go together"
+        if not (self.listen.is_loopback or self.has_tls or self.behind_proxy):
+            yield "listen", _IN_THE_OPEN
+        if self.listen.is_everywhere and not self.hosts:
+            yield "hosts", "must name what browsers call this machine, since listen says every address"
+        for host in self.hosts:
+            if _HOST.fullmatch(host.lower()) is None:
+                yield "hosts", f"{host[:80]!r} is no host name"
+        if not 1 <= self.max_clients <= MOST_CLIENTS:
+            yield "max_clients", f"must be between 1 and {MOST_CLIENTS}"
+
+    def allowed_hosts(self, port: int) -> frozenset[str]:
+        """What a request's `Host` may say; anything else is another site that points here."""
+        own = set[str]()
+        if not self.listen.is_everywhere:
+            own.add(_bracketed(self.listen.host))
+        if self.listen.is_loopback:
+            own |= {"127.0.0.1", "localhost", "[::1]"}
+        # Names that the host gave may be reached by way of a port of somebody else.
+        given = {host.lower() for host in self.hosts}
+        bare = given | (own if port == (443 if self.has_tls else 80) else set())
+        return frozenset(bare | {name if _has_port(name) else f"{name}:{port}" for name in own | given})
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _has_port(name: str) -> bool:
+    return re.search(r":\d+$", name) is not None and not name.endswith("]")

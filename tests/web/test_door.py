@@ -1,0 +1,206 @@
+"""Who is let in over TCP, and who is not: F28."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from tests.processes.waiting import eventually
+from tests.web.conftest import ANY_PORT, WORKER, Serve, Web
+
+from rekindle.actors.gateways.http import Role
+
+RESTART = f"/api/v1/workers/{WORKER}/restart"
+PAUSE = f"/api/v1/workers/{WORKER}/pause"
+
+
+def raw(web: Web, request: str) -> str:
+    """What is answered to these very bytes."""
+    with closing(socket.create_connection(("127.0.0.1", web.port), timeout=20)) as connection:
+        connection.sendall(request.replace("\n", "\r\n").encode())
+        answer = b""
+        while received := connection.recv(65_536):
+            answer += received
+        return answer.decode()
+
+
+def test_nobody_is_answered_without_a_token(web: Web) -> None:
+    for path in ("/api/v1/info", "/api/v1/workers", "/api/v1/openapi.json", "/api/v1/nothing"):
+        answer = web.ask("GET", path)
+        assert (answer.status, answer.error) == (401, "unauthorized")
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["Bearer", "Bearer ", "Bearer wrong", "Basic dXNlcjpwdw==", "Bearer " + "A" * 43, "Bearer \xe9\xff"],
+)
+def test_a_wrong_token_is_no_token(web: Web, authorization: str) -> None:
+    assert web.ask("GET", "/api/v1/info", {"Authorization": authorization}).status == 401
+
+
+def test_the_viewers_token_may_look(web: Web) -> None:
+    answer = web.ask("GET", "/api/v1/workers", web.bearer())
+    assert answer.status == 200
+    assert [worker["component_id"] for worker in answer.document["workers"]] == [WORKER]
+
+
+def test_the_viewers_token_may_not_give_orders_and_the_attempt_is_kept(serve: Serve) -> None:
+    web = serve()
+    answer = web.ask("POST", PAUSE, web.bearer(), {"reason": "curious"})
+    assert (answer.status, answer.error) == (403, "forbidden")
+    assert not web.system.status(WORKER).paused
+    assert eventually(lambda: [entry.result for entry in web.system.audited()] == ["refused"])
+    (entry,) = web.system.audited()
+    assert (entry.gateway, entry.action, entry.claimed_user) == ("http", "pause", "127.0.0.1")
+
+
+def test_the_operators_token_may_and_the_order_is_kept_with_the_gateways_name(serve: Serve) -> None:
+    web = serve()
+    headers = web.bearer(Role.OPERATOR) | {"X-Rekindle-User": "ada"}
+    assert web.ask("POST", PAUSE, headers, {"reason": "new disk"}).document["result"] == "done"
+    assert web.system.status(WORKER).pause_reason == "new disk"
+    assert eventually(lambda: len(web.system.audited()) == 1)
+    (entry,) = web.system.audited()
+    assert (entry.gateway, entry.uid, entry.claimed_user) == ("http", None, "ada at 127.0.0.1")
+
+
+def test_where_nobody_may_give_orders_not_even_the_operators_token_may(serve: Serve) -> None:
+    web = serve(settings=replace(ANY_PORT, read_only=True))
+    assert web.ask("POST", RESTART, web.bearer(Role.OPERATOR)).status == 403
+    session = web.ask("GET", "/session", web.cookie(Role.OPERATOR))
+    assert session.document == {"role": "operator", "may_order": False}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
+def test_a_name_that_is_not_ours_is_refused_whatever_the_method(web: Web, method: str, host: str) -> None:
+    """F28: DNS rebinding makes a browser send its own name for us."""
+    headers = web.bearer(Role.OPERATOR) | {"Host": host.format(port=web.port)}
+    answer = web.ask(method, RESTART if method != "GET" else "/api/v1/info", headers)
+    assert (answer.status, answer.error) == (400, "wrong_host")
+
+
+def test_a_request_with_two_names_is_refused(web: Web) -> None:
+    ours = f"Host: 127.0.0.1:{web.port}"
+    answer = raw(web, f"GET / HTTP/1.1\n{ours}\nHost: evil.example\nConnection: close\n\n")
+    assert answer.startswith("HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:{port}"},
+        {"Origin": "https://127.0.0.1:{port}"},
+        {"Origin": "http://127.0.0.1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://127.0.0.1:{port}", "Sec-Fetch-Site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "GET"])
+def test_a_page_of_another_site_is_refused_whatever_it_shows(
+    web: Web, method: str, elsewhere: dict[str, str]
+) -> None:
+    """F28: cross-site requests carry the browser's cookie, or not; neither helps them."""
+    headers = {name: value.format(port=web.port) for name, value in elsewhere.items()}
+    for known in (web.cookie(Role.OPERATOR), web.bearer(Role.OPERATOR)):
+        answer = web.ask(method, "/api/v1/info" if method == "GET" else RESTART, known | headers)
+        assert (answer.status, answer.error) == (403, "cross_site")
+    assert web.system.status(WORKER).generation == 1
+
+
+def test_an_order_by_cookie_must_say_that_it_comes_from_our_own_page(web: Web) -> None:
+    assert web.ask("POST", RESTART, web.cookie(Role.OPERATOR)).error == "cross_site"
+
+
+def test_a_link_from_elsewhere_to_the_page_itself_is_followed(web: Web) -> None:
+    clicked = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert web.ask("GET", "/", clicked).status == 200
+    assert web.ask("GET", "/api/v1/info", web.cookie() | clicked).status == 403
+
+
+def test_a_token_is_exchanged_for_a_cookie_that_scripts_of_the_page_cannot_read(web: Web) -> None:
+    answer = web.ask("POST", "/session", web.page(), {"token": web.server.tokens.operator})
+    assert answer.document == {"role": "operator", "may_order": True}
+    attributes = {part.strip().lower() for part in str(answer.headers["set-cookie"]).split(";")[1:]}
+    assert {"httponly", "samesite=strict", "path=/"} <= attributes
+    assert web.server.tokens.operator not in str(answer.headers)
+
+
+def test_a_cookie_is_as_good_as_its_token(web: Web) -> None:
+    cookie = web.cookie(Role.OPERATOR)
+    assert web.ask("GET", "/api/v1/info", cookie).status == 200
+    resumed = web.ask("POST", f"/api/v1/workers/{WORKER}/resume", cookie | web.page())
+    assert resumed.document["result"] == "done"
+
+
+def test_a_cookie_that_was_changed_is_worth_nothing(web: Web) -> None:
+    name, _, value = web.cookie()["Cookie"].partition("=")
+    promoted = value.replace("viewer", "operator")
+    assert web.ask("GET", "/api/v1/info", {"Cookie": f"{name}={promoted}"}).status == 401
+    assert web.ask("GET", "/api/v1/info", {"Cookie": f"{name}={value[:-1]}"}).status == 401
+
+
+def test_a_session_that_ended_is_taken_from_the_browser(web: Web) -> None:
+    answer = web.ask("POST", "/session/end", web.cookie() | web.page())
+    assert "Max-Age=0" in str(answer.headers["set-cookie"])
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"{}", "application/json", 422),
+        (b'{"token": 1}', "application/json", 422),
+        (b'{"token": "x"}', "application/json", 401),
+        (b'{"token": "x"}', "text/plain", 415),
+        (b"x" * 5000, "application/json", 413),
+        (b'{"token": "x"}', "application/x-www-form-urlencoded", 415),
+    ],
+)
+def test_what_is_no_token_gets_a_problem(web: Web, body: bytes, kind: str, status: int) -> None:
+    answer = web.ask("POST", "/session", web.page() | {"Content-Type": kind}, body)
+    assert answer.status == status
+    assert set(answer.document) == {"error", "message"}
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_body_that_a_form_could_send_is_refused(web: Web, kind: str) -> None:
+    headers = web.bearer(Role.OPERATOR) | {"Content-Type": kind}
+    assert web.ask("POST", PAUSE, headers, b"{}").error == "not_json"
+
+
+def test_a_body_that_is_too_large_is_refused(web: Web) -> None:
+    answer = web.ask("POST", PAUSE, web.bearer(Role.OPERATOR), b" " * 70_000)
+    assert (answer.status, answer.error) == (413, "too_large")
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/info", "/session", "/nothing", "/api/v1/nothing"])
+def test_every_answer_tells_browsers_to_be_careful(web: Web, path: str) -> None:
+    headers = web.ask("GET", path, web.bearer()).headers
+    assert "default-src 'self'" in str(headers["content-security-policy"])
+    assert (headers["x-frame-options"], headers["x-content-type-options"]) == ("DENY", "nosniff")
+    assert not [name for name in headers if name.lower().startswith("access-control-")]
+    assert headers["cache-control"] in ("no-store", "no-cache")
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/../door.py", "/%2e%2e/door.py", "/static/index.html", "//"])
+def test_there_is_nothing_beside_the_pages(web: Web, path: str) -> None:
+    assert web.ask("GET", path).status == 404
+
+
+def test_a_page_that_the_browser_has_is_not_sent_again(web: Web) -> None:
+    first = web.ask("GET", "/")
+    again = web.ask("GET", "/", {"If-None-Match": str(first.headers["etag"])})
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_what_is_not_served_with_a_method_says_so(web: Web) -> None:
+    assert web.ask("DELETE", "/", web.page()).status == 405
+    assert web.ask("PUT", "/session", web.page()).status == 405
+    assert web.ask("DELETE", "/api/v1/info", web.bearer(Role.OPERATOR)).status == 405

@@ -1,0 +1,115 @@
+"""What the gateway refuses to be, and what it leaves: F29."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.control.desk import Desk
+from tests.processes.conftest import Run
+from tests.web.conftest import ANY_PORT, Serve
+
+from rekindle.actors.gateways.errors import GatewayError, UnsafePathError
+from rekindle.actors.gateways.http import TOKEN_FILES, Address, HttpServer, HttpSettings, Role
+from rekindle.actors.gateways.http.sessions import LIFE_S, issue, session_of
+from rekindle.actors.gateways.http.tokens import keep_tokens
+
+EVERYWHERE = Address("0.0.0.0", 0)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "2001:db8::1"])
+def test_it_is_not_in_the_open_without_tls(run: Run, tmp_path: Path, host: str) -> None:
+    """F29: nothing is bound, and the reason says what would do."""
+    server = HttpServer(Desk(run()), tmp_path / "state", HttpSettings(listen=Address(host, 0)))
+    with pytest.raises(GatewayError, match=r"reachable from other machines.*tls_cert.*behind_proxy"):
+        server.start()
+
+
+def test_it_listens_on_the_loopback_address_unless_told_otherwise(serve: Serve) -> None:
+    web = serve()
+    assert web.server.url.startswith("http://127.0.0.1:")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", web.port), timeout=5)
+
+
+def test_a_port_that_is_taken_is_named(serve: Serve, tmp_path: Path) -> None:
+    web = serve()
+    second = HttpServer(web.desk, tmp_path / "second", HttpSettings(listen=Address("127.0.0.1", web.port)))
+    with pytest.raises(GatewayError, match=rf"127\.0\.0\.1:{web.port}: Address already in use"):
+        second.start()
+
+
+def test_a_certificate_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+    settings = replace(ANY_PORT, tls_cert=tmp_path / "cert.pem", tls_key=tmp_path / "cert.pem")
+    with pytest.raises(GatewayError, match="certificate"):
+        HttpServer(Desk(run()), tmp_path / "state", settings).start()
+
+
+def test_tokens_have_256_bits_and_only_we_can_read_them(tmp_path: Path) -> None:
+    tokens = keep_tokens(tmp_path / "state")
+    assert tokens.fresh
+    assert len({tokens.viewer, tokens.operator}) == 2
+    for role, name in TOKEN_FILES.items():
+        path = tmp_path / "state" / name
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert path.read_text().strip() == tokens.of(role)
+        assert len(tokens.of(role)) == 43
+    assert tokens.viewer not in repr(tokens)
+
+
+def test_tokens_stay_the_same_until_their_file_is_removed(tmp_path: Path) -> None:
+    first = keep_tokens(tmp_path)
+    again = keep_tokens(tmp_path)
+    assert (again.viewer, again.operator, again.fresh) == (first.viewer, first.operator, False)
+    (tmp_path / TOKEN_FILES[Role.VIEWER]).unlink()
+    third = keep_tokens(tmp_path)
+    assert (third.viewer != first.viewer, third.operator == first.operator) == (True, True)
+    assert third.key != first.key
+
+
+def test_tokens_that_others_can_read_are_refused(tmp_path: Path) -> None:
+    keep_tokens(tmp_path)
+    (tmp_path / TOKEN_FILES[Role.OPERATOR]).chmod(0o644)
+    with pytest.raises(UnsafePathError, match="can be read by others"):
+        keep_tokens(tmp_path)
+
+
+def test_a_token_behind_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    """F29."""
+    keep_tokens(tmp_path)
+    file = tmp_path / TOKEN_FILES[Role.VIEWER]
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnsafePathError):
+        keep_tokens(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "short", "x" * 2000, "ünïcode" * 10])
+def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
+    keep_tokens(tmp_path)
+    (tmp_path / TOKEN_FILES[Role.VIEWER]).write_text(text)
+    with pytest.raises(GatewayError, match="holds no token"):
+        keep_tokens(tmp_path)
+
+
+def test_a_state_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    """F29."""
+    directory = tmp_path / "open"
+    directory.mkdir()
+    os.chmod(directory, 0o777)
+    with pytest.raises(UnsafePathError):
+        keep_tokens(directory)
+
+
+def test_a_session_ends_by_its_time_and_with_its_key() -> None:
+    cookie = issue(Role.VIEWER, b"key", 1000.0, "n" * 22)
+    assert (found := session_of(cookie, b"key", 1001.0)) is not None
+    assert (found.role, found.is_to_be_renewed(1001.0)) == (Role.VIEWER, False)
+    assert session_of(cookie, b"key", 1000.0 + LIFE_S) is None
+    assert session_of(cookie, b"other", 1001.0) is None
+    assert session_of(cookie.replace("viewer", "operator"), b"key", 1001.0) is None
