@@ -360,6 +360,7 @@ def _resume_backoff(worker: Worker, due_ms: int, world: World) -> Step:
         attempt=worker.restarts.restart_count,
         elapsed=False,
         kept=True,  # by the run that decided it
+        former=True,
     )
     return _back_off(replace(worker, phase=phase, status=Status.DEAD, not_before_ms=None), phase, world)
 
@@ -376,9 +377,9 @@ def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
             return Step(idle, (CancelTimers(), Forget(), *_rested(worker)))
-        case Idle(rest=Rest.NEW | Rest.PAUSED | Rest.RESET):
-            return Step(replace(worker, phase=Idle(rest)), _rested(worker))
-        case Idle() | Failed():
+        case Idle(why=why):
+            return Step(replace(worker, phase=Idle(rest, why)), _rested(worker))
+        case Failed():
             return Step(worker, _rested(worker))
 
 
@@ -472,7 +473,9 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
         case BackingOff() as phase:
             again = _back_off(worker, phase, world)
             halt = () if found is None else (Halt(found, Urgency.FIRM),)
-            return Step(again.worker, (KeepRecord(phase.record), *halt, *again.effects))
+            # One that a former run decided is in the store with its true cause, which we do not know.
+            keep = () if phase.former else (KeepRecord(phase.record),)
+            return Step(again.worker, (*keep, *halt, *again.effects))
         case Stopping() as phase if found is None:
             return _stopped(worker, phase, Exit(), None, world)
         case Stopping() as phase:

@@ -54,6 +54,8 @@ class BackingOff(msgspec.Struct, frozen=True):
     attempt: int
     elapsed: bool
     kept: bool = False
+    former: bool = False
+    """A former run decided it; the record only stands for the one in the store."""
 
 
 class Stopping(msgspec.Struct, frozen=True):

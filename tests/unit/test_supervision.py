@@ -612,6 +612,13 @@ def test_a_resume_does_not_start_what_was_not_running(rest: Rest) -> None:
     assert supervision.resume(worker, world()) == Step(idle(rest))
 
 
+def test_a_stop_of_one_that_was_left_lying_outlasts_a_reset_and_a_resume() -> None:
+    """Found by chaos: stop, reset, pause, resume, and the worker that was stopped ran."""
+    worker = supervision.reset(supervision.stop(idle(Rest.LEFT)).worker, world()).worker
+    assert worker.phase == Idle(Rest.STOPPED)
+    assert not has(supervision.resume(worker, world()), Launch)
+
+
 def test_a_pause_does_not_turn_an_operators_stop_into_a_pause() -> None:
     worker = supervision.pause(supervision.stop(up()).worker).worker
     worker = supervision.process_gone(worker, 1, Exit(0), None, world(paused=True)).worker
@@ -750,6 +757,13 @@ def test_a_worker_that_waits_gets_its_timer_back_and_its_record_kept_again() -> 
     step = supervision.reconcile(waiting(), None, world(NOW + 400))
     assert Schedule(600, BackoffElapsed(TAG, 1, 1)) in step.effects
     assert [type(record) for record in records(step)] == [DeathRecord]
+
+
+def test_a_wait_that_a_former_run_began_is_not_written_down_as_another_death() -> None:
+    """Found by chaos: the Supervisor raised during such a wait, and a death of unknown cause was kept."""
+    worker = idle(Rest.NEW, not_before_ms=NOW + 1000)
+    waiting_again = supervision.start(worker, world()).worker
+    assert records(supervision.reconcile(waiting_again, None, world())) == []
 
 
 def test_a_process_that_should_be_gone_is_ended() -> None:
