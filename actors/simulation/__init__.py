@@ -1,14 +1,94 @@
-"""The virtual-time runtime: the same actors, one thread, a seed, no waiting."""
+"""The virtual-time runtime: the same actors, one thread, a seed, no waiting.
 
+`Scenario` says what happens, `run_virtual` has it happen, `History` is what it leaves, and
+`invariants` hold whatever happens. `Life`, `Script` and `ScriptedProcesses` are for tests that
+drive single actors by hand.
+"""
+
+from .behaviours import (
+    Behaviour,
+    cannot_be_spawned,
+    dies_after,
+    exits,
+    hangs,
+    ignores_term,
+    needs_database,
+    never_healthy,
+    runs,
+    says_recovering,
+    stops_heartbeating,
+)
+from .drawing import draw
+from .expectations import (
+    Expectation,
+    Tolerance,
+    counts,
+    delays,
+    events_in_order,
+    nothing_starts_after_failed,
+    reaches,
+    starts,
+    unmet,
+)
+from .history import History
+from .invariants import RULES, Slack, Violation, Watch, violations
+from .moves import MOVES, ActorName, DatabaseState, Move, Phase
 from .processes import Life, Script, ScriptedProcesses, crashes_after, runs_forever
 from .runtime import SimulationRuntime, VirtualClock
+from .scenario import Chance, Moment, Planned, Role, Scenario, ScenarioError, Step
+from .shrinking import shrink
+from .timeline import lines
+from .virtual import Outcome, run_virtual
 
 __all__ = [
+    "MOVES",
+    "RULES",
+    "ActorName",
+    "Behaviour",
+    "Chance",
+    "DatabaseState",
+    "Expectation",
+    "History",
     "Life",
+    "Moment",
+    "Move",
+    "Outcome",
+    "Phase",
+    "Planned",
+    "Role",
+    "Scenario",
+    "ScenarioError",
     "Script",
     "ScriptedProcesses",
     "SimulationRuntime",
+    "Slack",
+    "Step",
+    "Tolerance",
+    "Violation",
     "VirtualClock",
+    "Watch",
+    "cannot_be_spawned",
+    "counts",
     "crashes_after",
+    "delays",
+    "dies_after",
+    "draw",
+    "events_in_order",
+    "exits",
+    "hangs",
+    "ignores_term",
+    "lines",
+    "needs_database",
+    "never_healthy",
+    "nothing_starts_after_failed",
+    "reaches",
+    "run_virtual",
+    "runs",
     "runs_forever",
+    "says_recovering",
+    "shrink",
+    "starts",
+    "stops_heartbeating",
+    "unmet",
+    "violations",
 ]

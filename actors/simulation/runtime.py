@@ -12,18 +12,20 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pykka
+from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
 from ..ports import Clock, Receiver, Timers
-from ..runtime import housed, take, tell
+from ..runtime import take, tell
 from ..timekeeper import HeapTimer
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
 
 A = TypeVar("A", bound=pykka.Actor)
+T = TypeVar("T", bound=HeapTimer)
 
 EPOCH_MS = 1_700_000_000_000
 """What the virtual wall clock shows at the start."""
@@ -59,9 +61,13 @@ class VirtualTimers:
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
         """Tell the receiver the message once the delay has passed."""
-        timer = HeapTimer(receiver, message)
+        return self.put(delay_s, HeapTimer(receiver, message))
+
+    def put(self, delay_s: float, timer: T) -> T:
+        """Have a timer fire once the delay has passed."""
         due = self._clock.now + max(0.0, delay_s)
-        heapq.heappush(self._heap, (due, next(self._order), timer))
+        entry: tuple[float, int, HeapTimer] = (due, next(self._order), timer)
+        heapq.heappush(self._heap, entry)
         return timer
 
     def next_due(self) -> float | None:
@@ -79,19 +85,54 @@ class VirtualTimers:
         """Let time pass to the next timer and deliver it."""
         due, _, timer = heapq.heappop(self._heap)
         self._clock.now = max(self._clock.now, due)
-        tell(timer.receiver, timer.message)
+        receiver, message = timer.receiver, timer.message
+        self.firing(timer)
+        tell(receiver, message)
+
+    def firing(self, timer: HeapTimer) -> None:
+        """A timer is about to be delivered."""
+
+
+class _Inbox:
+    """An actor's inbox, which stands in line while there is something in it."""
+
+    __slots__ = ("actor", "queue", "ready")
+
+    def __init__(self, ready: list[_Inbox]) -> None:
+        self.ready = ready
+        self.queue: deque[Envelope[Any]] = deque()
+        self.actor: pykka.Actor
+
+    def put(self, envelope: Envelope[Any], /) -> None:
+        """Queue an envelope."""
+        if not self.queue:
+            self.ready.append(self)
+        self.queue.append(envelope)
+
+    def get(self) -> Envelope[Any]:
+        """Nobody takes from here: the runtime hands envelopes to the actor."""
+        raise NotImplementedError
+
+    def empty(self) -> bool:
+        """As pykka asks for it."""
+        return not self.queue
 
 
 class SimulationRuntime:
     """Runs actors one message at a time."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self._virtual = VirtualClock()
-        self._timers = VirtualTimers(self._virtual)
+    def __init__(self, seed: int = 0, clock: VirtualClock | None = None) -> None:
+        """Begin with a seed for the order of delivery; a clock that goes already goes on."""
+        self._virtual = clock or VirtualClock()
+        self._timers = self._make_timers()
         self._random = random.Random(seed)
-        self._inboxes: dict[pykka.Actor, deque[Envelope[Any]]] = {}
-        self._ready: list[pykka.Actor] = []
+        self._ready: list[_Inbox] = []
         self._refs: list[pykka.ActorRef[Any]] = []
+        self.watch: Callable[[pykka.Actor, Any], bool] | None = None
+        """Sees every message before its actor does, and may lose it by answering True."""
+
+    def _make_timers(self) -> VirtualTimers:
+        return VirtualTimers(self._virtual)
 
     @property
     def clock(self) -> Clock:
@@ -119,22 +160,32 @@ class SimulationRuntime:
 
     def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
         """Start an actor that this simulation drives."""
-        ref = housed(actor, self._put).start(*args, **kwargs)
+        driven = _driven(actor)
+        _starting.append(self._ready)
+        try:
+            ref: pykka.ActorRef[A] = driven.start(*args, **kwargs)
+        finally:
+            _starting.pop()
         self._refs.append(ref)
         return ref
 
     def settle(self) -> None:
         """Deliver every message that is under way; no time passes."""
-        ready = self._ready
+        ready, chance, watch = self._ready, self._random.random, self.watch
         while ready:
-            index = int(self._random.random() * len(ready)) if len(ready) > 1 else 0
-            actor = ready[index]
-            inbox = self._inboxes[actor]
-            envelope = inbox.popleft()
-            if not inbox:
+            index = int(chance() * len(ready)) if len(ready) > 1 else 0
+            inbox = ready[index]
+            envelope = inbox.queue.popleft()
+            if not inbox.queue:
                 ready[index] = ready[-1]
                 ready.pop()
-            take(actor, envelope)
+            actor, message = inbox.actor, envelope.message
+            if watch is not None and watch(actor, message):
+                continue
+            if type(message) in _OF_PYKKA or envelope.reply_to is not None or actor.actor_stopped.is_set():
+                take(actor, envelope)
+            else:
+                actor.on_receive(message)
 
     def run_for(self, seconds: float) -> None:
         """Let virtual time pass."""
@@ -161,16 +212,37 @@ class SimulationRuntime:
 
     def crash(self) -> None:
         """End at once, as a process that is killed: nothing under way arrives, no actor hears of it."""
+        for inbox in self._ready:
+            inbox.queue.clear()
         self._ready.clear()
-        self._inboxes.clear()
         for ref in self._refs:
             ref.actor_stopped.set()
             pykka.ActorRegistry.unregister(ref)
 
-    def _put(self, actor: pykka.Actor, envelope: Envelope[Any]) -> None:
-        inbox = self._inboxes.get(actor)
-        if inbox is None:
-            inbox = self._inboxes[actor] = deque()
-        if not inbox:
-            self._ready.append(actor)
-        inbox.append(envelope)
+
+_OF_PYKKA = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
+_starting: list[list[_Inbox]] = []
+"""Whose line the inbox of the actor that is just being made belongs to."""
+_driven_classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
+
+
+def _driven(actor: type[A]) -> type[A]:
+    """The same actor class, driven by a simulation; made once, since making a class takes its time."""
+    known = _driven_classes.get(actor)
+    if known is None:
+        body: dict[str, object] = {
+            "__module__": actor.__module__,
+            "__doc__": actor.__doc__,
+            "_create_actor_inbox": staticmethod(lambda: _Inbox(_starting[-1])),
+            "_create_future": staticmethod(pykka.ThreadingFuture),
+            "_start_actor_loop": _begin,
+        }
+        known = _driven_classes[actor] = type(actor.__name__, (actor,), body)
+    return cast("type[A]", known)
+
+
+def _begin(actor: pykka.Actor) -> None:
+    inbox = actor.actor_inbox
+    assert isinstance(inbox, _Inbox)
+    inbox.actor = actor
+    actor.on_start()

@@ -1,0 +1,108 @@
+"""A store between the recorder and the real one: it fails when it is told to, and tells what it kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..audit import AuditEntry
+from ..errors import StoreUnavailableError
+from ..ports import Store
+from ..records import (
+    DeathRecord,
+    MetaSet,
+    Record,
+    Remembered,
+    RestartReset,
+    RestartsCounted,
+    StreakCleared,
+)
+from .history import Stored
+from .moves import DatabaseState
+
+_WORDS = {
+    DatabaseState.LOCKED: "database is locked",
+    DatabaseState.GONE: "unable to open database file",
+    DatabaseState.FULL: "database or disk is full",
+}
+
+
+class FaultyStore:
+    """Keeps what it is given in another store, unless something is wrong."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        now: Callable[[], float],
+        note: Callable[[Stored], None],
+        kept: Callable[[str], None] = lambda worker: None,
+    ) -> None:
+        """Stand before a store.
+
+        Args:
+            store: where everything is kept.
+            now: the time of the scenario.
+            note: is told what was kept.
+            kept: is told whose death was just kept, before anybody else knows.
+        """
+        self.state = DatabaseState.BACK
+        self._store = store
+        self._now = now
+        self._note = note
+        self._kept = kept
+
+    def load(self) -> Remembered:
+        """What is known of the past."""
+        return self._store.load()
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Keep all of them, or raise what is wrong and keep none."""
+        if self.state in _WORDS:
+            raise StoreUnavailableError(_WORDS[self.state])
+        self._store.commit(records)
+        now = self._now()
+        for record in records:
+            if (entry := stored(now, record)) is not None:
+                self._note(entry)
+        for record in records:
+            if isinstance(record, DeathRecord):
+                self._kept(record.component_id)
+
+    def deaths(
+        self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
+    ) -> tuple[DeathRecord, ...]:
+        """The latest deaths."""
+        return self._store.deaths(component_id, signal=signal, limit=limit)
+
+    def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators."""
+        return self._store.audit(limit)
+
+    def close(self) -> None:
+        """Let go of the real one."""
+        self._store.close()
+
+
+def stored(at: float, record: Record) -> Stored | None:
+    """What a record says to a history; the mirror and the audit say nothing."""
+    match record:
+        case DeathRecord():
+            return Stored(
+                at,
+                "death",
+                record.component_id,
+                record.generation,
+                record.action.value,
+                record.streak_cleared,
+                record.died_at_wall_ms,
+            )
+        case StreakCleared(component_id=worker, at_wall_ms=wall_ms):
+            return Stored(at, "streak", worker, wall_ms=wall_ms)
+        case RestartReset(component_id=worker, at_wall_ms=wall_ms):
+            return Stored(at, "reset", worker, wall_ms=wall_ms)
+        case RestartsCounted(component_id=worker, at_wall_ms=wall_ms, restarts=restarts, streak=streak):
+            return Stored(at, "restarts", worker, wall_ms=wall_ms, restarts=restarts, streak=streak)
+        case MetaSet(key=key, value=value):
+            return Stored(at, "meta", key, value=value)
+        case _:
+            return None

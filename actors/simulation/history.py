@@ -1,0 +1,260 @@
+"""Pure: one recorded history of a run, whoever ran it.
+
+Entries are facts in the order in which they came to be known, with the seconds of the scenario.
+A virtual run with the same seed writes the same history, byte for byte. Invariants and
+expectations look at nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
+    """Something that happened."""
+
+    at: float
+    """Seconds of the scenario."""
+
+
+class SupervisorStarted(Entry, frozen=True, gc=False):
+    """A supervisor began to work, on what the store remembers."""
+
+    life: int
+    wall_ms: int
+
+
+class SupervisorEnded(Entry, frozen=True, gc=False):
+    """It ended: by itself, or by kill -9."""
+
+    life: int
+    killed: bool
+
+
+class Ordered(Entry, frozen=True, gc=False):
+    """An operator's order that was taken; no workers are all of them."""
+
+    order: str
+    worker: str | None = None
+    for_s: float | None = None
+
+
+class Moved(Entry, frozen=True, gc=False):
+    """A move of the scenario was made."""
+
+    number: int
+    what: str
+    word: str
+    worker: str | None = None
+
+
+class Spawned(Entry, frozen=True, gc=False):
+    """A process of a worker began."""
+
+    worker: str
+    generation: int
+    pid: int
+
+
+class SpawnRefused(Entry, frozen=True, gc=False):
+    """A process could not be started."""
+
+    worker: str
+    generation: int
+    error: str
+
+
+class Overlapped(Entry, frozen=True, gc=False):
+    """A process found another one of the same worker alive; only real processes tell."""
+
+    worker: str
+    pid: int
+
+
+class Ended(Entry, frozen=True, gc=False):
+    """A process ended; `by` is itself, fault, supervisor or cleanup (after kill -9)."""
+
+    worker: str
+    generation: int
+    code: int | None
+    signal: int | None
+    by: str
+
+
+class Decided(Entry, frozen=True, gc=False):
+    """The supervisor decided on a death and had it written down."""
+
+    worker: str
+    generation: int
+    cause: str
+    code: int | None
+    signal: int | None
+    action: str
+    delay_ms: int
+    streak_cleared: bool = False
+    silent_s: float | None = None
+    """How long the worker had really been silent by then, where that is known."""
+
+
+class StreakEnded(Entry, frozen=True, gc=False):
+    """The supervisor found that health had lasted long enough."""
+
+    worker: str
+
+
+class Stored(Entry, frozen=True, gc=False):
+    """A record is in the store."""
+
+    kind: str
+    worker: str | None = None
+    generation: int = 0
+    action: str | None = None
+    streak_cleared: bool = False
+    wall_ms: int = 0
+    value: str | None = None
+    restarts: int = 0
+    streak: int = 0
+
+
+class Told(Entry, frozen=True, gc=False):
+    """An event reached those who listen."""
+
+    event: str
+    worker: str | None = None
+    generation: int = 0
+    old: str | None = None
+    new: str | None = None
+    number: int | None = None
+
+
+class TimerSet(Entry, frozen=True, gc=False):
+    """A restart is pending from now on."""
+
+    worker: str
+    generation: int
+    due: float
+
+
+class TimerDropped(Entry, frozen=True, gc=False):
+    """A pending restart was called off."""
+
+    worker: str
+    generation: int
+
+
+class TimerFired(Entry, frozen=True, gc=False):
+    """The delay of a pending restart is over."""
+
+    worker: str
+    generation: int
+
+
+class Counted(Entry, frozen=True, gc=False):
+    """What the store says of a worker, asked from outside."""
+
+    worker: str
+    restart_count: int
+    streak_count: int
+    failed: bool
+
+
+class Reported(Entry, frozen=True, gc=False):
+    """What the supervisor says of a worker, and whether its process lives, when all is quiet."""
+
+    worker: str
+    shown: str
+    status: str | None
+    generation: int
+    restart_count: int
+    streak_count: int
+    next_attempt_s: float | None
+    alive: bool
+    stable: bool = False
+    """Its present life would stay healthy if it were let."""
+    waits: bool = False
+    """It waits for other workers."""
+
+
+class Concluded(Entry, frozen=True, gc=False):
+    """The run is over; these workers still had a process."""
+
+    left: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+    """Those of them that nothing could have ended."""
+
+
+AnyEntry = (
+    SupervisorStarted
+    | SupervisorEnded
+    | Ordered
+    | Moved
+    | Spawned
+    | SpawnRefused
+    | Overlapped
+    | Ended
+    | Decided
+    | StreakEnded
+    | Stored
+    | Told
+    | TimerSet
+    | TimerDropped
+    | TimerFired
+    | Counted
+    | Reported
+    | Concluded
+)
+
+E = TypeVar("E", bound=Entry)
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyEntry)
+
+
+class History:
+    """The entries of one run, in order."""
+
+    __slots__ = ("_hear", "entries")
+
+    def __init__(
+        self, entries: Iterable[AnyEntry] = (), hear: Callable[[AnyEntry], None] | None = None
+    ) -> None:
+        """Begin with these entries; `hear` is told every one that is added."""
+        self.entries: list[AnyEntry] = list(entries)
+        self._hear = hear
+
+    def __iter__(self) -> Iterator[AnyEntry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def add(self, entry: AnyEntry) -> None:
+        """Write one down."""
+        self.entries.append(entry)
+        if self._hear is not None:
+            self._hear(entry)
+
+    def of(self, kind: type[E], worker: str | None = None) -> list[E]:
+        """The entries of one kind, of one worker or of all."""
+        return [
+            entry
+            for entry in self.entries
+            if isinstance(entry, kind) and worker in (None, getattr(entry, "worker", None))
+        ]
+
+    def encoded(self) -> bytes:
+        """The whole history as lines of JSON: equal runs give equal bytes."""
+        return b"".join(_encoder.encode(entry) + b"\n" for entry in self.entries)
+
+    def digest(self) -> str:
+        """A short name for exactly this history."""
+        return sha256(self.encoded()).hexdigest()[:16]
+
+
+def decoded(lines: Iterable[bytes]) -> list[AnyEntry]:
+    """The entries in lines of JSON."""
+    return [_decoder.decode(line) for line in lines if line.strip()]

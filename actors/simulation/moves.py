@@ -1,0 +1,266 @@
+"""Pure: what can be done to a system, as data.
+
+Every move has one word, the same in Python and in a scenario file; its first field is what the
+word is said of: `kill = "worker:tag:0"`, `database = "locked"`, `set_clock = 86400`.
+"""
+
+from __future__ import annotations
+
+import signal as signals
+from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
+
+EVERYONE = "*"
+"""Stands for all workers."""
+
+
+class Phase(StrEnum):
+    """A moment in the life of a worker that no clock can name."""
+
+    BEFORE_DECIDE = "before_decide"
+    """It died, and nothing is decided on it yet."""
+    AFTER_COMMIT = "after_commit"
+    """Its death has just been written, and nobody acted on that."""
+    BACKOFF = "backoff"
+    """In the middle of the delay before its restart."""
+    SPAWN = "spawn"
+    """Its process is being started."""
+    STOP = "stop"
+    """It was just told to end."""
+
+
+class DatabaseState(StrEnum):
+    """What may be wrong with the database."""
+
+    LOCKED = "locked"
+    GONE = "gone"
+    FULL = "full"
+    SLOW = "slow"
+    BACK = "back"
+
+
+class ActorName(StrEnum):
+    """The actors of ours that can be made to raise."""
+
+    SUPERVISOR = "supervisor"
+    MONITOR = "monitor"
+    RECORDER = "recorder"
+    PROXY = "proxy"
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Send a worker's process any signal, from outside."""
+
+    worker: str
+    signal: int = signals.SIGKILL
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """SIGSTOP a worker, for a while or until it is thawed."""
+
+    worker: str
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thaw:
+    """SIGCONT a worker."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlowHeartbeats:
+    """Let a worker speak only every so many seconds, for a while."""
+
+    worker: str
+    every_s: float = 10.0
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoseHeartbeats:
+    """Lose what a worker says, for a while."""
+
+    worker: str
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """Let a worker send so many lines that nobody understands."""
+
+    worker: str
+    lines: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LateFrame:
+    """Deliver a healthy frame of an older incarnation."""
+
+    worker: str
+    generations: int = 1
+    """How much older."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaleTimer:
+    """Deliver the restart timer of an older attempt."""
+
+    worker: str
+    generations: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Have the database locked, gone, full or slow, for a while or until it is back."""
+
+    state: DatabaseState
+    for_s: float | None = None
+    takes_s: float = 5.0
+    """How long a commit takes while it is slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetClock:
+    """Set the wall clock forward, or back."""
+
+    by_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostSleep:
+    """Suspend the whole host: supervisor and workers."""
+
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ActorRaises:
+    """Have an actor of ours raise at the next messages that it gets."""
+
+    actor: ActorName
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """An operator pauses a worker, or everything."""
+
+    worker: str = EVERYONE
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """An operator ends a pause."""
+
+    worker: str = EVERYONE
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """An operator stops a worker, or everything."""
+
+    worker: str = EVERYONE
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """An operator starts a worker, or everything."""
+
+    worker: str = EVERYONE
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """An operator clears a worker's counters and starts it afresh."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """An operator clears a worker's counters and failure."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class KillSupervisor:
+    """kill -9 the supervisor, and start it again a little later."""
+
+    back_after_s: float = 1.0
+
+
+Move = (
+    Kill
+    | Freeze
+    | Thaw
+    | SlowHeartbeats
+    | LoseHeartbeats
+    | Garbage
+    | LateFrame
+    | StaleTimer
+    | Database
+    | SetClock
+    | HostSleep
+    | ActorRaises
+    | Pause
+    | Resume
+    | Stop
+    | Start
+    | Restart
+    | Reset
+    | KillSupervisor
+)
+
+MOVES: dict[str, type[Move]] = {
+    "kill": Kill,
+    "freeze": Freeze,
+    "thaw": Thaw,
+    "slow_heartbeats": SlowHeartbeats,
+    "lose_heartbeats": LoseHeartbeats,
+    "garbage": Garbage,
+    "late_frame": LateFrame,
+    "stale_timer": StaleTimer,
+    "database": Database,
+    "set_clock": SetClock,
+    "host_sleep": HostSleep,
+    "actor_raises": ActorRaises,
+    "pause": Pause,
+    "resume": Resume,
+    "stop": Stop,
+    "start": Start,
+    "restart": Restart,
+    "reset": Reset,
+    "kill_supervisor": KillSupervisor,
+}
+"""Every move by its word."""
+
+WORDS: dict[type[Move], str] = {move: word for word, move in MOVES.items()}
+
+
+def worker_of(move: Move) -> str | None:
+    """Whom a move is about; None for the host, the database or ourselves, and for everyone."""
+    worker = getattr(move, "worker", None)
+    return None if worker == EVERYONE else worker
+
+
+def said(move: Move) -> str:
+    """A move in the words of a scenario file: `kill tag, signal 11`."""
+    first, *rest = fields(move)
+    words = [f"{WORDS[type(move)]} {_shown(getattr(move, first.name))}"]
+    words += [
+        f"{each.name} {_shown(value)}"
+        for each in rest
+        if (value := getattr(move, each.name)) != each.default or each.default is MISSING
+    ]
+    return ", ".join(words)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,63 @@
+"""What actors do, as entries of a history: the same in virtual time and on threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..internal_messages import BackoffElapsed, Keep
+from ..messages import Event, StatusChanged, WorkerDied
+from ..records import DeathRecord, StreakCleared
+from .history import Decided, StreakEnded, TimerDropped, TimerSet, Told
+
+_names: dict[type, str] = {}
+
+
+def told(at: float, event: Event) -> Told:
+    """An event that somebody heard."""
+    kind = type(event)
+    name = _names.get(kind)
+    if name is None:
+        name = _names[kind] = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    number = getattr(event, "number", None)
+    if kind is StatusChanged:
+        assert isinstance(event, StatusChanged)
+        return Told(
+            at, name, event.component_id, event.generation, event.old.value, event.new.value, number=number
+        )
+    if kind is WorkerDied:
+        assert isinstance(event, WorkerDied)
+        return Told(at, name, event.component_id, event.death.generation, number=number)
+    worker = getattr(event, "component_id", None)
+    return Told(at, name, worker, getattr(event, "generation", 0), number=number)
+
+
+def decided(at: float, keep: Keep, silent_s: Callable[[str], float | None]) -> Decided | StreakEnded | None:
+    """What the supervisor has written down: a decision, the end of a streak, or something else."""
+    record = keep.record
+    if isinstance(record, StreakCleared):
+        return StreakEnded(at, record.component_id)
+    if not isinstance(record, DeathRecord):
+        return None
+    return Decided(
+        at,
+        record.component_id,
+        record.generation,
+        record.cause.value,
+        record.exit_code,
+        record.signal,
+        record.action.value,
+        record.delay_ms,
+        record.streak_cleared,
+        silent_s(record.component_id),
+    )
+
+
+def timer_set(at: float, delay_s: float, message: BackoffElapsed) -> TimerSet:
+    """A restart that is pending."""
+    return TimerSet(at, message.component_id, message.generation, at + delay_s)
+
+
+def timer_dropped(at: float, message: BackoffElapsed) -> TimerDropped:
+    """A restart that is not pending any more."""
+    return TimerDropped(at, message.component_id, message.generation)

@@ -1,0 +1,51 @@
+"""Seeds explore orders of delivery and times of faults; nothing ever breaks a rule."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.chaos.worlds import play, zoo
+from tests.processes.supervisors import IMPORT_PATH
+
+from rekindle.actors.simulation import MOVES, lines
+
+SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "60"))
+SHARES = 6
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_rule_is_broken_whatever_happens_to_workers_of_every_kind(share: int) -> None:
+    for seed in range(share, SEEDS, SHARES):
+        outcome = play(zoo(), seed)
+        assert outcome.violations == (), (seed, *lines(outcome.history))
+
+
+def test_chance_makes_every_move_that_there_is() -> None:
+    made = {step.move.__class__ for seed in range(20) for step in play(zoo(), seed).steps}
+    assert {each for word, each in MOVES.items() if word != "thaw"} <= made
+
+
+PRINT_A_HISTORY = """
+import sys
+from tests.chaos.worlds import play, zoo
+sys.stdout.buffer.write(play(zoo(), 7).history.encoded())
+"""
+
+
+def history_of_another_process(hash_seed: str) -> bytes:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": IMPORT_PATH}
+    command = [sys.executable, "-c", PRINT_A_HISTORY]
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
+
+
+def test_the_same_seed_writes_the_same_history_byte_for_byte_in_every_process() -> None:
+    one, other = history_of_another_process("1"), history_of_another_process("4242")
+    assert one == other == play(zoo(), 7).history.encoded()
+    assert len(one) > 10_000
+
+
+def test_another_seed_writes_another_history() -> None:
+    assert play(zoo(), 7).history.digest() != play(zoo(), 8).history.digest()
