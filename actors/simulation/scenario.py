@@ -121,6 +121,8 @@ class Scenario:
             SpecError: its policies make no sense.
         """
         run = PythonCall("scenario:worker") if reports_health else Command(("scenario",))
+        # What a worker uses is no part of a scenario, and a look at it every few seconds costs time.
+        others.setdefault("limits", None)
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..deaths import Exit
 from ..internal_messages import ProcessFound, ProcessStarted, SpawnFailed
 from ..ports import Control, Receiver, Runtime, SpawnRequest
+from ..resources import Usage
 from ..runtime import tell
 from .behaviours import life_of
 from .history import History, Spawned, SpawnRefused
@@ -15,6 +16,8 @@ from .moves import Phase
 from .player import CLEANUP, SUPERVISOR, Player
 from .scenario import Role
 from .voice import Voice
+
+_LITTLE = Usage(memory_mb=1.0)
 
 
 class Stage:
@@ -121,6 +124,10 @@ class Stage:
         """Frozen ones are stopped."""
         player = self.living(component_id)
         return "gone" if player is None else "stopped" if player.frozen else "sleeping"
+
+    def usage(self, component_id: str, generation: int) -> Usage | None:
+        """Next to nothing."""
+        return None if self._of(component_id, generation) is None else _LITTLE
 
     def forget(self, component_id: str) -> None:
         """Drop the worker from the table."""
