@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from ..audit import AuditEntry
 from ..errors import StoreUnavailableError
 from ..ports import Store
 from ..records import (
     DeathRecord,
     MetaSet,
     Record,
-    Remembered,
     RestartReset,
     RestartsCounted,
     StreakCleared,
@@ -51,15 +50,19 @@ class FaultyStore:
         self._note = note
         self._kept = kept
 
-    def load(self) -> Remembered:
-        """What is known of the past."""
-        return self._store.load()
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else a store can do, the real one does."""
+        return getattr(self._store, name)
 
-    def commit(self, records: Sequence[Record]) -> None:
+    def as_store(self) -> Store:
+        """The same, to whoever asks for a store."""
+        return cast("Store", self)
+
+    def commit(self, records: Sequence[Record]) -> Any:
         """Keep all of them, or raise what is wrong and keep none."""
         if self.state in _WORDS:
             raise StoreUnavailableError(_WORDS[self.state])
-        self._store.commit(records)
+        answer = self._store.commit(records)
         now = self._now()
         for record in records:
             if (entry := stored(now, record)) is not None:
@@ -67,20 +70,7 @@ class FaultyStore:
         for record in records:
             if isinstance(record, DeathRecord):
                 self._kept(record.component_id)
-
-    def deaths(
-        self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
-    ) -> tuple[DeathRecord, ...]:
-        """The latest deaths."""
-        return self._store.deaths(component_id, signal=signal, limit=limit)
-
-    def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
-        """The latest orders of operators."""
-        return self._store.audit(limit)
-
-    def close(self) -> None:
-        """Let go of the real one."""
-        self._store.close()
+        return answer
 
 
 def stored(at: float, record: Record) -> Stored | None:

@@ -144,7 +144,7 @@ class SupervisorLife:
             [role.spec for role in run.scenario.roles],
             runtime=self.runtime,
             processes=self.stage,
-            store=self.store,
+            store=self.store.as_store(),
             max_concurrent_starts=run.scenario.max_concurrent_starts,
         )
         self.actors.broker.tell(Subscribe(_Listener(self)))
