@@ -8,6 +8,7 @@ from loguru import logger
 from .deaths import Cause, Death, Exit
 from .edges import EventStream
 from .errors import (
+    ExecutorBrokenError,
     RekindleError,
     RequestRefusedError,
     RequestTimeoutError,
@@ -17,8 +18,11 @@ from .errors import (
     StoreOwnedError,
     StoreTooNewError,
     StoreUnavailableError,
+    TaskError,
     UnknownWorkerError,
+    WorkerCrashedError,
 )
+from .executor import RekindleExecutor
 from .health import Status
 from .limits import RecyclePolicy, ResourceLimits
 from .messages import (
@@ -64,6 +68,7 @@ __all__ = [
     "Command",
     "Death",
     "EventStream",
+    "ExecutorBrokenError",
     "Exit",
     "HealthPolicy",
     "PauseMode",
@@ -71,6 +76,7 @@ __all__ = [
     "PythonCall",
     "RecyclePolicy",
     "RekindleError",
+    "RekindleExecutor",
     "RequestRefusedError",
     "RequestTimeoutError",
     "ResetWorker",
@@ -95,8 +101,10 @@ __all__ = [
     "StoreTooNewError",
     "StoreUnavailableError",
     "System",
+    "TaskError",
     "UnknownWorkerError",
     "WindowMode",
+    "WorkerCrashedError",
     "WorkerDied",
     "WorkerFailed",
     "WorkerRecycled",

@@ -8,19 +8,28 @@
     ├── PayloadError (ValueError)              what is to be done is not JSON, or too long
     ├── RequestRefusedError (RuntimeError)     understood, but not now: the system is stopping, say
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
+    ├── TaskError (RuntimeError)               a task raised what cannot be rebuilt here
+    ├── WorkerCrashedError (RuntimeError)      a task ended its worker; the future of that one alone
+    ├── ExecutorBrokenError (BrokenExecutor)   no worker of an executor can be started
     └── StoreError (RuntimeError)
         ├── StoreUnavailableError              locked, full or gone: trying again may help
         ├── StoreOwnedError                    another supervisor works with this store
         ├── StoreDamagedError                  not a database, or a broken one
         └── StoreTooNewError                   written by a newer Rekindle
 
-A worker that fails is an event (`WorkerDied`, `WorkerFailed`), never an exception.
+A worker that fails is an event (`WorkerDied`, `WorkerFailed`), never an exception; the task that an
+executor's worker died of is the one exception, since its caller waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .deaths import Death
 
 
 class RekindleError(Exception):
@@ -84,6 +93,59 @@ class RequestRefusedError(RekindleError, RuntimeError):
 
 class RequestTimeoutError(RekindleError, TimeoutError):
     """The actors did not answer in time."""
+
+
+class TaskError(RekindleError, RuntimeError):
+    """A task raised an exception whose class is not known here; its cause has the traceback."""
+
+    def __init__(self, type_name: str, text: str) -> None:
+        super().__init__(type_name, text)
+        self.type_name = type_name
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.type_name}: {self.text}"
+
+
+class WorkerCrashedError(RekindleError, RuntimeError):
+    """The worker died while it ran this task: how, which one, how often, and what it wrote last."""
+
+    def __init__(self, task: str, deaths: tuple[Death, ...]) -> None:
+        super().__init__(task, deaths)
+        self.task = task
+        self.deaths = deaths
+        """Every death that this task is guilty of, oldest first."""
+
+    @property
+    def death(self) -> Death:
+        """The last one: worker, generation, exit code or signal, uptime, last lines."""
+        return self.deaths[-1]
+
+    @property
+    def exit_code(self) -> int | None:
+        """The code that the worker exited with; None if a signal ended it."""
+        return self.death.exit.code
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended the worker."""
+        return self.death.exit.signal
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The last lines that the worker wrote."""
+        return self.death.output
+
+    def __str__(self) -> str:
+        death, often = self.death, len(self.deaths)
+        times = "" if often == 1 else f" (crash {often} of this task)"
+        text = f"{self.task}: its worker {death.component_id}, generation {death.generation}, {death}{times}"
+        lines = "".join(f"\n  {line}" for line in death.output)
+        return f"{text}; its last lines:{lines}" if lines else text
+
+
+class ExecutorBrokenError(RekindleError, BrokenExecutor):
+    """No worker of the executor can be started; the text says why."""
 
 
 class StoreError(RekindleError, RuntimeError):

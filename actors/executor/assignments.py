@@ -1,0 +1,108 @@
+"""Pure: which task waits, which one runs where, and who is guilty of a death.
+
+A worker is sent one task at a time and says when it begins. A worker that dies is guilty of the task
+that it had begun; one that it had only been sent goes back to the front of the queue, and so does a
+guilty one that may be tried again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..deaths import Death
+
+Incarnation = tuple[str, int]
+"""A worker's id and generation."""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A call, and the future that waits for what comes of it."""
+
+    name: str
+    payload: bytes
+    future: Future[Any]
+    number: int = 0
+    begun: bool = False
+    deaths: tuple[Death, ...] = field(default=())
+    """The workers that died of it."""
+
+
+class Assignments:
+    """The tasks of one executor."""
+
+    def __init__(self, crash_retries: int) -> None:
+        self._crash_retries = crash_retries
+        self._waiting: deque[Task] = deque()
+        self._running: dict[Incarnation, Task] = {}
+        self._count = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self._waiting and not self._running
+
+    def add(self, task: Task) -> None:
+        """One more task, behind the others."""
+        self._count += 1
+        task.number = self._count
+        self._waiting.append(task)
+
+    def assign(self, worker: Incarnation) -> Task | None:
+        """The next task that nobody cancelled is this worker's; None if there is none."""
+        while self._waiting:
+            task = self._waiting.popleft()
+            if task.deaths or task.future.running() or task.future.set_running_or_notify_cancel():
+                task.begun = False
+                self._running[worker] = task
+                return task
+        return None
+
+    def begun(self, worker: Incarnation, number: int) -> None:
+        """The worker says that it begins the task."""
+        task = self._running.get(worker)
+        if task is not None and task.number == number:
+            task.begun = True
+
+    def finished(self, worker: Incarnation, number: int) -> Task | None:
+        """The worker is done with the task; None if it has no such task."""
+        task = self._running.get(worker)
+        if task is None or task.number != number:
+            return None
+        return self._running.pop(worker)
+
+    def died(self, death: Death) -> tuple[Task | None, bool]:
+        """The task that the death is the fault of, if there is one, and whether it is given up."""
+        task = self._running.pop((death.component_id, death.generation), None)
+        if task is None:
+            return None, False
+        if not task.begun:
+            self._waiting.appendleft(task)
+            return None, False
+        task.deaths = (*task.deaths, death)
+        if len(task.deaths) > self._crash_retries:
+            return task, True
+        self._waiting.appendleft(task)
+        return task, False
+
+    def give_back(self, worker: Incarnation) -> None:
+        """The worker was stopped before it came to its task: somebody else takes it."""
+        task = self._running.pop(worker, None)
+        if task is not None:
+            self._waiting.appendleft(task)
+
+    def withdraw(self) -> Iterator[Task]:
+        """Take all that wait, and none that runs."""
+        while self._waiting:
+            yield self._waiting.popleft()
+
+    def surrender(self) -> Iterator[Task]:
+        """Take all: no worker is left."""
+        running = tuple(self._running.values())
+        self._running.clear()
+        yield from running
+        yield from self.withdraw()

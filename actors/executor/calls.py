@@ -1,0 +1,132 @@
+"""How a call goes to a worker: the function by where it is found, its arguments as values."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Protocol
+
+from rekindle.worker import values
+from rekindle.worker.task_wire import MOST_BYTES
+from rekindle.worker.tasks import found
+
+HOW_TO = (
+    "Functions go to a worker by name and values as data; for anything else hand in a codec that both sides"
+    " trust: a module with dumps and loads, such as RekindleExecutor(codec=cloudpickle)."
+)
+
+
+class Codec(Protocol):
+    """Turns any object into bytes and back: a module with these two functions, say."""
+
+    def dumps(self, obj: Any, /) -> bytes:
+        """The object as bytes."""
+        ...
+
+    def loads(self, data: Any, /) -> Any:
+        """The object that was written."""
+        ...
+
+
+class Calls:
+    """Writes calls, and reads what came of them."""
+
+    def __init__(self, codec: ModuleType | str | None = None) -> None:
+        """Have calls written by this codec, a module or `"package.module:object"`.
+
+        Raises:
+            TypeError: it is nothing that a worker could find, or lacks `dumps` and `loads`.
+        """
+        self.codec_name = _codec_name(codec)
+        self._codec: Codec | None = None if self.codec_name is None else found(self.codec_name)
+        if self._codec is not None and not (hasattr(self._codec, "dumps") and hasattr(self._codec, "loads")):
+            raise TypeError(f"the codec {self.codec_name} has no dumps and loads")
+
+    def written(
+        self, function: Callable[..., object], args: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> bytes:
+        """A call as bytes.
+
+        Raises:
+            TypeError: the function or a value cannot travel; the text says which, and what to do.
+            ValueError: it takes more than a message holds.
+        """
+        if self._codec is not None:
+            payload = bytes(self._codec.dumps((function, args, dict(named))))
+        else:
+            payload = _plainly(function, args, dict(named))
+        if len(payload) > MOST_BYTES:
+            raise ValueError(f"the arguments take {len(payload)} bytes, of at most {MOST_BYTES}")
+        return payload
+
+    def result(self, payload: bytes) -> Any:
+        """What a task returned."""
+        return values.loads(payload) if self._codec is None else self._codec.loads(payload)
+
+
+def _plainly(function: Callable[..., object], args: tuple[Any, ...], named: dict[str, Any]) -> bytes:
+    while isinstance(function, functools.partial):
+        args, named = (*function.args, *args), {**function.keywords, **named}
+        function = function.func
+    target = target_of(function)
+    try:
+        return values.dumps([target, list(args), named])
+    except TypeError:
+        raise TypeError(f"{_culprit(args, named)}, which cannot go to a worker as it is. {HOW_TO}") from None
+
+
+def _culprit(args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """Which argument cannot be written, and what it is."""
+    labelled = [(f"argument {place}", value) for place, value in enumerate(args, 1)]
+    labelled += [(f"argument {name!r:.40}", value) for name, value in named.items()]
+    try:
+        for label, value in labelled:
+            values.dumps(value, label)
+    except TypeError as error:
+        return str(error)
+    return "an argument is nested too deeply"
+
+
+def target_of(function: Callable[..., object]) -> str:
+    """Where a worker finds a function, `package.module:name`.
+
+    Raises:
+        TypeError: it cannot be found by a name.
+    """
+    module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    shown = f"{path or function!r:.80}"
+    if not isinstance(module, str) or not isinstance(path, str) or "<" in path:
+        raise TypeError(f"{shown} is not a function of a module, so a worker cannot find it. {HOW_TO}")
+    try:
+        same = found(f"{module}:{path}") == function
+    except (ImportError, AttributeError):
+        same = False
+    if not same:
+        raise TypeError(f"{module}:{path} is not what a worker would find there. {HOW_TO}")
+    if module == "__main__" and program_of_host() is None:
+        raise TypeError(f"{path} was typed in and stands in no file; put it into a module. {HOW_TO}")
+    return f"{module}:{path}"
+
+
+def program_of_host() -> dict[str, str] | None:
+    """Where a worker finds what is defined in `__main__`; None if it was typed in."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return {"name": spec.name}
+    file = getattr(main, "__file__", None)
+    return {"path": os.path.abspath(file)} if file is not None and os.path.isfile(file) else None
+
+
+def _codec_name(codec: ModuleType | str | None) -> str | None:
+    if codec is None or isinstance(codec, str):
+        return codec
+    if isinstance(codec, ModuleType) and importlib.import_module(codec.__name__) is codec:
+        return codec.__name__
+    raise TypeError(
+        f"a codec is a module, or the name of one's object, 'package.module:object', not {codec!r:.80}"
+    )

@@ -1,0 +1,74 @@
+"""An executor's end of the line to one worker: never waits, and trusts no length."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+from rekindle.worker.task_wire import HEADER, MOST_BYTES, packed
+
+CHUNK = 1 << 18
+
+
+class Connection:
+    """One worker's socket, with what is not sent and not understood yet."""
+
+    def __init__(self, line: socket.socket) -> None:
+        line.setblocking(False)
+        self.line = line
+        self.worker: tuple[str, int] | None = None
+        """Who it is, once it has said so."""
+        self.ready = False
+        self.done = 0
+        """How many tasks this incarnation has finished."""
+        self._heard = bytearray()
+        self._unsent = bytearray()
+
+    def send(self, kind: int, task: int, payload: bytes) -> None:
+        """Send a message, or as much of it as goes out now."""
+        self._unsent += packed(kind, task, payload)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what waits. A worker that is gone is found out by others."""
+        with suppress(OSError):
+            while self._unsent:
+                sent = self.line.send(self._unsent[:CHUNK], socket.MSG_NOSIGNAL)
+                del self._unsent[:sent]
+
+    @property
+    def sends(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._unsent)
+
+    def receive(self, most: int = 16) -> tuple[list[tuple[int, int, bytes]], bool]:
+        """The messages that are complete by now, and whether there may be more."""
+        open_still = True
+        for _ in range(most):
+            try:
+                data = self.line.recv(CHUNK)
+            except BlockingIOError:
+                break
+            except OSError:
+                data = b""
+            if not data:
+                open_still = False
+                break
+            self._heard += data
+        try:
+            return list(self._messages()), open_still
+        except ValueError:
+            return [], False
+
+    def _messages(self) -> Iterator[tuple[int, int, bytes]]:
+        while len(self._heard) >= HEADER.size:
+            kind, task, length = HEADER.unpack_from(self._heard)
+            if length > MOST_BYTES:
+                raise ValueError(f"a message of {length} bytes")
+            end = HEADER.size + length
+            if len(self._heard) < end:
+                return
+            payload = bytes(self._heard[HEADER.size : end])
+            del self._heard[:end]
+            yield kind, task, payload

@@ -1,0 +1,50 @@
+"""A store for what need not be remembered: an executor's workers go with the program that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..audit import AuditEntry
+from ..errors import RequestRefusedError
+from ..jobs import JobSettled
+from ..ports import Jobs
+from ..records import DeathRecord, Record, Remembered
+
+
+class Forgetful:
+    """Keeps nothing."""
+
+    def load(self) -> Remembered:
+        """Nothing is known of the past."""
+        return Remembered()
+
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        """All is well, and forgotten."""
+        return ()
+
+    @property
+    def jobs(self) -> Jobs:
+        """There are none.
+
+        Raises:
+            RequestRefusedError: always.
+        """
+        raise RequestRefusedError("an executor's own store has no queues: hand in another one")
+
+    @property
+    def address(self) -> str | None:
+        """Nowhere."""
+        return None
+
+    def deaths(
+        self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
+    ) -> tuple[DeathRecord, ...]:
+        """None that is known."""
+        return ()
+
+    def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """None that is known."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing to let go of."""

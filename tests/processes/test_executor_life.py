@@ -1,0 +1,177 @@
+"""The life of an executor on real processes: its start, its end, and what is left of it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+from tests.processes import tasks
+from tests.processes.supervisors import IMPORT_PATH
+from tests.processes.waiting import PATIENCE_S, eventually
+
+from rekindle.actors import ExecutorBrokenError, RekindleExecutor, WorkerCrashedError
+from rekindle.persistence import MemoryStore
+from rekindle.worker.guardian import marked_processes
+
+S = PATIENCE_S
+
+
+def test_a_guilty_task_is_tried_again_as_often_as_it_may(tmp_path: Path, no_traces: None) -> None:
+    with RekindleExecutor(1, crash_retries=2) as executor:
+        saved = executor.submit(tasks.die_until, 2, str(tmp_path / "a"))
+        lost = executor.submit(tasks.die_until, 3, str(tmp_path / "b"))
+        assert saved.result(S) == 2
+        error = lost.exception(S)
+        assert isinstance(error, WorkerCrashedError)
+        assert [death.exit.code for death in error.deaths] == [1, 1, 1]
+        assert "crash 3 of this task" in str(error)
+        again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
+        assert again.deaths == error.deaths
+
+
+def test_a_codec_of_the_hosts_choice_carries_any_object(no_traces: None) -> None:
+    with RekindleExecutor(1, codec=pickle) as executor:
+        moved = executor.submit(tasks.Point(1).moved, 2).result(S)
+        assert (type(moved), moved.x) == (tasks.Point, 3)
+        error = executor.submit(tasks.die, "exit").exception(S)
+        assert isinstance(error, WorkerCrashedError)
+
+
+def test_every_process_is_initialized_and_replaced_after_its_share(no_traces: None) -> None:
+    with RekindleExecutor(1, initializer=tasks.greet, initargs=("hello",), max_tasks_per_child=2) as executor:
+        pids = [executor.submit(tasks.pid).result(S) for _ in range(5)]
+        assert executor.submit(tasks.greeted).result(S) == "hello"
+    assert pids[0] == pids[1] != pids[2] == pids[3] != pids[4]
+
+
+def test_an_initializer_that_fails_breaks_the_executor_and_leaves_nobody_waiting(no_traces: None) -> None:
+    with RekindleExecutor(2, initializer=tasks.refuse) as executor:
+        futures = [executor.submit(tasks.square, n) for n in range(3)]
+        for future in futures:
+            with pytest.raises(ExecutorBrokenError, match="exit code 3"):
+                future.result(S)
+        with pytest.raises(ExecutorBrokenError):
+            executor.submit(tasks.square, 1)
+
+
+def test_shutdown_finishes_what_was_submitted_and_takes_no_more(tmp_path: Path, no_traces: None) -> None:
+    executor = RekindleExecutor(1)
+    mark = executor.submit(tasks.mark)
+    futures = [executor.submit(tasks.square, n) for n in range(20)]
+    executor.shutdown()
+    assert [future.result(0) for future in futures] == [n * n for n in range(20)]
+    assert marked_processes(mark.result(0)) == []
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(tasks.square, 1)
+    executor.shutdown()
+
+
+def test_shutdown_can_cancel_what_has_not_begun_and_need_not_wait(tmp_path: Path, no_traces: None) -> None:
+    began, end = tmp_path / "began", tmp_path / "end"
+    executor = RekindleExecutor(1)
+    running = executor.submit(tasks.touch_and_wait_for, str(began), str(end))
+    waiting = [executor.submit(tasks.square, n) for n in range(3)]
+    assert eventually(began.exists)
+    assert waiting[2].cancel()
+    assert not running.cancel()
+    executor.shutdown(wait=False, cancel_futures=True)
+    with pytest.raises(CancelledError):
+        waiting[0].result(S)
+    end.touch()
+    assert running.result(S) == "done"
+
+
+def test_an_executor_that_is_dropped_finishes_and_goes(tmp_path: Path, no_traces: None) -> None:
+    executor = RekindleExecutor(1)
+    future = executor.submit(tasks.square, 3)
+    del executor
+    gc.collect()
+    assert future.result(S) == 9
+
+
+def test_an_executor_that_was_never_used_starts_nothing(no_traces: None) -> None:
+    with RekindleExecutor(64):
+        pass
+
+
+def test_deaths_are_kept_where_the_host_wants_them(no_traces: None) -> None:
+    store = MemoryStore()
+    with RekindleExecutor(1, store=store, name="pool") as executor:
+        executor.submit(tasks.die, "exit").exception(S)
+        executor.submit(tasks.square, 1).result(S)
+    [death] = store.deaths("pool:0")
+    assert death.exit_code == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"), [({"max_workers": 0}, "max_workers"), ({"crash_retries": -1}, "crash_retries")]
+)
+def test_numbers_that_make_no_sense_are_refused(arguments: dict[str, int], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        RekindleExecutor(**arguments)  # type: ignore[arg-type]
+
+
+# ── programs ─────────────────────────────────────────────────────────────────────────────
+
+
+def program(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of a host to its end."""
+    file = folder / "program.py"
+    file.write_text(textwrap.dedent(text))
+    return subprocess.run(
+        [sys.executable, str(file), *arguments],
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_a_program_that_ends_without_shutdown_finishes_its_tasks_and_leaves_nothing(tmp_path: Path) -> None:
+    ran = program(
+        tmp_path,
+        """
+        import os, sys
+        from rekindle.actors import RekindleExecutor
+
+        def note(file):
+            with open(file, "a") as kept:
+                kept.write("x")
+            return os.environ["REKINDLE_SYSTEM"]
+
+        if __name__ == "__main__":
+            executor = RekindleExecutor(2)
+            first = executor.submit(note, sys.argv[1])
+            for _ in range(9):
+                executor.submit(note, sys.argv[1])
+            print(first.result())
+        """,
+        str(tmp_path / "notes"),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (tmp_path / "notes").read_text() == "x" * 10
+    assert marked_processes(ran.stdout.strip()) == []
+
+
+def test_a_program_without_a_guard_is_told_so(tmp_path: Path) -> None:
+    ran = program(
+        tmp_path,
+        """
+        from rekindle.actors import RekindleExecutor
+
+        def one():
+            return 1
+
+        with RekindleExecutor(1) as executor:
+            print(executor.submit(one).result(30))
+        """,
+    )
+    assert ran.returncode == 1
+    assert "if __name__ == '__main__':" in ran.stderr

@@ -1,0 +1,192 @@
+"""Runs an executor's tasks inside a supervised process, one after another.
+
+The executor listens on a socket that `REKINDLE_TASKS` names. The worker connects, says who it is,
+is told how to prepare, and then is sent one task at a time. It says that a task begins before it
+runs it: a worker that dies is guilty of the one that it had begun, and of no other.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import importlib.util
+import os
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from types import ModuleType, TracebackType
+
+from . import task_wire, values
+from .handle import Worker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAIN = "__rekindle_main__"
+"""What the host's program is called here, so that what its guard protects does not run."""
+
+LAST_WAIT_S = 10.0
+"""How long a worker that the executor let go of waits to be asked to stop."""
+
+CANNOT_START = 3
+
+loading_main = False
+"""The host's program is being loaded in a worker: it must make no executor of its own meanwhile."""
+
+
+def serve(worker: Worker) -> None:
+    """Take tasks until the executor lets go."""
+    faulthandler.enable(all_threads=False)  # a segmentation fault then tells its line, on stderr
+    name, _, token = os.environ.pop("REKINDLE_TASKS").partition(":")
+    hello = values.dumps({"token": token, "generation": worker.generation})
+    with socket.socket(socket.AF_UNIX) as connection, suppress(ConnectionError):
+        connection.connect(f"\0{name}")
+        connection.sendall(task_wire.packed(task_wire.HELLO, 0, hello))
+        _work(connection)
+    # Not gone yet: an end of our own would look like a crash.
+    worker.wait(LAST_WAIT_S)
+
+
+def _work(connection: socket.socket) -> None:
+    first = task_wire.receive(connection)
+    if first is None:
+        return
+    desk = Desk(first[2])
+    connection.sendall(task_wire.packed(task_wire.READY, 0, b""))
+    while (message := task_wire.receive(connection)) is not None:
+        _, task, payload = message
+        connection.sendall(task_wire.packed(task_wire.STARTED, task, b""))
+        kind, outcome = desk.run(payload)
+        connection.sendall(task_wire.packed(kind, task, outcome))
+
+
+class Desk:
+    """Where tasks are run, as the executor wants it."""
+
+    def __init__(self, setup: bytes) -> None:
+        wanted: Any = values.loads(setup)
+        self._program: dict[str, str] | None = wanted["program"]
+        self._codec: Any = None
+        if wanted["codec"] is not None:
+            load_main(self._program)  # what it reads may be of classes that are defined there
+            self._codec = found(wanted["codec"])
+        if wanted["initializer"] is not None:
+            self._initialize(wanted["initializer"])
+
+    def _initialize(self, payload: bytes) -> None:
+        try:
+            self._call(payload)
+        except Exception:  # noqa: BLE001 - the host's own code may raise anything
+            traceback.print_exc()
+            sys.exit(CANNOT_START)
+
+    def run(self, payload: bytes) -> tuple[int, bytes]:
+        """Run one task; what to say of it."""
+        try:
+            result = self._call(payload)
+            written = self._result(result)
+            if len(written) > task_wire.MOST_BYTES:
+                raise ValueError(f"the result takes {len(written)} bytes, of at most {task_wire.MOST_BYTES}")
+        except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+            return task_wire.RAISED, told(error)
+        return task_wire.RETURNED, written
+
+    def _call(self, payload: bytes) -> object:
+        if self._codec is not None:
+            function, arguments, named = self._codec.loads(payload)
+            return function(*arguments, **named)
+        call: Any = values.loads(payload)
+        target, arguments, named = call
+        if target.startswith("__main__:"):
+            load_main(self._program)
+        function = found(target)
+        return function(*arguments, **named)
+
+    def _result(self, result: object) -> bytes:
+        if self._codec is not None:
+            return bytes(self._codec.dumps(result))
+        try:
+            return values.dumps(result, "the result")
+        except TypeError as error:
+            raise TypeError(
+                f"{error}, which cannot travel back; give the executor a codec, or return plain values"
+            ) from None
+
+
+def found(target: str) -> Any:
+    """What `package.module:name` stands for, or the module itself without a name."""
+    module_name, _, path = target.partition(":")
+    module = sys.modules.get(module_name) or importlib.import_module(module_name)
+    named: Any = module
+    for name in path.split(".") if path else ():
+        named = getattr(named, name)
+    return named
+
+
+def load_main(program: dict[str, str] | None) -> None:
+    """Have the host's program here as a module, with its functions and classes, once."""
+    global loading_main
+    if MAIN in sys.modules or program is None:
+        return
+    loading_main = True
+    try:
+        module = _loaded(program)
+    except BaseException:
+        sys.modules.pop(MAIN, None)
+        raise
+    finally:
+        loading_main = False
+    sys.modules[MAIN] = sys.modules["__main__"] = module
+
+
+def _loaded(program: dict[str, str]) -> ModuleType:
+    if "name" in program:
+        return importlib.import_module(program["name"])
+    spec = importlib.util.spec_from_file_location(MAIN, program["path"])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{program['path']} cannot be imported")
+    module = sys.modules[MAIN] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def told(error: BaseException) -> bytes:
+    """An exception as data: its class by name, what it holds, and its traceback as text."""
+    kind = type(error)
+    module = "__main__" if kind.__module__ == MAIN else kind.__module__
+    said: dict[str, object] = {
+        "type": f"{module}:{kind.__qualname__}",
+        "text": _text(error),
+        "trace": "".join(traceback.format_exception(kind, error, _trace(error))),
+        "state": {name: held for name, held in vars(error).items() if _travels(held)},
+    }
+    # An OSError keeps the name of its file out of its arguments.
+    args = error.__reduce__()[1] if isinstance(error, OSError) else error.args
+    if _travels(args):
+        said["args"] = args
+    return values.dumps(said)
+
+
+def _trace(error: BaseException) -> TracebackType | None:
+    """Where it came from, without our own part of the way, unless that is all."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace or error.__traceback__
+
+
+def _travels(value: object) -> bool:
+    try:
+        values.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the host's own code
+        return f"<{type(error).__name__} that cannot be shown>"

@@ -1,0 +1,96 @@
+"""Values as JSON and back, unchanged: what travels between a host and its tasks unless it says otherwise.
+
+Plain JSON turns a tuple into a list and every key into a text, without a word. Here what JSON lacks
+is written as an object with one tagged key (`{"$tuple": [1, 2]}`), and what cannot come back as it
+went is refused, with its place. Reading runs no code, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+
+PLAIN = (type(None), bool, int, float, str)
+
+
+def dumps(value: object, name: str = "the value") -> bytes:
+    """The value as bytes.
+
+    Raises:
+        TypeError: some part of it is of another kind; the text says which, and where.
+    """
+    try:
+        return json.dumps(_written(value, name), separators=(",", ":")).encode()
+    except RecursionError:
+        raise TypeError(f"{name} contains itself, or is nested too deeply") from None
+
+
+def loads(data: bytes) -> object:
+    """The value that was written.
+
+    Raises:
+        ValueError: these bytes are none of `dumps`.
+    """
+    try:
+        return _read(json.loads(data))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"not a value: {error}") from None
+
+
+def _written(value: object, place: str) -> object:
+    # By the exact type: an enum or a named tuple would come back as something less.
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if isinstance(value, list) and kind is list:
+        return [_written(item, f"{place}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, dict) and kind is dict:
+        return _written_dict(value, place)
+    if isinstance(value, tuple) and kind is tuple:
+        return {"$tuple": [_written(item, f"{place}[{index}]") for index, item in enumerate(value)]}
+    if isinstance(value, bytes) and kind is bytes:
+        return {"$bytes": binascii.b2a_base64(value, newline=False).decode()}
+    if isinstance(value, (set, frozenset)) and kind in (set, frozenset):
+        return {f"${kind.__name__}": [_written(item, f"an element of {place}") for item in value]}
+    raise TypeError(f"{place} is a {kind.__module__}.{kind.__qualname__}")
+
+
+def _written_dict(value: dict[object, object], place: str) -> object:
+    plain = all(type(key) is str for key in value)
+    if plain and not (len(value) == 1 and next(iter(value)).startswith("$")):  # type: ignore[attr-defined]
+        return {key: _written(item, f"{place}[{key!r:.40}]") for key, item in value.items()}
+    pairs = (
+        [_written(key, f"a key of {place}"), _written(item, f"{place}[{key!r:.40}]")]
+        for key, item in value.items()
+    )
+    return {"$dict": list(pairs)}
+
+
+def _read(value: object) -> object:
+    if isinstance(value, list):
+        return [_read(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        [(key, item)] = value.items()
+        if key.startswith("$"):
+            return _read_tagged(key, item)
+    return {key: _read(item) for key, item in value.items()}
+
+
+def _read_tagged(tag: str, item: object) -> object:
+    if tag == "$bytes" and isinstance(item, str):
+        return binascii.a2b_base64(item, strict_mode=True)
+    if not isinstance(item, list):
+        raise ValueError(f"{tag[:40]!r} holds no list")
+    match tag:
+        case "$tuple":
+            return tuple(_read(each) for each in item)
+        case "$set":
+            return {_read(each) for each in item}
+        case "$frozenset":
+            return frozenset(_read(each) for each in item)
+        case "$dict":
+            return {_read(key): _read(each) for key, each in item}
+        case _:
+            raise ValueError(f"unknown tag {tag[:40]!r}")
