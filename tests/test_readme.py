@@ -37,3 +37,23 @@ def test_the_first_program_of_the_readme_brings_its_worker_back(tmp_path: Path) 
 @pytest.mark.parametrize("code", BLOCKS[1:], ids=lambda code: code.strip().splitlines()[-1][:40])
 def test_every_other_program_of_the_readme_runs(code: str, tmp_path: Path) -> None:
     run(code, tmp_path)
+
+
+def test_the_tests_of_the_readme_pass_beside_its_first_program(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(BLOCKS[0])
+    tests = next(code for code in BLOCKS if code.startswith("# test_app.py"))
+    (tmp_path / "test_app.py").write_text(tests)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'scripts' / 'import_root'}:{tmp_path}",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "rekindle.testing.plugin", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert "4 passed" in done.stdout, done.stdout

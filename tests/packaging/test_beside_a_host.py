@@ -63,3 +63,15 @@ def test_the_actors_load_no_database_library(installed_wheel: Path, tmp_path: Pa
     program = "import sys, rekindle.actors; print(*sys.modules)"
     loaded = set(run(installed_wheel, "-c", program, cwd=tmp_path).split())
     assert loaded.isdisjoint({"sqlalchemy", "alembic", "rekindle.persistence"})
+
+
+def test_pytest_finds_the_plugin_of_the_wheel(installed_wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("def work(worker):\n    worker.wait(100)\n")
+    (tmp_path / "test_app.py").write_text(
+        "from rekindle.actors import PythonCall, WorkerSpec\n\n"
+        "def test_it(rekindle_system):\n"
+        "    system = rekindle_system(WorkerSpec('worker:a:0', PythonCall('app:work')))\n"
+        "    assert system.wait_until_healthy().pid\n"
+    )
+    said = run(installed_wheel, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)
+    assert "1 passed" in said

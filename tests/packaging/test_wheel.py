@@ -13,6 +13,7 @@ FOLDERS = {
     "migrations": "rekindle/migrations",
     "worker": "rekindle/worker",
     "scripts/cli": "rekindle/cli",
+    "scripts/testing": "rekindle/testing",
 }
 
 
@@ -27,9 +28,9 @@ def test_the_wheel_brings_one_top_level_name(names: set[str]) -> None:
     assert tops == {"rekindle", "rekindle-0.1.0.dist-info"}
 
 
-def test_the_wheel_leaves_rekindle_a_plain_folder_of_the_five_packages(names: set[str]) -> None:
+def test_the_wheel_leaves_rekindle_a_plain_folder_of_its_packages(names: set[str]) -> None:
     inside = {name.split("/")[1] for name in names if name.startswith("rekindle/")}
-    assert inside == {"actors", "cli", "migrations", "persistence", "worker"}
+    assert inside == {"actors", "cli", "migrations", "persistence", "testing", "worker"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -64,3 +65,4 @@ def test_the_wheel_installs_the_command(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         entry_points = archive.read("rekindle-0.1.0.dist-info/entry_points.txt").decode()
     assert "rekindle = rekindle.cli.main:main" in entry_points
+    assert "[pytest11]\nrekindle = rekindle.testing.plugin" in entry_points

@@ -1,0 +1,28 @@
+"""For tests of your own workers: a pytest plugin, and what it is made of.
+
+pytest loads the plugin wherever Rekindle is installed, so neither it nor this package imports
+anything until a test asks for it.
+
+    rekindle_system   starts real workers, and ends them after the test
+    chaos             a seeded choice of when and whom, for @pytest.mark.chaos(seeds=20)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .chaos import Chaos
+    from .systems import Systems, SystemUnderTest
+
+_HOMES = {"Chaos": "chaos", "SystemUnderTest": "systems", "Systems": "systems"}
+
+__all__ = ["Chaos", "SystemUnderTest", "Systems"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
