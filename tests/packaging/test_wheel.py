@@ -43,6 +43,19 @@ def test_every_source_file_of_a_folder_is_in_the_wheel(
     assert wanted <= names
 
 
+def test_the_dashboard_is_in_the_wheel_with_the_licence_of_what_it_brings(
+    names: set[str], source_tree: Path
+) -> None:
+    static = source_tree / "actors" / "gateways" / "http" / "static"
+    wanted = {
+        f"rekindle/actors/{path.relative_to(source_tree / 'actors')}"
+        for path in static.rglob("*")
+        if path.is_file()
+    }
+    assert {name.rpartition("/")[2] for name in wanted} >= {"index.html", "app.css", "main.js", "LICENSE"}
+    assert wanted <= names
+
+
 @pytest.mark.parametrize("package", FOLDERS.values())
 def test_every_package_says_that_it_is_typed(package: str, names: set[str]) -> None:
     assert f"{package}/py.typed" in names

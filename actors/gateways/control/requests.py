@@ -56,7 +56,7 @@ def decode_body(body: bytes, kind: type[Any]) -> Any:
         InvalidRequestError: it is no JSON, or not the JSON that the route takes.
     """
     try:
-        return msgspec.json.decode(body or b"{}", type=kind)
+        return _decoded(body or b"{}", kind)
     except msgspec.ValidationError as error:
         raise InvalidRequestError(422, "invalid", f"the body is not what this route takes: {error}") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -78,3 +78,21 @@ def decode_query(pairs: Sequence[tuple[str, str]], kind: type[Any]) -> Any:
         raise InvalidRequestError(
             422, "invalid", f"the query is not what this route takes: {error}"
         ) from None
+
+
+def _decoded(body: bytes, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError:
+        # To JSON 3.0 is as whole a number as 3; some write all of theirs like that.
+        return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), type=kind)
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_with_whole_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(each) for key, each in value.items()}
+    return value

@@ -160,7 +160,7 @@ class Door:
     def _tell(self, head: Head) -> Response:
         session = self._session(head)
         if session is None:
-            return _refused(self._unknown("there is no session"), head)
+            return self._told(None)  # a page that asks is not refused: it would be noted as an error
         if session.is_to_be_renewed(time.time()):
             return self._welcome(session.role, head)
         return self._told(session.role)
@@ -189,12 +189,12 @@ class Door:
         )
         return response
 
-    def _told(self, role: Role) -> Response:
+    def _told(self, role: Role | None) -> Response:
         can_order = role is Role.OPERATOR and not self._rules.read_only
         return _json(200, {"role": role, "may_order": can_order})
 
     def _leave(self) -> Response:
-        response = _json(200, {"role": None, "may_order": False})
+        response = self._told(None)
         response.delete_cookie(self._rules.cookie, httponly=True, samesite="strict")
         return response
 

@@ -1,0 +1,46 @@
+// Requests to our own gateway, and what it says when it says no.
+
+export class Problem extends Error {
+  constructor(status, word, message) {
+    super(message);
+    this.status = status;
+    this.word = word;
+  }
+}
+
+export const API = "/api/v1";
+export const get = (path) => ask("GET", path);
+export const post = (path, body = {}) => ask("POST", path, body);
+export const worker = (id, ...rest) => [`${API}/workers`, encodeURIComponent(id), ...rest].join("/");
+
+// What an older or a smaller supervisor does not serve is not asked for, and not shown.
+let served = null;
+export async function getIfServed(path) {
+  served ??= get(`${API}/openapi.json`).then((described) => new Set(Object.keys(described.paths))).catch((problem) => {
+    served = null;
+    throw problem;
+  });
+  return (await served).has(path) ? get(path) : null;
+}
+
+async function ask(method, path, body) {
+  const options = { method, cache: "no-store", redirect: "error" };
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers = { "content-type": "application/json" };
+  }
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Problem(0, "unreachable", "the supervisor cannot be reached");
+  }
+  let document = {};
+  try {
+    document = await response.json();
+  } catch {
+    // It went away in the middle, or it is somebody else: the status says enough.
+  }
+  if (response.ok) return document;
+  throw new Problem(response.status, document.error ?? "", document.message ?? `status ${response.status}`);
+}

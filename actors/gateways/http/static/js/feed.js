@@ -1,0 +1,55 @@
+// What happened, newest first, a sentence each.
+
+import { el } from "./dom.js";
+import { cause, delay, moment, span } from "./words.js";
+
+const SAID = {
+  worker_started: (event) => ["starting", `started, pid ${event.pid}`],
+  worker_died: (event) => [event.action === "mark_failed" ? "failed" : "crashed",
+    `${cause(event)} after ${span(event.uptime_ms ?? 0)}. ${event.reason ?? ""}`],
+  worker_failed: (event) => ["failed", `given up: ${event.reason}`],
+  worker_stopped: () => ["stopped", "stopped on request"],
+  worker_unkillable: (event) => ["failed", `pid ${event.pid} survived SIGKILL; nothing is started beside it`],
+  store_degraded: (event) => ["crashed", `the store takes nothing at the moment: ${event.reason}`],
+  store_recovered: () => ["healthy", "the store takes everything again"],
+  actor_replaced: (event) => ["crashed", `our own ${event.actor} was replaced: ${event.error}`],
+  stood_down: (event) => ["failed", `stood down: ${event.reason}`],
+  status_changed: (event) => ({
+    healthy: event.old === "pending" ? ["healthy", "is healthy"] : ["healthy", "is healthy again"],
+    unhealthy: ["crashed", `missed a heartbeat (${event.misses ?? 1})`],
+    recovering: ["starting", `asked for time to recover${event.recover_for_ms ? `: ${delay(event.recover_for_ms)}` : ""}`],
+  })[event.new],
+};
+
+export function sentence(event) {
+  return Object.hasOwn(SAID, event.type) ? SAID[event.type](event) : ["stopped", event.type.replaceAll("_", " ")];
+}
+
+export function feed(only = null) {
+  const node = el("ol", { class: "feed" });
+  const empty = el("p", { class: "empty" }, "Nothing has happened yet.");
+  let newest = null;
+
+  function update(events) {
+    if (events[0] === newest && node.childElementCount > 0) return;
+    newest = events[0];
+    const lines = events
+      .filter((event) => only === null || event.component_id === only)
+      .map((event) => [event, sentence(event)])
+      .filter(([, said]) => said !== undefined)
+      .slice(0, 60);
+    node.replaceChildren(...lines.map(([event, said]) => line(event, said)));
+    empty.hidden = lines.length > 0;
+  }
+
+  return { node: el("div", {}, empty, node), update };
+}
+
+function line(event, [kind, text]) {
+  const who = event.component_id
+    ? el("a", { href: `#/worker/${encodeURIComponent(event.component_id)}`, class: "who" }, el("bdi", {}, event.component_id))
+    : el("span", { class: "who" }, "supervisor");
+  return el("li", { "data-kind": kind },
+    el("time", { datetime: new Date(event.at_wall_ms).toISOString() }, moment(event.at_wall_ms)),
+    el("i", { class: "dot", "aria-hidden": "true" }), who, el("span", { class: "what" }, el("bdi", {}, text)));
+}

@@ -1,0 +1,135 @@
+// The page: who is there, which view is shown, and whether the supervisor is heard.
+
+import { confirm, renewSession } from "./actions.js";
+import { API } from "./api.js";
+import { byId, mark, say } from "./dom.js";
+import { enter, entrance, tokenInAddress } from "./entrance.js";
+import { fleet } from "./fleet.js";
+import { changed, heard, mayOrder, refreshAll, shown, state, watch } from "./store.js";
+import { Stream } from "./stream.js";
+import { setUpTheme } from "./theme.js";
+import { count, span } from "./words.js";
+import { worker } from "./worker.js";
+
+const TICK_MS = 250; // countdowns; nothing is asked of the supervisor
+const RENEW_MS = 6 * 3600 * 1000;
+
+let view = null;
+
+const stream = new Stream(`${API}/events`, {
+  opened() {
+    state.connection = "live";
+    refreshAll();
+    changed();
+  },
+  event: heard,
+  lost(retryInMs) {
+    state.connection = "lost";
+    state.retryAt = performance.now() + retryInMs;
+    changed();
+  },
+  refused(status) {
+    state.connection = status === 401 ? "signed-out" : "refused";
+    if (status === 401) state.session = null;
+    changed();
+  },
+});
+
+function show(next) {
+  view?.close();
+  view = next;
+  byId("content").replaceChildren(view.node);
+  view.update();
+}
+
+function route() {
+  if (location.hash.startsWith("#token=")) return begin();
+  if (state.session === null) return;
+  const found = /^#\/worker\/(.+)$/.exec(location.hash);
+  show(found ? worker(decoded(found[1])) : fleet());
+  scrollTo(0, 0);
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function draw() {
+  if (state.session === null && state.connection === "signed-out" && !byId("token")) {
+    stream.stop();
+    show(entrance(entered, "Your session has ended."));
+  }
+  drawBar();
+  drawBanner();
+  view?.update();
+}
+
+const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", refused: "Not live", "signed-out": "Signed out" };
+
+function drawBar() {
+  const { info, session, connection, workers } = state;
+  mark(byId("live"), "data-state", connection);
+  say(byId("live-word"), WORDS[connection]);
+  mark(document.body, "data-connection", connection);
+  byId("role").hidden = session === null;
+  say(byId("role"), session?.may_order ? "operator" : "read only");
+  const pauseAll = byId("pause-all");
+  pauseAll.hidden = !mayOrder();
+  say(pauseAll, state.system.paused ? "Resume all" : "Pause all");
+  if (info === null) return;
+  const up = span(Date.now() - info.started_at_wall_ms);
+  say(byId("supervisor"), `${count(workers.size, "worker")} · up ${up} · pid ${info.pid} · ${info.version}`);
+  const bad = [...workers.values()].filter((each) => ["failed", "crashed"].includes(shown(each))).length;
+  document.title = `${bad ? `(${bad}) ` : ""}${view?.title ?? "Workers"} – Rekindle`;
+}
+
+function drawBanner() {
+  const banner = byId("banner");
+  const lost = state.connection === "lost";
+  const refused = state.connection === "refused";
+  banner.hidden = !(lost || refused);
+  if (refused) say(byId("banner-text"), "This supervisor does not tell what happens: what you see is as it was when the page was opened.");
+  if (lost) {
+    const left = Math.max(0, Math.ceil((state.retryAt - performance.now()) / 1000));
+    say(byId("banner-text"), `The connection to the supervisor is lost. What you see may be old. ${left > 0 ? `Trying again in ${left} s …` : "Trying again …"}`);
+  }
+  byId("banner-retry").hidden = !lost;
+}
+
+function entered(session) {
+  state.session = session;
+  state.connection = "connecting";
+  route();
+  stream.start();
+  refreshAll();
+}
+
+async function begin() {
+  const token = tokenInAddress();
+  try {
+    const session = await enter(token);
+    if (session !== null) return entered(session);
+    show(entrance(entered));
+  } catch (problem) {
+    show(entrance(entered, problem.status === 401 ? "The token in the link is not this supervisor's." : problem.message));
+  }
+  view.focus();
+}
+
+setUpTheme();
+watch(draw);
+addEventListener("hashchange", route);
+byId("banner-retry").addEventListener("click", () => stream.now());
+byId("pause-all").addEventListener("click", () => confirm(state.system.paused ? "resume" : "pause"));
+setInterval(() => {
+  if (document.visibilityState === "hidden" || state.session === null) return;
+  view?.tick();
+  drawBar();
+  drawBanner();
+}, TICK_MS);
+setInterval(() => state.session !== null && renewSession(), RENEW_MS);
+begin();

@@ -1,0 +1,195 @@
+// Who lived when: a lane for each worker, a line for each life, a mark for each death. Drawn by uPlot,
+// on a canvas, so that a worker's name is never anything but ink.
+
+import { el, say } from "./dom.js";
+import { colour, onTheme } from "./theme.js";
+import { state, uptime } from "./store.js";
+import { cause, moment, span } from "./words.js";
+
+const LANE = 26;
+const MOST_LANES = 14;
+export const RANGES = [["5 min", 300], ["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800]];
+
+export function timeline({ only = null } = {}) {
+  const box = el("div", { class: "plot" });
+  const tip = el("div", { class: "tip", role: "status", hidden: true });
+  const none = el("p", { class: "empty", hidden: true }, "Nobody has died in this time.");
+  const ranges = el("div", { class: "ranges", role: "group", "aria-label": "Range" },
+    ...RANGES.map(([text, seconds]) => el("button", { type: "button", "data-range": seconds, onclick: () => choose(seconds) }, text)));
+  const node = el("div", { class: "timeline" }, box, tip, none);
+  let chosen = Number(sessionStorage.getItem("rekindle-range")) || null;
+  let range = chosen ?? RANGES[0][1];
+  let plot = null;
+  let lanes = [];
+  let shape = "";
+  let points = [];
+  let drawn = 0;
+  const forget = onTheme(() => rebuild());
+  const resized = new ResizeObserver(() => plot && plot.setSize({ width: width(), height: height() }));
+  resized.observe(node);
+
+  function choose(seconds) {
+    chosen = seconds;
+    sessionStorage.setItem("rekindle-range", seconds);
+    update();
+  }
+
+  function update() {
+    range = chosen ?? fitting(only);
+    for (const each of ranges.children) each.setAttribute("aria-pressed", String(Number(each.dataset.range) === range));
+    const now = Date.now();
+    drawn = performance.now();
+    lanes = lanesOf(only, now - range * 1000, now);
+    none.hidden = lanes.length > 0;
+    box.hidden = lanes.length === 0;
+    if (lanes.length === 0) return;
+    const wanted = lanes.map((lane) => lane.id).join("\n");
+    if (plot === null || wanted !== shape) {
+      shape = wanted;
+      rebuild();
+    } else plot.setData([[now / 1000 - range, now / 1000], [null, null]]);
+  }
+
+  // Time goes on: drawn again when it has moved by a pixel, and no sooner.
+  function tick() {
+    if (performance.now() - drawn > Math.max(1000, (range * 1000) / width())) update();
+  }
+
+  function rebuild() {
+    plot?.destroy();
+    plot = null;
+    if (lanes.length === 0 || !node.isConnected) return;
+    plot = new window.uPlot(options(), [[Date.now() / 1000 - range, Date.now() / 1000], [null, null]], box);
+  }
+
+  const width = () => Math.max(200, node.clientWidth);
+  const height = () => lanes.length * LANE + 44;
+
+  function options() {
+    const axis = { stroke: colour("muted"), font: "11px system-ui, sans-serif", ticks: { show: false } };
+    return {
+      width: width(), height: height(), legend: { show: false }, padding: [6, 16, 0, 0],
+      cursor: { y: false, points: { show: false }, drag: { setScale: false } },
+      scales: { x: { time: true, range: (_, min, max) => [min, max] }, y: { range: () => [-0.5, lanes.length - 0.5], dir: -1 } },
+      axes: [
+        { ...axis, size: 30, grid: { stroke: colour("line"), width: 1 },
+          values: (_, splits, __, ___, step) => splits.map((split) => timeLabel(split, step)) },
+        { ...axis, size: only ? 12 : labels(), gap: 8, grid: { show: false }, splits: () => lanes.map((_, index) => index),
+          values: () => lanes.map((lane) => (only ? "" : shortened(lane.id))) },
+      ],
+      series: [{}, { show: true, paths: () => null, points: { show: false } }],
+      hooks: { draw: [draw], setCursor: [point] },
+    };
+  }
+
+  const labels = () => (width() < 560 ? 96 : 190);
+  const shortened = (id) => {
+    const most = width() < 560 ? 14 : 28;
+    const text = id.replace(/^worker:/, "");
+    return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  };
+
+  function draw(u) {
+    const { ctx } = u;
+    const unit = devicePixelRatio;
+    points = [];
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width + 10 * unit, u.bbox.height); // a mark at the very end is whole
+    ctx.clip();
+    lanes.forEach((lane, index) => {
+      const y = Math.round(u.valToPos(index, "y", true));
+      ctx.lineCap = "butt";
+      stroke(ctx, u.bbox.left, u.bbox.left + u.bbox.width, y, colour("line"), unit);
+      for (const life of lane.lives) {
+        const from = u.valToPos(life.from / 1000, "x", true);
+        const to = Math.max(from + 2 * unit, u.valToPos(life.to / 1000, "x", true));
+        stroke(ctx, from, to, y, colour(life.ended ? "alive-past" : "healthy"), 6 * unit);
+      }
+      for (const death of lane.deaths.toReversed()) {
+        const x = u.valToPos(death.died_at_wall_ms / 1000, "x", true);
+        points.push({ x: x / unit, y: y / unit, death });
+        tombstone(ctx, x, y, death.action === "mark_failed", unit);
+      }
+    });
+    ctx.restore();
+  }
+
+  function tombstone(ctx, x, y, forGood, unit) {
+    const r = (forGood ? 5.5 : 4) * unit;
+    ctx.beginPath();
+    ctx.fillStyle = colour(forGood ? "failed" : "crashed");
+    ctx.strokeStyle = colour("surface");
+    ctx.lineWidth = 1.5 * unit;
+    if (forGood) ctx.rect(x - r, y - r, 2 * r, 2 * r);
+    else ctx.arc(x, y, r, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.stroke();
+  }
+
+  function point(u) {
+    const { left, top } = u.cursor;
+    const at = { x: left + u.bbox.left / devicePixelRatio, y: top + u.bbox.top / devicePixelRatio };
+    const near = points.map((each) => ({ ...each, far: Math.hypot(each.x - at.x, each.y - at.y) }))
+      .sort((a, b) => a.far - b.far)[0];
+    tip.hidden = !near || near.far > 14 || left < 0;
+    if (tip.hidden) return;
+    const { death } = near;
+    say(tip, `${moment(death.died_at_wall_ms)}  ${death.component_id} ${cause(death)} after ${span(death.uptime_ms)}. ${death.reason}`);
+    tip.style.left = `${Math.min(near.x, width() - 200)}px`;
+    tip.style.top = `${near.y + 12}px`;
+  }
+
+  function close() {
+    forget();
+    resized.disconnect();
+    plot?.destroy();
+  }
+
+  return { node, ranges, update, tick, close };
+}
+
+// The shortest range that shows as much as there is, until somebody chooses one; a day at most.
+function fitting(only) {
+  const oldest = state.deaths.findLast((death) => only === null || death.component_id === only);
+  const age = oldest === undefined ? 0 : (Date.now() - oldest.died_at_wall_ms) / 1000;
+  return (RANGES.slice(0, 5).find(([, seconds]) => seconds >= age) ?? RANGES[4])[1];
+}
+
+function stroke(ctx, from, to, y, style, width) {
+  ctx.strokeStyle = style;
+  ctx.lineWidth = width;
+  ctx.beginPath();
+  ctx.moveTo(from, y);
+  ctx.lineTo(to, y);
+  ctx.stroke();
+}
+
+function timeLabel(seconds, step) {
+  const when = new Date(seconds * 1000);
+  if (step >= 86_400) return when.toLocaleDateString([], { month: "short", day: "numeric" });
+  return when.toLocaleTimeString([], { hour12: false, hour: "2-digit", minute: "2-digit", second: step < 60 ? "2-digit" : undefined });
+}
+
+// A lane for everyone who died in this time, those who did so last first; or for this one alone.
+function lanesOf(only, from, now) {
+  const deaths = new Map();
+  for (const death of state.deaths) {
+    if (only !== null && death.component_id !== only) continue;
+    if (only === null && death.died_at_wall_ms < from) continue;
+    if (!deaths.has(death.component_id)) deaths.set(death.component_id, []);
+    deaths.get(death.component_id).push(death);
+  }
+  if (only !== null && !deaths.has(only)) deaths.set(only, []);
+  return [...deaths].slice(0, MOST_LANES).map(([id, all]) => ({ id, deaths: all, lives: livesOf(id, all, now) }));
+}
+
+// A death tells when its life began; the present life is known from the worker itself.
+function livesOf(id, deaths, now) {
+  const lives = deaths.map((death) => ({ from: death.died_at_wall_ms - death.uptime_ms, to: death.died_at_wall_ms, ended: true }));
+  const worker = state.workers.get(id);
+  const lived = worker ? uptime(worker) : null;
+  if (lived !== null) lives.push({ from: now - lived, to: now, ended: false });
+  return lives;
+}
+

@@ -1,0 +1,143 @@
+// One worker: why it is as it is, what it said last, how it died before.
+
+import { button, ordersFor } from "./actions.js";
+import { get, Problem, worker as workerPath } from "./api.js";
+import { bundle } from "./bundle.js";
+import { byId, el, mark, say } from "./dom.js";
+import { flagged, noteOf } from "./fleet.js";
+import { gauge } from "./gauge.js";
+import { mayOrder, shown, state, uptime } from "./store.js";
+import { timeline } from "./timeline.js";
+import { cause, delay, moment, span } from "./words.js";
+
+const DECISIONS = { restart: "restart", mark_failed: "given up", ignore: "left down", notify_only: "told only", hold: "held" };
+
+export function worker(id) {
+  const status = el("span", { class: "pill" });
+  const note = el("p", { class: "next", role: "status" });
+  const orders = el("div", { class: "orders" });
+  const facts = factsOf();
+  const why = el("p", { class: "why" });
+  const output = el("pre", { class: "output", tabindex: 0, "aria-label": "Last output" });
+  const history = el("tbody");
+  const noDeaths = el("p", { class: "empty", hidden: true }, "It has not died.");
+  const strip = timeline({ only: id });
+  const gone = el("p", { class: "empty", hidden: true }, "No worker is called that (any more).");
+  let seen = "";
+  let shownOrders = "";
+
+  const node = el("div", { class: "page one" },
+    el("nav", { "aria-label": "Back" }, el("a", { href: "#/", class: "back" }, "← All workers")),
+    gone,
+    el("section", { class: "card head", "aria-labelledby": "worker-title" },
+      el("header", {}, el("h1", { id: "worker-title" }, el("bdi", {}, id)), status, orders),
+      note, facts.node),
+    el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Why it is as it is")), why),
+    el("section", { class: "card", "aria-labelledby": "life-title" },
+      el("header", {}, el("h2", { id: "life-title" }, "Its lives"), strip.ranges), strip.node),
+    el("section", { class: "card", "aria-labelledby": "output-title" },
+      el("header", {}, el("h2", { id: "output-title" }, "Last output"),
+        el("button", { type: "button", class: "quiet", onclick: () => ask() }, "Read again")), output),
+    el("section", { class: "card", "aria-labelledby": "history-title" },
+      el("header", {}, el("h2", { id: "history-title" }, "History")),
+      el("div", { class: "scroll" }, el("table", { class: "plain history" },
+        el("thead", {}, el("tr", {}, ...["When", "Gen", "Cause", "Lived", "Decision", "Delay", "Why"].map((text) => el("th", { scope: "col" }, text)))),
+        history)), noDeaths));
+
+  function update() {
+    const found = state.workers.get(id);
+    gone.hidden = found !== undefined || state.info === null;
+    if (found === undefined) return;
+    mark(node, "data-status", shown(found));
+    say(status, flagged(found));
+    facts.update(found);
+    showOrders(found);
+    tick();
+    strip.update();
+    // What an event may have changed is asked again when the worker itself is another one than before.
+    const deaths = state.deaths.filter((death) => death.component_id === id).length;
+    const key = [found.generation, found.status, found.shown, found.paused, found.restart_count, deaths].join();
+    if (key !== seen) (seen = key), ask();
+  }
+
+  function showOrders(found) {
+    const wanted = mayOrder() ? ordersFor(found) : [];
+    if (wanted.join() === shownOrders) return;
+    shownOrders = wanted.join();
+    orders.replaceChildren(...wanted.map((order, index) => button(order, id, index === 0 ? "primary" : "")));
+  }
+
+  function tick() {
+    const found = state.workers.get(id);
+    if (found === undefined) return;
+    const text = noteOf(found);
+    note.hidden = text === "";
+    say(note, text);
+    facts.tick(found);
+    strip.tick();
+  }
+
+  async function ask() {
+    await Promise.all([
+      show(get(workerPath(id, "explain")), (answer) => say(why, answer.text)),
+      show(get(workerPath(id, "output")), showOutput),
+      show(get(`${workerPath(id, "history")}?limit=100`), showHistory),
+    ]);
+  }
+
+  async function show(asked, use) {
+    try {
+      use(await asked);
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+    }
+  }
+
+  function showOutput({ lines }) {
+    const atEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 4;
+    say(output, lines.length === 0 ? "It has written nothing." : lines.join("\n"));
+    if (atEnd) output.scrollTop = output.scrollHeight;
+  }
+
+  function showHistory({ deaths }) {
+    noDeaths.hidden = deaths.length > 0;
+    history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death)].filter(Boolean)));
+  }
+
+  return { node, update, tick, title: id, close: () => strip.close(), focus: () => byId("content").focus() };
+}
+
+function deathRow(death) {
+  const cells = [
+    el("time", { datetime: new Date(death.died_at_wall_ms).toISOString() }, moment(death.died_at_wall_ms)),
+    String(death.generation), cause(death), span(death.uptime_ms),
+    DECISIONS[death.action] ?? death.action, death.action === "restart" ? delay(death.delay_ms) : "–",
+    el("bdi", {}, death.reason),
+  ];
+  return el("tr", { "data-action": death.action }, ...cells.map((cell) => el("td", {}, cell)));
+}
+
+function factsOf() {
+  const items = { pid: "Pid", uptime: "Uptime", generation: "Generation", job: "Job", exact: "Exact status" };
+  const values = Object.fromEntries(Object.keys(items).map((key) => [key, el("dd")]));
+  const budgets = [["in_window", "max_in_window", "in the window"], ["consecutive", "max_consecutive", "in a row"], ["lifetime", "max_lifetime", "in its lifetime"]]
+    .map(([used, most, what]) => ({ used, most, what, gauge: gauge() }));
+  const node = el("dl", { class: "facts" },
+    ...Object.entries(items).map(([key, text]) => el("div", {}, el("dt", {}, text), values[key])),
+    ...budgets.map((each) => el("div", {}, el("dt", {}, `Restarts ${each.what}`), el("dd", {}, each.gauge.node))));
+
+  function update(found) {
+    say(values.pid, found.pid === null ? "–" : String(found.pid));
+    say(values.generation, String(found.generation));
+    say(values.job, found.current_job === null ? "–" : String(found.current_job));
+    say(values.exact, found.status ?? "–");
+    for (const each of budgets) each.gauge.update({ used: found.budget[each.used], most: found.budget[each.most], what: each.what });
+  }
+
+  function tick(found) {
+    const lived = uptime(found);
+    say(values.uptime, lived === null ? "–" : span(lived));
+  }
+
+  return { node, update, tick };
+}

@@ -1,0 +1,30 @@
+"""schemathesis against the real gateway: what the description says is what is served, whatever is sent."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, settings
+from tests.web.conftest import Web
+
+from rekindle.actors.gateways.control.openapi import document
+from rekindle.actors.gateways.control.routes import ROUTES
+from rekindle.actors.gateways.http import Role
+
+EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "12"))
+"""A few here; thousands by hand."""
+
+ENDLESS = {"/events"}
+"""Their answers do not end; their bad requests have tests of their own."""
+
+api = schemathesis.openapi.from_dict(
+    document([route for route in ROUTES if route.path not in ENDLESS], "test")
+)
+
+
+@api.parametrize()
+@settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_the_description_is_kept(case: schemathesis.Case[Any], web: Web) -> None:
+    case.call_and_validate(base_url=web.server.url.rstrip("/"), headers=web.bearer(Role.OPERATOR), timeout=20)
