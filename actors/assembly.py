@@ -38,14 +38,22 @@ def assemble(
     store: Store,
     max_concurrent_starts: int | None = None,
     remembered: Remembered | None = None,
+    event_linger_s: float = 0.0,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
-    What is remembered of them comes from the store, unless it was loaded before.
+    What is remembered of them comes from the store, unless it was loaded before. An event that
+    comes without a record waits for one for `event_linger_s`.
     """
     remembered = remembered or store.load()
-    broker = runtime.start(Broker)
-    recorder = runtime.start(Recorder, runtime=runtime, store=store, broker=broker)
+    recorder = runtime.start(Recorder, runtime=runtime, store=store)
+    broker = runtime.start(
+        Broker,
+        runtime=runtime,
+        recorder=recorder,
+        last_id=remembered.last_event_id,
+        linger_s=event_linger_s,
+    )
     monitor = runtime.start(
         HealthMonitor, runtime=runtime, processes=processes, recorder=recorder, broker=broker
     )
@@ -59,7 +67,7 @@ def assemble(
         max_concurrent_starts=max_concurrent_starts,
     )
     for actor in (recorder, monitor):
-        actor.tell(Attend(supervisor))
+        actor.tell(Attend(supervisor, broker))
     recorder.tell(Keep(MirrorWiped()))
     supervisor.tell(Declare(tuple(specs), remembered))
     return Actors(broker, recorder, monitor, supervisor)

@@ -1,47 +1,210 @@
-"""The Broker: who listens, and tells them.
+"""The Broker: the way of every event, and the current state of everything.
 
-Owns the list of listeners. Hears events from our own actors and tells them on, in order.
-A listener is anything with `tell`: a host's pykka ref, or an edge's inbox. One that is gone
-or that raises costs the others nothing.
+Every event comes here first. It gets its number and goes on to the Recorder, together with the
+records that it belongs to; once it is in the store it changes the current state and is told to
+everyone who listens. While the store is away events are told from memory, with the same numbers.
+
+Owns the numbers, the states of all topics, and the list of listeners. A listener is anything
+with `tell`: a host's pykka ref, or an edge's inbox. One that is gone or that raises costs the
+others nothing.
+
+An event that comes alone waits a moment for a record to go with: a commit of its own would hold
+up the commit of a death that comes just after it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from loguru import logger
 
-from .internal_messages import BrokerMessage, Subscribe, Unsubscribe
-from .messages import Event
-from .ports import Receiver
+from .broker_messages import (
+    BrokerMessage,
+    EventsDue,
+    EventsKept,
+    EventsOverdue,
+    Subscribe,
+    Unsubscribe,
+    WorkerForgotten,
+    WorkerKnown,
+)
+from .current import Current
+from .internal_messages import Flush, JobChanged, KeepTogether
+from .messages import Event, Passing, Published, Snapshot, StateChanged, StoodDown, StoreDegraded
+from .outbox import Outbox
+from .ports import Receiver, Runtime, Timer
+from .records import Record
 from .runtime import ResilientActor, tell
+from .topics import Topics, event_topic
+
+SAVE_TIMEOUT_S = 2.0
+"""How long an event waits for the store before it is told from memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    receiver: Receiver
+    topics: Topics | None
+    """None: every event, as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What is to be told of one entry of the outbox."""
+
+    event: Event | None
+    published: Published | None
+    """None: it has no number."""
+    changes: tuple[StateChanged, ...]
 
 
 class Broker(ResilientActor):
-    """Tells every event to everyone who asked for it."""
+    """Numbers every event, has it kept, and tells it to everyone who asked for it."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, runtime: Runtime, recorder: Receiver, last_id: int = 0, linger_s: float = 0.0
+    ) -> None:
         super().__init__()
         self.broker = self.actor_ref
-        self._listeners: tuple[Receiver, ...] = ()
+        self._runtime = runtime
+        self._linger_s = linger_s
+        self._recorder = recorder
+        self._outbox = Outbox(last_id)
+        self._current = Current()
+        self._taken: object = None
+        """The last message whose events were numbered; if we raise it comes again."""
+        self._unsent: list[Record] = []
+        self._listeners: tuple[_Listener, ...] = ()
+        self._due: Timer | None = None
+        self._overdue: Timer | None = None
 
     def handle(self, message: BrokerMessage) -> None:
-        """Keep the list, or tell an event on."""
+        """Take an event, or tell what is in the store."""
         match message:
-            case Subscribe(receiver=receiver):
-                self._listeners = (*self._without(receiver), receiver)
+            case KeepTogether(items=items):
+                self._take(message, items)
+                self._send()
+                self._publish()
+            case EventsKept(last_id=last_id):
+                self._outbox.kept(last_id)
+                self._outbox.from_memory = False
+                self._publish()
+            case EventsDue():
+                self._due = None
+                self._send()
+            case EventsOverdue():
+                self._overdue = None
+                self._wait_no_longer()
+            case Subscribe(receiver=receiver, topics=topics):
+                self._subscribe(receiver, topics)
             case Unsubscribe(receiver=receiver):
                 self._listeners = self._without(receiver)
+            case Flush():
+                self._send()
+                tell(self._recorder, message)
+            case WorkerKnown() | WorkerForgotten() | JobChanged() | Passing():
+                clock = self._runtime.clock
+                self._outbox.note(message, clock.wall_ms(), clock.monotonic())
+                self._publish()
             case event:
-                gone = [each for each in self._listeners if not _took(each, event)]
-                for each in gone:
-                    self._listeners = self._without(each)
+                self._take(event, (event,))
+                self._send_soon()
+                self._publish()
 
-    def _without(self, receiver: Receiver) -> tuple[Receiver, ...]:
-        return tuple(each for each in self._listeners if each is not receiver)
+    # ── on the way to the store ──────────────────────────────────────────────────────────
+
+    def dropped(self, message: BrokerMessage) -> None:
+        """Restart history must not depend on us: have the records kept at least."""
+        if isinstance(message, KeepTogether):
+            records = tuple(item for item in message.items if not isinstance(item, Event))
+            tell(self._recorder, KeepTogether(records))
+
+    def _take(self, message: object, items: tuple[Record | Event, ...]) -> None:
+        """Number the events among these, once."""
+        if message is self._taken:
+            return
+        self._unsent += [self._numbered(each) for each in items]
+        self._taken = message
+        if isinstance(message, StoreDegraded | StoodDown):
+            self._outbox.from_memory = True
+
+    def _send_soon(self) -> None:
+        if not self._linger_s:
+            self._send()
+        elif self._due is None:
+            self._due = self._runtime.timers.after(self._linger_s, self.actor_ref, EventsDue())
+
+    def _numbered(self, item: Record | Event) -> Record:
+        if not isinstance(item, Event):
+            return item
+        clock = self._runtime.clock
+        return self._outbox.take(item, clock.wall_ms(), clock.monotonic())
+
+    def _send(self) -> None:
+        items, self._unsent = tuple(self._unsent), []
+        if items and not tell(self._recorder, KeepTogether(items)):
+            self._outbox.from_memory = True
+
+    # ── on the way to the listeners ──────────────────────────────────────────────────────
+
+    def _publish(self) -> None:
+        for entry, published in self._outbox.ready():
+            event_id = None if published is None else published.id
+            changes = self._current.take(entry.said, entry.at_wall_ms, event_id)
+            told = entry.said if isinstance(entry.said, Event) else None
+            if told is not None or changes:
+                self._tell_all(_News(told, published, changes))
+        self._mind_the_time()
+
+    def _tell_all(self, news: _News) -> None:
+        gone = [each for each in self._listeners if not _took(each, news)]
+        for each in gone:
+            self._listeners = self._without(each.receiver)
+
+    def _mind_the_time(self) -> None:
+        """Have the wait for the store end at some time; one timer serves all that wait."""
+        since = self._outbox.oldest_wait
+        if since is not None and self._overdue is None:
+            delay = max(0.0, since + SAVE_TIMEOUT_S - self._runtime.clock.monotonic())
+            self._overdue = self._runtime.timers.after(delay, self.actor_ref, EventsOverdue())
+
+    def _wait_no_longer(self) -> None:
+        since = self._outbox.oldest_wait
+        if since is not None and self._runtime.clock.monotonic() >= since + SAVE_TIMEOUT_S:
+            self._outbox.from_memory = True
+        self._publish()
+
+    # ── who listens ──────────────────────────────────────────────────────────────────────
+
+    def _subscribe(self, receiver: Receiver, patterns: tuple[str, ...] | None) -> None:
+        topics = None if patterns is None else Topics(patterns)
+        self._listeners = (*self._without(receiver), _Listener(receiver, topics))
+        if topics is not None:
+            recent = tuple(each for each in self._outbox.recent if topics.choose(_topic(each)))
+            tell(receiver, Snapshot(self._outbox.last_told, self._current.states(topics.choose), recent))
+
+    def _without(self, receiver: Receiver) -> tuple[_Listener, ...]:
+        return tuple(each for each in self._listeners if each.receiver is not receiver)
 
 
-def _took(listener: Receiver, event: Event) -> bool:
+def _took(listener: _Listener, news: _News) -> bool:
     try:
-        return tell(listener, event)
+        return all(tell(listener.receiver, each) for each in _chosen(listener.topics, news))
     except BaseException as error:  # noqa: BLE001  # one that wants to exit must not silence the others
-        logger.opt(exception=error).warning("a listener ended over {}", type(event).__name__)
+        logger.opt(exception=error).warning("a listener ended over an event")
         return False
+
+
+def _chosen(topics: Topics | None, news: _News) -> Iterator[Event | Published | StateChanged]:
+    if topics is None:
+        if news.event is not None:
+            yield news.event
+        return
+    if news.published is not None and topics.choose(_topic(news.published)):
+        yield news.published
+    yield from (each for each in news.changes if topics.choose(each.topic))
+
+
+def _topic(published: Published) -> str:
+    return event_topic(published.record.type, published.record.component_id)

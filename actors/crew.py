@@ -18,12 +18,13 @@ from loguru import logger
 from msgspec.structs import replace
 
 from . import supervision
+from .broker_messages import WorkerForgotten, WorkerKnown
 from .health import Status
 from .internal_messages import (
     BackoffElapsed,
     Condemn,
     HealthSustained,
-    Keep,
+    KeepTogether,
     MarkFailed,
     PauseProcess,
     ProcessFound,
@@ -37,10 +38,12 @@ from .internal_messages import (
     UseSpec,
 )
 from .lifecycle import Urgency
+from .messages import Event
 from .ports import Processes, Receiver, Runtime, Timer
 from .records import RememberedWorker, StateRemoved
 from .runtime import tell
 from .spec import WorkerSpec
+from .status import shown
 from .stopping import StopWatch
 from .throttle import StartGate
 from .worker_proxy import WorkerProxy
@@ -86,13 +89,11 @@ class Colleagues:
         *,
         supervisor: Receiver,
         monitor: Receiver,
-        recorder: Receiver,
         broker: Receiver,
         processes: Processes,
     ) -> None:
         self.supervisor = supervisor
         self.monitor = monitor
-        self.recorder = recorder
         self.broker = broker
         self.processes = processes
 
@@ -143,7 +144,9 @@ class Crew:
             monitor=self._to.monitor,
             broker=self._to.broker,
         )
-        self.carry_out(supervision.remembered(spec, known, world))
+        step = supervision.remembered(spec, known, world)
+        tell(self._to.broker, WorkerKnown(spec.id, shown(step.worker)))
+        self.carry_out(step)
 
     def dismiss(self, component_id: str) -> None:
         """Forget this worker once it has come to rest."""
@@ -204,7 +207,20 @@ class Crew:
         """
         worker = step.worker
         self._workers[worker.id] = worker
+        self._keep_and_announce(step.effects)
         self._perform_all(worker, step.effects)
+
+    def _keep_and_announce(self, effects: tuple[Effect, ...]) -> None:
+        """Hand over all that is to be kept and told in one message: it goes into one transaction."""
+        items = tuple(
+            effect.record if isinstance(effect, KeepRecord) else effect.event
+            for effect in effects
+            if isinstance(effect, KeepRecord | Announce)
+        )
+        if len(items) == 1 and isinstance(items[0], Event):
+            tell(self._to.broker, items[0])
+        elif items:
+            tell(self._to.broker, KeepTogether(items))
 
     def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
         for index, effect in enumerate(effects, 1):
@@ -227,10 +243,8 @@ class Crew:
                 self._await_save(worker.id, generation, delay_ms)
             case CancelTimers():
                 self._cancel_timers(worker.id)
-            case KeepRecord(record=record):
-                tell(self._to.recorder, Keep(record))
-            case Announce(event=event):
-                tell(self._to.broker, event)
+            case KeepRecord() | Announce():
+                pass  # handed over before anything else
             case GiveUp():
                 tell(self._to.monitor, MarkFailed(worker.id))
             case Forget():
@@ -355,7 +369,9 @@ class Crew:
             self._proxies.pop(worker.id).stop(block=False)
             self._to.processes.forget(worker.id)
             tell(self._to.monitor, Unregister(worker.id))
-            tell(self._to.recorder, Keep(StateRemoved(worker.id)))
+            # By the way that its deaths took: it must not overtake them.
+            tell(self._to.broker, KeepTogether((StateRemoved(worker.id),)))
+            tell(self._to.broker, WorkerForgotten(worker.id))
         self._continue_stopping()
         self.answer_stops()
 

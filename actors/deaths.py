@@ -67,6 +67,7 @@ class Death:
     job: Job | None = None
     output: tuple[str, ...] = ()
     """The last lines that it wrote."""
+    pid: int | None = None
 
     def __str__(self) -> str:
         match self.cause:

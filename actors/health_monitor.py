@@ -226,7 +226,9 @@ class HealthMonitor(ResilientActor):
         patient.forgiven = False
         if frame.job != patient.job:
             patient.job = frame.job
-            tell(self._supervisor, JobChanged(component_id, generation, frame.job))
+            taken = JobChanged(component_id, generation, frame.job)
+            tell(self._supervisor, taken)
+            tell(self.broker, taken)
             self._mirror(patient)
         self._advance(patient, Heard(frame))
 
@@ -353,6 +355,7 @@ class HealthMonitor(ResilientActor):
                 uptime_ms=round((now - patient.since) * 1000),
                 job=patient.job,
                 output=evidence.output,
+                pid=patient.pid,
             )
         changed = StatusChanged(
             component_id=patient.component_id,
@@ -367,7 +370,9 @@ class HealthMonitor(ResilientActor):
         )
         patient.state, patient.last = step.state, changed
         tell(self._supervisor, changed)
-        tell(self.broker, changed)
+        if death is None:
+            # A death is told by the Supervisor, together with what it decides on it.
+            tell(self.broker, changed)
         self._watch(patient)
         self._mirror(patient)
 

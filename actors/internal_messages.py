@@ -25,33 +25,15 @@ from .ports import Receiver
 from .records import HealthMirrored, Record, Remembered
 from .spec import HealthPolicy, WorkerSpec
 
-# ── To the Broker ────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    """Tell this receiver every event from now on."""
-
-    receiver: Receiver
-
-
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
-    """Stop telling it."""
-
-    receiver: Receiver
-
-
-BrokerMessage = Subscribe | Unsubscribe | Event
-
 # ── To the HealthMonitor and the Recorder, once, before anything else ────────────────────
 
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """This is the Supervisor to tell."""
+    """These are the Supervisor and the Broker to tell."""
 
     supervisor: Receiver
+    broker: Receiver
 
 
 # ── To the HealthMonitor ─────────────────────────────────────────────────────────────────
@@ -426,6 +408,13 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepTogether:
+    """Write these in one transaction. The Broker numbers the events among them on their way."""
+
+    items: tuple[Record | Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CommitBatch:
     """To itself: commit all that has been queued until now."""
 
@@ -458,4 +447,4 @@ class Flushed:
     unsaved: int
 
 
-RecorderMessage = Attend | Keep | CommitBatch | RetryCommit | KeepMirror | Flush
+RecorderMessage = Attend | Keep | KeepTogether | CommitBatch | RetryCommit | KeepMirror | Flush

@@ -16,8 +16,10 @@ from .deaths import Death, Exit, Job
 from .health import Status
 from .lifecycle import Urgency
 from .ports import Receiver
+from .records import EventRecord
 from .resources import Usage
 from .spec import WorkerSpec
+from .states import State
 
 # ── What a host may tell the Supervisor ──────────────────────────────────────────────────
 
@@ -268,6 +270,8 @@ class WorkerDied:
     reason: str
     delay_s: float
     restart_count: int
+    streak_count: int = 0
+    """How many of the restarts came without a time of sustained health between them."""
 
     @property
     def component_id(self) -> str:
@@ -386,6 +390,15 @@ class StoreRecovered:
     """Everything that was waiting has been kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class EventsLost:
+    """So many events, the oldest that waited for the store, were given up in a long outage."""
+
+    count: int
+    first_id: int
+    last_id: int
+
+
 Event = (
     StatusChanged
     | WorkerStarted
@@ -402,4 +415,47 @@ Event = (
     | StoreDegraded
     | StoreRecovered
     | StoodDown
+    | EventsLost
 )
+
+Passing = ResourcesSampled
+"""Events that are told to whoever listens, and neither numbered nor kept: there would be too many."""
+
+# ── What subscribers to topics hear ──────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """An event under its number. Numbers grow by one, across restarts of the supervisor too."""
+
+    id: int
+    at_wall_ms: int
+    event: Event
+    record: EventRecord
+    """The same as text."""
+    kept: bool = True
+    """False: the store is away, and the event was told from memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """The state of a topic; `state` is None once there is nothing left to have one."""
+
+    topic: str
+    type: str
+    """worker_update, queue_update, job_update or system_update."""
+    at_wall_ms: int
+    state: State | None
+    event_id: int | None = None
+    """The event that it follows from, if it follows from one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How everything is, as the first thing that a subscriber to topics hears."""
+
+    last_id: int
+    """What happened up to this event is in it; what comes later is told."""
+    states: tuple[StateChanged, ...]
+    recent: tuple[Published, ...] = ()
+    """The latest events of the log, if the subscriber asked for events."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .audit import AuditEntry
 from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
-from .records import DeathRecord, Record, Remembered
+from .records import DeathRecord, EventPage, Record, Remembered
 from .resources import Usage
 from .spec import WorkerSpec
 
@@ -206,6 +206,10 @@ class Store(Protocol):
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders of operators, newest first."""
+        ...
+
+    def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
+        """The events after a number, oldest first."""
         ...
 
     def close(self) -> None:

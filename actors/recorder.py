@@ -3,18 +3,20 @@
 Owns what is not written yet. A record joins the batch; the first one sends `CommitBatch` to
 itself, and all that was queued before that message arrives is committed together. A store
 that is locked, full or gone costs nothing but time: the records wait, in order, and are tried
-again with growing delays until they are in. Tells the Supervisor `BatchKept`, and both the
-Supervisor and the Broker when the store degrades and recovers.
+again with growing delays until they are in. Tells the Supervisor `BatchKept` and the Broker
+`EventsKept`, and both of them when the store degrades and recovers.
 
 It lives on a lane of its own, since committing blocks.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import ClassVar
 
 from loguru import logger
 
+from .broker_messages import EventsKept
 from .compaction import compacted
 from .errors import StoreError, StoreOwnedError
 from .internal_messages import (
@@ -25,12 +27,13 @@ from .internal_messages import (
     Flushed,
     Keep,
     KeepMirror,
+    KeepTogether,
     RecorderMessage,
     RetryCommit,
 )
-from .messages import StoodDown, StoreDegraded, StoreRecovered
+from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store
-from .records import DeathRecord, HealthMirrored, Record, StateRemoved
+from .records import DeathRecord, EventRecord, HealthMirrored, Record, StateRemoved
 from .runtime import ResilientActor, tell
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -39,28 +42,34 @@ RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 MOST_WAITING = 10_000
 """Past this many waiting records the oldest deaths keep their counts and lose their rows."""
 
+MOST_EVENTS = 10_000
+"""Past this many waiting events the oldest ones are given up."""
+
 
 class Recorder(ResilientActor):
     """Writes what the others decided."""
 
     lane: ClassVar[str] = "store"
 
-    def __init__(self, *, runtime: Runtime, store: Store, broker: Receiver) -> None:
-        super().__init__(broker=broker)
+    def __init__(self, *, runtime: Runtime, store: Store) -> None:
+        super().__init__()
         self._runtime = runtime
         self._store = store
         self._supervisor: Receiver | None = None
         self._waiting: list[Record] = []
+        self._events: deque[EventRecord] = deque()
         self._mirror: dict[str, HealthMirrored] = {}
         self._commit_queued = False
         self._failures = 0
+        self._trouble: str | None = None
+        """Why the store takes nothing, as everyone has heard."""
 
     def recover(self) -> None:
         """Keep the records, which are facts, and try again."""
         self._commit_queued = False
         self._failures += 1
         if self._waiting:
-            self._announce(StoreDegraded("the recorder raised and tries again", len(self._waiting)))
+            self._degraded("the recorder raised and tries again")
         self._retry_later()
 
     def handle(self, message: RecorderMessage) -> None:
@@ -68,6 +77,9 @@ class Recorder(ResilientActor):
         match message:
             case Keep(record=record):
                 self._keep(record)
+                self._queue_commit()
+            case KeepTogether(items=items):
+                self._keep_together(items)
             case CommitBatch():
                 self._commit_queued = False
                 if not self._failures:
@@ -81,10 +93,26 @@ class Recorder(ResilientActor):
             case Flush(reply_to=reply_to):
                 self._commit()
                 tell(reply_to, Flushed(len(self._waiting)))
-            case Attend(supervisor=supervisor):
-                self._supervisor = supervisor
+            case Attend(supervisor=supervisor, broker=broker):
+                self._supervisor, self.broker = supervisor, broker
             case unknown:
                 self.unexpected(unknown)
+
+    def _keep_together(self, items: tuple[Record | Event, ...]) -> None:
+        for item in items:
+            if isinstance(item, EventRecord):
+                self._events.append(item)
+            elif not isinstance(item, Event):  # the Broker has numbered them all
+                self._keep(item)
+        if len(self._events) > MOST_EVENTS:
+            self._give_up_events(len(self._events) - MOST_EVENTS // 2)
+        self._queue_commit()
+
+    def _give_up_events(self, count: int) -> None:
+        """Give up the oldest; that they are missing is an event itself."""
+        lost = [self._events.popleft() for _ in range(count)]
+        logger.warning("{} events could not be kept", count)
+        tell(self.broker, EventsLost(count, lost[0].id, lost[-1].id))
 
     def _keep(self, record: Record) -> None:
         self._waiting.append(record)
@@ -92,7 +120,6 @@ class Recorder(ResilientActor):
             self._mirror.pop(record.component_id, None)
         if len(self._waiting) > MOST_WAITING:
             self._waiting = compacted(self._waiting, MOST_WAITING // 2)
-        self._queue_commit()
 
     def _queue_commit(self) -> None:
         if not self._commit_queued:
@@ -100,10 +127,10 @@ class Recorder(ResilientActor):
             self.actor_ref.tell(CommitBatch())
 
     def _commit(self) -> None:
-        batch, mirror = self._waiting, self._mirror
+        batch, events, mirror = self._waiting, self._events, self._mirror
         try:
-            if batch or mirror:
-                self._store.commit((*batch, *mirror.values()))
+            if batch or events or mirror:
+                self._store.commit((*batch, *events, *mirror.values()))
         except StoreOwnedError as error:
             self._announce(StoodDown(str(error)))
             self._failed(error)
@@ -111,12 +138,15 @@ class Recorder(ResilientActor):
         except StoreError as error:
             self._failed(error)
             return
-        self._waiting, self._mirror = [], {}
+        self._waiting, self._events, self._mirror = [], deque(), {}
         deaths = tuple((r.component_id, r.generation) for r in batch if isinstance(r, DeathRecord))
         if deaths:
+            # First: a restart is more urgent than that everyone hears of the death.
             tell(self._supervisor, BatchKept(deaths))
+        if events:
+            tell(self.broker, EventsKept(events[-1].id))
         if self._failures:
-            self._failures = 0
+            self._failures, self._trouble = 0, None
             logger.info("the store is back, {} records were written", len(batch))
             self._announce(StoreRecovered())
 
@@ -124,13 +154,21 @@ class Recorder(ResilientActor):
         self._failures += 1
         if self._failures == 1:
             logger.warning("the store takes nothing, going on from memory: {}", error)
-        self._announce(StoreDegraded(str(error), len(self._waiting)))
+        self._degraded(str(error))
         self._retry_later()
+
+    def _degraded(self, reason: str) -> None:
+        """Say so: to the Supervisor each time, who shows how much waits; to everyone when it is news."""
+        event = StoreDegraded(reason, len(self._waiting))
+        tell(self._supervisor, event)
+        if reason != self._trouble:
+            self._trouble = reason
+            tell(self.broker, event)
 
     def _retry_later(self) -> None:
         delay = RETRY_DELAYS_S[min(self._failures, len(RETRY_DELAYS_S)) - 1]
         self._runtime.timers.after(delay, self.actor_ref, RetryCommit(self._failures))
 
-    def _announce(self, event: StoreDegraded | StoreRecovered | StoodDown) -> None:
+    def _announce(self, event: StoreRecovered | StoodDown) -> None:
         tell(self._supervisor, event)
         tell(self.broker, event)

@@ -109,6 +109,39 @@ class MirrorWiped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecord:
+    """An event under its number, as text. Committing the same number twice changes nothing."""
+
+    id: int
+    at_wall_ms: int
+    type: str
+    component_id: str | None
+    payload: str
+    """Its other fields, a JSON object."""
+    schema_version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Some of the events that are kept, oldest first, and which ones there are at all."""
+
+    events: tuple[EventRecord, ...]
+    oldest: int
+    """The smallest number that is kept; 0 if there is none."""
+    newest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """What is kept of the past. What a restart decision may need is kept whatever this says."""
+
+    event_days: float = 30.0
+    event_count: int = 100_000
+    history_days: float = 365.0
+    """Deaths and the orders of operators; a worker's latest deaths stay however old they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimsReleased:
     """An incarnation is gone: the jobs that it had claimed go back, or are convicted.
 
@@ -162,6 +195,7 @@ RestartRecord = (
     | HealthMirrored
     | MirrorWiped
     | AuditEntry
+    | EventRecord
 )
 JobRecord = ClaimsReleased | FormerClaimsReleased
 Record = RestartRecord | JobRecord
@@ -193,3 +227,5 @@ class Remembered:
 
     workers: Mapping[str, RememberedWorker] = field(default_factory=lambda: MappingProxyType({}))
     meta: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    last_event_id: int = 0
+    """The number of the latest event, 0 if there never was one."""

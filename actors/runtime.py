@@ -53,6 +53,9 @@ class ResilientActor(pykka.ThreadingActor):
     def recover(self) -> None:  # an actor without state has nothing to rebuild
         """Rebuild the state after `handle` raised."""
 
+    def dropped(self, message: Any) -> None:  # most messages are not worth more than a word in the log
+        """Save what can be saved of a message that cannot be handled; must not raise."""
+
     def on_receive(self, message: Any) -> None:
         """Handle the message; an exception has the state rebuilt, never ends the actor."""
         try:
@@ -69,13 +72,14 @@ class ResilientActor(pykka.ThreadingActor):
         name, kind = type(self).__name__, type(message).__name__
         logger.opt(exception=error).error("{} raised while handling {} and is made anew", name, kind)
         self._rebuild()
-        if not isinstance(message, ActorReplaced):
-            tell(self.broker, ActorReplaced(name, repr(error)))
         try:
             self.handle(message)
         except BaseException as again:  # noqa: BLE001
             logger.opt(exception=again).error("{} raised again, {} is dropped", name, kind)
             self._rebuild()
+            self.dropped(message)
+        if not isinstance(message, ActorReplaced):
+            tell(self.broker, ActorReplaced(name, repr(error)))
 
     def _rebuild(self) -> None:
         try:

@@ -184,7 +184,12 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
 
 def _died_event(death: Death, decision: Decision) -> WorkerDied:
     return WorkerDied(
-        death, decision.action.value, decision.reason, decision.delay_ms / 1000, decision.state.restart_count
+        death,
+        decision.action.value,
+        decision.reason,
+        decision.delay_ms / 1000,
+        decision.state.restart_count,
+        decision.state.streak_count,
     )
 
 

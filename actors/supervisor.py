@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from . import supervision
 from .crew import Colleagues, Crew
+from .deaths import Death
 from .health import Status
 from .internal_messages import (
     BackoffElapsed,
@@ -46,7 +47,7 @@ from .operations import Operations
 from .ports import Processes, Receiver, Runtime
 from .runtime import ResilientActor
 from .upkeep import Upkeep
-from .worker_state import Worker, World
+from .worker_state import Announce, Step, Worker, World
 
 
 class Supervisor(ResilientActor):
@@ -67,7 +68,6 @@ class Supervisor(ResilientActor):
         colleagues = Colleagues(
             supervisor=self.actor_ref,
             monitor=monitor,
-            recorder=recorder,
             broker=broker,
             processes=processes,
         )
@@ -144,7 +144,7 @@ class Supervisor(ResilientActor):
         death = changed.death
         if death is not None:
             # The delay runs from the death, whenever we come to hear of it.
-            self._crew.step(id_, lambda w: supervision.died(w, death, self._world(w, changed.at)))
+            self._crew.step(id_, lambda w: self._died(w, changed, death))
         else:
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
             self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
@@ -152,6 +152,11 @@ class Supervisor(ResilientActor):
         if changed.new is Status.HEALTHY:
             self._crew.start_those_who_waited()
             self._upkeep.reconsider()
+
+    def _died(self, worker: Worker, changed: StatusChanged, death: Death) -> Step:
+        step = supervision.died(worker, death, self._world(worker, changed.at))
+        # One that was stopped or counted already has no effects, and is told to nobody.
+        return Step(step.worker, (Announce(changed), *step.effects)) if step.effects else step
 
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._crew.get(report.component_id)

@@ -28,6 +28,7 @@ from rekindle.worker.guardian import marked_processes, sweep
 
 from .assembly import Actors, assemble
 from .audit import AuditEntry
+from .broker_messages import Subscribe, Unsubscribe
 from .changes import Changes
 from .edges import EventStream, Inbox
 from .errors import (
@@ -41,7 +42,7 @@ from .errors import (
 )
 from .explaining import explain
 from .health import Status
-from .internal_messages import Flush, Flushed, Keep, Subscribe, Unsubscribe
+from .internal_messages import Flush, Flushed, Keep
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
@@ -79,6 +80,9 @@ FORMER_RUN_S = 10.0
 ANSWER_S = 5.0
 """How long a request may take that waits for nothing but the actors."""
 
+
+EVENT_LINGER_S = 0.01
+"""How long an event without a record waits for one: a commit of its own would hold up a death's."""
 
 GLANCE_S = 0.05
 """How often `wait_until` looks while nothing happens."""
@@ -168,6 +172,7 @@ class System:
                 store=self._store,
                 remembered=remembered,
                 max_concurrent_starts=self._max_concurrent_starts,
+                event_linger_s=EVENT_LINGER_S,
             )
         except BaseException:
             self._tear_down()
@@ -222,7 +227,7 @@ class System:
 
     def _flush(self) -> None:
         inbox = Inbox()
-        if not tell(self._running().recorder, Flush(inbox)):
+        if not tell(self._running().broker, Flush(inbox)):
             return
         try:
             flushed: Flushed = inbox.get(ANSWER_S)

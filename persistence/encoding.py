@@ -8,10 +8,8 @@ from typing import Any
 
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.deaths import Cause, Job
-from rekindle.actors.records import DeathRecord, RestartsCounted
+from rekindle.actors.records import DeathRecord, EventRecord, RestartsCounted
 from rekindle.actors.restarts import Action
-
-EVENT_SCHEMA_VERSION = 1
 
 DEATH_COLUMNS = (
     "component_id",
@@ -26,7 +24,7 @@ DEATH_COLUMNS = (
     "reason",
     "delay_ms",
 )
-EVENT_COLUMNS = ("schema_version", "at_wall_ms", "type", "component_id", "payload")
+EVENT_COLUMNS = ("id", "schema_version", "at_wall_ms", "type", "component_id", "payload")
 
 # Pure ASCII: whatever a worker calls its job (NUL, half a surrogate pair) fits into any text column.
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
@@ -92,33 +90,15 @@ def stand_in(record: RestartsCounted) -> DeathRecord:
     )
 
 
-def death_events(death: DeathRecord) -> list[dict[str, Any]]:
-    """The event rows that a death causes; `EventRow` documents the payloads."""
-    reason = storable(death.reason)
-    died = {
-        "generation": death.generation,
-        "cause": death.cause.value,
-        "exit_code": death.exit_code,
-        "signal": death.signal,
-        "uptime_ms": death.uptime_ms,
-        "job": death.job,
-        "action": death.action.value,
-        "reason": reason,
-        "delay_ms": death.delay_ms,
-    }
-    events = [_event("worker_died", death, died)]
-    if death.action is Action.MARK_FAILED:
-        events.append(_event("worker_failed", death, {"generation": death.generation, "reason": reason}))
-    return events
-
-
-def _event(type_: str, death: DeathRecord, payload: dict[str, Any]) -> dict[str, Any]:
+def event_values(event: EventRecord) -> dict[str, Any]:
+    """The columns of an event row."""
     return {
-        "schema_version": EVENT_SCHEMA_VERSION,
-        "at_wall_ms": death.died_at_wall_ms,
-        "type": type_,
-        "component_id": death.component_id,
-        "payload": _to_json(payload),
+        "id": event.id,
+        "schema_version": event.schema_version,
+        "at_wall_ms": event.at_wall_ms,
+        "type": event.type,
+        "component_id": event.component_id,
+        "payload": event.payload,
     }
 
 

@@ -15,6 +15,8 @@ from rekindle.actors.records import (
     ClaimsReleased,
     DeathAmended,
     DeathRecord,
+    EventPage,
+    EventRecord,
     FormerClaimsReleased,
     HealthMirrored,
     MetaSet,
@@ -53,11 +55,14 @@ class MemoryStore:
         self._meta: dict[str, str] = {}
         self._audit: list[AuditEntry] = []
         self._reset_at: dict[str, int] = {}
+        self._events: dict[int, EventRecord] = {}
+        """By their number, which grows."""
 
     def load(self) -> Remembered:
         """What is known of the past."""
         workers = {worker: self._remembered(worker) for worker in {**self._counters, **self._histories}}
-        return Remembered(MappingProxyType(workers), MappingProxyType(dict(self._meta)))
+        last = next(reversed(self._events), 0)
+        return Remembered(MappingProxyType(workers), MappingProxyType(dict(self._meta)), last)
 
     def deaths(
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
@@ -69,6 +74,14 @@ class MemoryStore:
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders of operators, newest first."""
         return tuple(self._audit[: -limit - 1 : -1]) if limit > 0 else ()
+
+    def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
+        """The events after a number, oldest first."""
+        kept = self._events
+        oldest, newest = next(iter(kept), 0), next(reversed(kept), 0)
+        wanted = range(max(after_id + 1, oldest), newest + 1)
+        found = islice((kept[number] for number in wanted if number in kept), max(limit, 0))
+        return EventPage(tuple(found), oldest, newest)
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Keep all of them, in their order, or raise `fault` and keep none."""
@@ -115,6 +128,8 @@ class MemoryStore:
                 self.health.clear()
             case AuditEntry():
                 self._audit.append(record)
+            case EventRecord(id=number):
+                self._events.setdefault(number, record)
             case _:
                 assert_never(record)
 

@@ -122,10 +122,7 @@ class JobCrashRow(Model):
 class EventRow(Model):
     """An event, written in the transaction that caused it; ids only ever grow.
 
-    The payloads, as JSON objects:
-
-    - `worker_died`: generation, cause, exit_code, signal, uptime_ms, job, action, reason, delay_ms
-    - `worker_failed`: generation, reason
+    The payload is a JSON object of the event's other fields; `rekindle.actors.event_text` makes it.
     """
 
     __table__ = tables.EVENT

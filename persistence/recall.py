@@ -9,7 +9,7 @@ from typing import Any
 
 from rekindle.actors.audit import AuditEntry, AuditResult
 from rekindle.actors.deaths import Cause
-from rekindle.actors.records import DeathRecord, Remembered, RememberedWorker
+from rekindle.actors.records import DeathRecord, EventRecord, Remembered, RememberedWorker
 from rekindle.actors.restarts import Action
 
 from .encoding import job_from
@@ -28,7 +28,9 @@ _COUNTERS = (
 )
 
 
-def remembered(policies: Iterable[Any], deaths: Iterable[Any], meta: Iterable[Any]) -> Remembered:
+def remembered(
+    policies: Iterable[Any], deaths: Iterable[Any], meta: Iterable[Any], last_event_id: int
+) -> Remembered:
     """What is known of the past; the deaths of a worker come oldest first."""
     stamps: dict[str, list[int]] = defaultdict(list)
     last: dict[str, Any] = {}
@@ -42,7 +44,9 @@ def remembered(policies: Iterable[Any], deaths: Iterable[Any], meta: Iterable[An
         for worker in {**counters, **last}
     }
     return Remembered(
-        workers=MappingProxyType(workers), meta=MappingProxyType({row.key: row.value for row in meta})
+        workers=MappingProxyType(workers),
+        meta=MappingProxyType({row.key: row.value for row in meta}),
+        last_event_id=last_event_id,
     )
 
 
@@ -60,6 +64,18 @@ def death_record(row: Any) -> DeathRecord:
         action=_ACTIONS.get(row.action, Action.NONE),
         reason=row.reason,
         delay_ms=row.delay_ms,
+    )
+
+
+def event_record(row: Any) -> EventRecord:
+    """The event that a row tells of."""
+    return EventRecord(
+        id=row.id,
+        at_wall_ms=row.at_wall_ms,
+        type=row.type,
+        component_id=row.component_id,
+        payload=row.payload,
+        schema_version=row.schema_version,
     )
 
 

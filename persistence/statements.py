@@ -28,6 +28,8 @@ class Upserts:
 
     add_death: Insert
     """Touches no row if the death was there before."""
+    add_event: Insert
+    """Touches no row if there is an event of that number."""
     count_restart: Insert
     count_lost_restarts: Insert
     mark_failed: Insert
@@ -40,6 +42,7 @@ def upserts(dialect: str) -> Upserts:
     insert = _insert_of(dialect)
     return Upserts(
         add_death=insert(DEATH).on_conflict_do_nothing(index_elements=["component_id", "generation"]),
+        add_event=insert(EVENT).on_conflict_do_nothing(index_elements=["id"]),
         count_restart=_count_restart(insert),
         count_lost_restarts=_count_lost_restarts(insert),
         mark_failed=_mark_failed(insert),
@@ -132,7 +135,6 @@ def _replace(insert: Any, table: Table, key: str) -> Insert:
     return result
 
 
-ADD_EVENTS: Insert = EVENT.insert()
 AMEND_DEATH: Update = (
     update(DEATH)
     .where(DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number"))
@@ -161,6 +163,7 @@ REMOVE_META: Delete = delete(META).where(META.c.key == bindparam("name"))
 WIPE_MIRROR: Delete = delete(HEALTH)
 
 LOAD_POLICIES: Select[*tuple[Any, ...]] = select(POLICY)
+EVENT_SPAN: Select[*tuple[Any, ...]] = select(func.min(EVENT.c.id), func.max(EVENT.c.id))
 LOAD_META: Select[*tuple[Any, ...]] = select(META.c.key, META.c.value)
 
 
@@ -212,3 +215,8 @@ def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> S
 def latest_audit(limit: int) -> Select[*tuple[Any, ...]]:
     """Orders of operators, newest first."""
     return select(AUDIT).order_by(AUDIT.c.id.desc()).limit(max(limit, 0))
+
+
+def events_after(after_id: int, limit: int) -> Select[*tuple[Any, ...]]:
+    """Events, oldest first."""
+    return select(EVENT).where(EVENT.c.id > after_id).order_by(EVENT.c.id).limit(max(limit, 0))

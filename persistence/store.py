@@ -23,6 +23,8 @@ from rekindle.actors.records import (
     ClaimsReleased,
     DeathAmended,
     DeathRecord,
+    EventPage,
+    EventRecord,
     FormerClaimsReleased,
     HealthMirrored,
     MetaSet,
@@ -41,8 +43,8 @@ from .encoding import (
     DEATH_COLUMNS,
     EVENT_COLUMNS,
     audit_values,
-    death_events,
     death_values,
+    event_values,
     job_text,
     stand_in,
     storable,
@@ -52,7 +54,7 @@ from .jobs.queue import JobQueue
 from .jobs.release import release_claims, release_former_claims
 from .ownership import Ownership, Unowned
 from .prepared import Prepared
-from .recall import audit_entry, death_record, remembered
+from .recall import audit_entry, death_record, event_record, remembered
 
 Rows = list[dict[str, Any]]
 
@@ -87,7 +89,7 @@ class SqlStore:
         self._driver_error: type[Exception] = writer.dialect.loaded_dbapi.Error
         self._upserts = sql.upserts(writer.dialect.name)
         self._insert_death = Prepared(self._upserts.add_death, writer.dialect, DEATH_COLUMNS)
-        self._add_events = Prepared(sql.ADD_EVENTS, writer.dialect, EVENT_COLUMNS)
+        self._add_events = Prepared(self._upserts.add_event, writer.dialect, EVENT_COLUMNS)
         self._count = {
             Action.RESTART: Prepared(self._upserts.count_restart, writer.dialect),
             Action.MARK_FAILED: Prepared(self._upserts.mark_failed, writer.dialect),
@@ -103,6 +105,7 @@ class SqlStore:
             HealthMirrored: self._mirror,
             MirrorWiped: self._wipe_mirror,
             AuditEntry: self._add_audit,
+            EventRecord: self._keep_events,
             ClaimsReleased: self._release_claims,
             FormerClaimsReleased: self._release_former_claims,
         }
@@ -116,6 +119,7 @@ class SqlStore:
                 connection.execute(sql.LOAD_POLICIES),
                 connection.execute(sql.LOAD_RECENT_DEATHS),
                 connection.execute(sql.LOAD_META),
+                connection.execute(sql.EVENT_SPAN).one()[1] or 0,
             )
 
     def deaths(
@@ -130,6 +134,14 @@ class SqlStore:
         """The latest orders of operators, newest first."""
         with translated(self.name), self._reader.connect() as connection:
             return tuple(audit_entry(row) for row in connection.execute(sql.latest_audit(limit)))
+
+    def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
+        """The events after a number, oldest first."""
+        statement = sql.events_after(after_id, limit)
+        with translated(self.name), self._reader.connect() as connection:
+            oldest, newest = connection.execute(sql.EVENT_SPAN).one()
+            rows = tuple(event_record(row) for row in connection.execute(statement))
+        return EventPage(rows, oldest or 0, newest or 0)
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Keep all of them in one transaction, in their order; what became of jobs in it.
@@ -181,7 +193,10 @@ class SqlStore:
             for action, run in groupby(kept, lambda death: death.action):
                 if action in self._count:
                     self._count[action].run_all(cursor, [_counted(death) for death in run])
-            self._add_events.run_all(cursor, [event for death in kept for event in death_events(death)])
+
+    def _keep_events(self, connection: Connection, events: list[EventRecord]) -> None:
+        with closing(connection.connection.cursor()) as cursor:
+            self._add_events.run_all(cursor, [event_values(event) for event in events])
 
     def _add_death(self, cursor: DBAPICursor, death: DeathRecord) -> bool:
         """Whether the death was not there before."""

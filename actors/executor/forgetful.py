@@ -8,7 +8,7 @@ from ..audit import AuditEntry
 from ..errors import RequestRefusedError
 from ..jobs import JobSettled
 from ..ports import Jobs
-from ..records import DeathRecord, Record, Remembered
+from ..records import DeathRecord, EventPage, Record, Remembered
 
 
 class Forgetful:
@@ -45,6 +45,10 @@ class Forgetful:
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """None that is known."""
         return ()
+
+    def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
+        """None that is kept."""
+        return EventPage((), 0, 0)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..internal_messages import BackoffElapsed, Keep
+from ..internal_messages import BackoffElapsed
 from ..messages import Event, StatusChanged, WorkerDied
 from ..records import DeathRecord, StreakCleared
 from .history import Decided, StreakEnded, TimerDropped, TimerSet, Told
@@ -32,9 +32,10 @@ def told(at: float, event: Event) -> Told:
     return Told(at, name, worker, getattr(event, "generation", 0), number=number)
 
 
-def decided(at: float, keep: Keep, silent_s: Callable[[str], float | None]) -> Decided | StreakEnded | None:
+def decided(
+    at: float, record: object, silent_s: Callable[[str], float | None]
+) -> Decided | StreakEnded | None:
     """What the supervisor has written down: a decision, the end of a streak, or something else."""
-    record = keep.record
     if isinstance(record, StreakCleared):
         return StreakEnded(at, record.component_id)
     if not isinstance(record, DeathRecord):

@@ -13,6 +13,7 @@ from loguru import logger
 from rekindle.actors.messages import (
     ActorReplaced,
     Event,
+    EventsLost,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
@@ -127,7 +128,7 @@ class EventLog:
                 log.error("our {} raised and was made anew: {}", actor, error)
             case StoodDown(reason=reason):
                 log.critical("another supervisor took over: {}", reason)
-            case StatusChanged() | StoreDegraded() | StoreRecovered() | ResourcesSampled():
+            case StatusChanged() | StoreDegraded() | StoreRecovered() | ResourcesSampled() | EventsLost():
                 pass  # told as a death, by the recorder itself, or worth no line
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rekindle.actors.deaths import Cause
 from rekindle.actors.ports import Store
-from rekindle.actors.records import DeathRecord, RememberedWorker
+from rekindle.actors.records import DeathRecord, EventRecord, RememberedWorker
 from rekindle.actors.restarts import Action
 
 NOW = 1_790_000_000_000
@@ -41,3 +41,9 @@ def final_death(generation: int = 1, **changes: object) -> DeathRecord:
 def known(store: Store, component_id: str = TAG) -> RememberedWorker:
     """What the store remembers of a worker; a missing one looks like a new one."""
     return store.load().workers.get(component_id, RememberedWorker())
+
+
+def event(number: int, **changes: object) -> EventRecord:
+    """A numbered event."""
+    plain = EventRecord(id=number, at_wall_ms=NOW, type="worker_started", component_id=TAG, payload="{}")
+    return replace(plain, **changes)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.mounts import small_file_system
-from tests.contract.records import death, known
+from tests.contract.records import death, event, known
 from tests.services import PostgresService
 
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
@@ -146,7 +146,7 @@ def test_a_database_that_breaks_while_it_is_open_is_damaged_not_unavailable(sqli
     other.execute("DROP TABLE rekindle_event")
     other.close()
     with pytest.raises(StoreDamagedError, match="no such table"):
-        sqlite_store.commit([death(2)])
+        sqlite_store.commit([death(2), event(1)])
     assert known(sqlite_store).restart_count == 1
 
 
@@ -155,6 +155,6 @@ def test_a_server_whose_tables_are_gone_is_damaged_not_unavailable(postgres_url:
     with other._writer.begin() as connection:
         connection.exec_driver_sql("DROP TABLE rekindle_event")
     with pytest.raises(StoreDamagedError, match="does not exist"):
-        store.commit([death(1)])
+        store.commit([death(1), event(1)])
     assert store.deaths() == ()
     store.close()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import Engine, Integer, delete, inspect, select, text
-from tests.contract.records import NOW, TAG, death, final_death, known
+from sqlalchemy import Engine, Integer, inspect, select, text
+from tests.contract.records import NOW, TAG, death, event, final_death, known
 
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.records import HealthMirrored, MetaSet, MirrorWiped, StateRemoved
@@ -26,48 +25,12 @@ HEALTHY = HealthMirrored(
 )
 
 
-def test_a_death_leaves_an_event_that_tells_all_of_it(sql_store: SqlStore, rows: Engine) -> None:
-    sql_store.commit([death(1, job=42)])
+def test_an_event_is_a_row_that_tells_all_of_it(sql_store: SqlStore, rows: Engine) -> None:
+    sql_store.commit([event(7, type="worker_died", payload='{"generation":1}')])
     with rows.connect() as connection:
-        (event,) = connection.execute(select(EventRow.__table__)).all()
-    assert (event.type, event.component_id, event.at_wall_ms) == ("worker_died", TAG, NOW)
-    assert event.schema_version == 1
-    assert json.loads(event.payload) == {
-        "generation": 1,
-        "cause": "signalled",
-        "exit_code": None,
-        "signal": 9,
-        "uptime_ms": 3_000,
-        "job": 42,
-        "action": "restart",
-        "reason": "Restart #1 with 1s backoff",
-        "delay_ms": 1_000,
-    }
-
-
-def test_a_final_death_leaves_a_second_event_after_the_first(sql_store: SqlStore, rows: Engine) -> None:
-    sql_store.commit([death(1), final_death(2)])
-    with rows.connect() as connection:
-        events = connection.execute(select(EventRow.type, EventRow.payload).order_by(EventRow.id)).all()
-    assert [event.type for event in events] == ["worker_died", "worker_died", "worker_failed"]
-    assert json.loads(events[2].payload) == {"generation": 2, "reason": "too many restarts"}
-
-
-def test_a_repeated_death_leaves_no_second_event(sql_store: SqlStore, rows: Engine) -> None:
-    sql_store.commit([death(1)])
-    sql_store.commit([death(1)])
-    with rows.connect() as connection:
-        assert len(connection.execute(select(EventRow.id)).all()) == 1
-
-
-def test_the_ids_of_events_are_never_given_out_again(sql_store: SqlStore, rows: Engine) -> None:
-    sql_store.commit([death(1), death(2)])
-    with rows.begin() as connection:
-        before = connection.scalars(select(EventRow.id)).all()
-        connection.execute(delete(EventRow))
-    sql_store.commit([death(3)])
-    with rows.connect() as connection:
-        assert connection.scalars(select(EventRow.id)).one() > max(before)
+        (row,) = connection.execute(select(EventRow.__table__)).all()
+    assert (row.id, row.type, row.component_id, row.at_wall_ms) == (7, "worker_died", TAG, NOW)
+    assert (row.schema_version, row.payload) == (1, '{"generation":1}')
 
 
 def test_ps_02_a_restart_is_also_when_the_row_was_updated(sql_store: SqlStore, rows: Engine) -> None:
@@ -78,7 +41,7 @@ def test_ps_02_a_restart_is_also_when_the_row_was_updated(sql_store: SqlStore, r
 
 
 def test_ps_11_every_time_is_an_integer_of_wall_milliseconds(sql_store: SqlStore, rows: Engine) -> None:
-    sql_store.commit([death(1), final_death(2), HEALTHY])
+    sql_store.commit([death(1), final_death(2), event(1), HEALTHY])
     stamps: list[int | None] = []
     with rows.connect() as connection:
         for table in inspect(connection).get_table_names():

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from rekindle.actors.assembly import Actors, assemble
+from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.deaths import Exit
 from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import BackoffElapsed, Subscribe
+from rekindle.actors.internal_messages import BackoffElapsed
 from rekindle.actors.messages import (
     Event,
     ReportStatus,
@@ -88,6 +89,7 @@ class Bench:
         store: Store | None = None,
         seed: int = 0,
         max_concurrent_starts: int | None = None,
+        event_linger_s: float = 0.0,
     ) -> None:
         self.specs = specs or (worker(),)
         self.scripts = (
@@ -99,6 +101,7 @@ class Bench:
         self._store = store or self.memory
         self._seed = seed
         self._max_concurrent_starts = max_concurrent_starts
+        self._event_linger_s = event_linger_s
         self._build(SimulationRuntime(seed))
 
     def _build(self, runtime: SimulationRuntime) -> None:
@@ -111,6 +114,7 @@ class Bench:
             processes=self.processes,
             store=self._store,
             max_concurrent_starts=self._max_concurrent_starts,
+            event_linger_s=self._event_linger_s,
         )
         self.actors.broker.tell(Subscribe(self.listener))
         runtime.settle()

@@ -6,8 +6,8 @@ import pytest
 from tests.virtual.bench import Listener, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 
+from rekindle.actors.broker_messages import Subscribe, Unsubscribe
 from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import Subscribe, Unsubscribe
 from rekindle.actors.messages import (
     Done,
     Event,

@@ -7,6 +7,7 @@ import pytest
 from tests.virtual.bench import Bench, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
+from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.deaths import Cause, Exit
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.frames import Frame
@@ -17,7 +18,6 @@ from rekindle.actors.internal_messages import (
     MarkFailed,
     ProcessExited,
     Register,
-    Subscribe,
     Unregister,
 )
 from rekindle.actors.messages import (

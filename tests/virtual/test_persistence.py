@@ -308,7 +308,7 @@ def test_ps_13_everybody_hears_that_the_store_is_away_and_that_it_is_back(bench:
     system.memory.fault = None
     system.run(60)
     degraded = [(at, event.reason) for at, event in system.events(StoreDegraded)]
-    assert degraded == [(3, str(LOCKED)), (4, str(LOCKED)), (6, str(LOCKED))]
+    assert degraded == [(3, str(LOCKED))]  # once, however often it is tried again
     assert [at for at, _ in system.events(StoreRecovered)] == [10]
 
 

@@ -12,6 +12,7 @@ from tests.virtual.conftest import Benches
 from tests.virtual.faults import Chosen, Mistake, at
 
 from rekindle.actors.broker import Broker
+from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.crew import Crew
 from rekindle.actors.deaths import Cause, Exit
 from rekindle.actors.health import Status
@@ -28,6 +29,7 @@ from rekindle.actors.internal_messages import (
     HealthSustained,
     Keep,
     KeepMirror,
+    KeepTogether,
     LadderElapsed,
     MarkFailed,
     MirrorDue,
@@ -40,7 +42,6 @@ from rekindle.actors.internal_messages import (
     RetryCommit,
     StartProcess,
     StopProcess,
-    Subscribe,
     Unregister,
 )
 from rekindle.actors.jobs import JobSettled
@@ -55,7 +56,6 @@ from rekindle.actors.messages import (
     StopWorkers,
     StoreDegraded,
     StoreRecovered,
-    WorkerDied,
     WorkerStarted,
     WorkerStopped,
 )
@@ -74,7 +74,9 @@ ERRORS = [RuntimeError("a mistake"), SystemExit(1), KeyboardInterrupt()]
 
 healthy = at(StatusChanged, where=lambda message: message.new is Status.HEALTHY)
 death = at(StatusChanged, where=lambda message: message.death is not None)
-keep_death = at(Keep, where=lambda message: isinstance(message.record, DeathRecord))
+keep_death = at(
+    KeepTogether, where=lambda message: any(isinstance(each, DeathRecord) for each in message.items)
+)
 keep_wipe = at(Keep, where=lambda message: isinstance(message.record, MirrorWiped))
 
 MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
@@ -109,7 +111,7 @@ MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
     (Broker, "Subscribe", at(Subscribe)),
     (Broker, "healthy", healthy),
     (Broker, "WorkerStarted", at(WorkerStarted)),
-    (Broker, "WorkerDied", at(WorkerDied)),
+    (Broker, "death", keep_death),
     (Broker, "WorkerStopped", at(WorkerStopped)),
 ]
 
@@ -377,7 +379,9 @@ def test_a_broker_that_always_raises_does_not_keep_itself_busy(
 
 
 def test_a_recorder_that_raises_loses_nothing(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
-    Mistake(Recorder, at(Keep, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(monkeypatch)
+    Mistake(Recorder, at(Keep, KeepTogether, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(
+        monkeypatch
+    )
     system = bench(*workers(5), scripts=crashes_after(3)).start()
     system.run(600)
     assert [system.stored(id_).restart_count for id_ in ids(5)] == [5] * 5

@@ -1,0 +1,87 @@
+"""Pure: the current state of workers, queues, jobs and the system, as views show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from .deaths import Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerState:
+    """One worker."""
+
+    component: str
+    id: int | None = None
+    """The number at the end of its component id, if there is one; for people, nothing is found by it."""
+    queue_type: str | None = None
+    """The middle of `worker:{type}:{id}`, if it looks like that."""
+    status: str
+    """starting, healthy, stopped, crashed or failed."""
+    pid: int | None = None
+    current_job: Job | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueState:
+    """The numbers of one queue, or of all of them together."""
+
+    queue_type: str | None
+    """None: all queues together."""
+    pending: int = 0
+    running: int = 0
+    completed: int = 0
+    avg_time: float = 0.0
+    """Seconds that a job took on average; 0 where none has been completed."""
+    eta: float = 0.0
+    """Seconds until what is pending will be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobState:
+    """One job."""
+
+    id: int
+    path: str | None = None
+    status: str
+    """pending, running, done or error."""
+    error: str | None = None
+    results: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemHealthState:
+    """The system as a whole."""
+
+    status: str = "healthy"
+    """healthy, degraded or error."""
+    errors: tuple[str, ...] = ()
+
+
+State = WorkerState | QueueState | JobState | SystemHealthState
+
+
+def worker_state(component_id: str, status: str) -> WorkerState:
+    """A worker of which nothing but its status is known."""
+    parts = component_id.split(":")
+    kind = ":".join(parts[1:-1]) if len(parts) > 2 and parts[0] == "worker" else None
+    number = int(parts[-1]) if parts[-1].isascii() and parts[-1].isdecimal() else None
+    return WorkerState(component=component_id, id=number, queue_type=kind, status=status)
+
+
+def aggregate(queues: Iterable[QueueState]) -> QueueState:
+    """All queues as one: sums, the average weighted by what was completed, the longest wait."""
+    each = tuple(queues)
+    completed = sum(queue.completed for queue in each)
+    worked = sum(queue.avg_time * queue.completed for queue in each)
+    return QueueState(
+        queue_type=None,
+        pending=sum(queue.pending for queue in each),
+        running=sum(queue.running for queue in each),
+        completed=completed,
+        avg_time=worked / completed if completed else 0.0,
+        eta=max((queue.eta for queue in each), default=0.0),
+    )

@@ -1,0 +1,42 @@
+"""The events that every store keeps, by their numbers."""
+
+from __future__ import annotations
+
+from tests.contract.records import NOW, death, event
+
+from rekindle.actors.ports import Store
+
+
+def test_a_new_store_has_no_events(store: Store) -> None:
+    page = store.events()
+    assert (page.events, page.oldest, page.newest) == ((), 0, 0)
+    assert store.load().last_event_id == 0
+
+
+def test_events_come_back_as_they_were_kept_oldest_first(store: Store) -> None:
+    kept = [event(1), event(2, type="store_recovered", component_id=None), event(3, payload='{"pid":7}')]
+    store.commit(kept)
+    assert list(store.events().events) == kept
+    assert store.load().last_event_id == 3
+
+
+def test_a_reader_goes_on_after_the_last_event_that_it_has(store: Store) -> None:
+    store.commit([event(number) for number in range(1, 11)])
+    page = store.events(after_id=4, limit=3)
+    assert [each.id for each in page.events] == [5, 6, 7]
+    assert (page.oldest, page.newest) == (1, 10)
+    assert store.events(after_id=10).events == ()
+    assert store.events(after_id=99).newest == 10
+
+
+def test_an_event_that_is_committed_twice_is_kept_once(store: Store) -> None:
+    """A commit whose outcome is unknown is repeated."""
+    store.commit([event(1), event(2)])
+    store.commit([event(2, payload='{"other":1}'), event(3)])
+    assert [(each.id, each.payload) for each in store.events().events] == [(1, "{}"), (2, "{}"), (3, "{}")]
+
+
+def test_events_and_the_death_that_they_tell_of_are_kept_together(store: Store) -> None:
+    store.commit([death(1), event(1, type="status_changed"), event(2, type="worker_died", at_wall_ms=NOW)])
+    assert [each.type for each in store.events().events] == ["status_changed", "worker_died"]
+    assert len(store.deaths()) == 1

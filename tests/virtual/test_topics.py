@@ -1,0 +1,107 @@
+"""EV-04 to EV-08: subscribers to topics get a snapshot, then what changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, worker, workers
+from tests.virtual.conftest import Benches
+
+from rekindle.actors.broker_messages import Subscribe, Unsubscribe
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.messages import RemoveWorker, Snapshot, StateChanged
+from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.states import SystemHealthState, WorkerState
+from rekindle.actors.topics import ALL_STATES, worker_topic
+
+
+def watcher(system: Bench, *topics: str) -> Listener:
+    listener = Listener(system.runtime.clock.monotonic)
+    system.actors.broker.tell(Subscribe(listener, topics or ALL_STATES))
+    system.runtime.settle()
+    return listener
+
+
+def words(listener: Listener, topic: str = worker_topic(W)) -> list[Any]:
+    """The statuses that were told after the snapshot."""
+    told = [each for each in listener.messages if isinstance(each, StateChanged) and each.topic == topic]
+    return [each.state.status if isinstance(each.state, WorkerState) else each.state for each in told]
+
+
+def test_ev_04_a_snapshot_comes_first_and_contains_the_workers(bench: Benches) -> None:
+    """EV-04."""
+    system = bench(*workers(2))
+    listener = watcher(system, "worker:*:status")
+    (snapshot,) = listener.messages
+    assert isinstance(snapshot, Snapshot)
+    states = [each.state for each in snapshot.states]
+    assert [each.component for each in states if isinstance(each, WorkerState)] == list(ids(2))
+    assert {each.status for each in states if isinstance(each, WorkerState)} == {"stopped"}
+    system.start().run(1)
+    assert words(listener) == ["starting", "healthy"]
+
+
+def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(bench: Benches) -> None:
+    """EV-05: the envelope itself is the gateway's."""
+    system = bench(scripts=lives(Life(job=42))).start()
+    system.run(1)
+    listener = watcher(system, "worker:tag:0:status")
+    (snapshot,) = listener.messages
+    (told,) = snapshot.states
+    assert (told.topic, told.type, type(told.at_wall_ms)) == ("worker:tag:0:status", "worker_update", int)
+    pid = system.status().pid
+    assert told.state == WorkerState(
+        component=W, id=0, queue_type="tag", status="healthy", pid=pid, current_job=42
+    )
+
+
+def test_ev_06_a_state_that_is_reported_twice_is_told_once(bench: Benches) -> None:
+    """EV-06: frames come every second, and say the same."""
+    system = bench()
+    listener = watcher(system)
+    system.start().run(60)
+    assert words(listener) == ["starting", "healthy"]
+
+
+def test_ev_08_who_leaves_hears_nothing_more_and_who_is_gone_is_forgotten(bench: Benches) -> None:
+    """EV-08."""
+    system = bench(scripts=dies_after(3)).start()
+    listener = watcher(system)
+    system.actors.broker.tell(Unsubscribe(listener))
+    system.run(60)
+    assert len(listener.messages) == 1
+
+
+def test_a_death_and_a_failure_are_seen_in_the_workers_and_in_the_systems_state(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3))
+    listener = watcher(system)
+    system.start().run(60)
+    assert words(listener) == ["starting", "healthy", "crashed", "starting", "healthy", "crashed", "failed"]
+    (health,) = words(listener, "system:health")
+    assert isinstance(health, SystemHealthState)
+    assert health.status == "degraded"
+    assert health.errors[0].startswith(f"{W} was given up: ")
+
+
+def test_an_outage_of_the_store_is_seen_in_the_systems_state(bench: Benches) -> None:
+    system = bench(scripts=dies_after(3))
+    listener = watcher(system, "system:health")
+    system.start().run_to(2)
+    system.memory.fault = StoreUnavailableError("database is locked")
+    system.run_to(10)
+    system.memory.fault = None
+    system.run_to(60)
+    assert words(listener, "system:health") == [
+        SystemHealthState("degraded", ("the store is away: database is locked",)),
+        SystemHealthState(),
+    ]
+
+
+def test_a_worker_that_is_removed_has_no_state_any_more(bench: Benches) -> None:
+    system = bench(*workers(2)).start()
+    listener = watcher(system)
+    system.tell(RemoveWorker(W))
+    system.run(20)
+    assert words(listener)[-1] is None
+    later = watcher(system, "worker:*:status")
+    assert [each.topic for each in later.messages[0].states] == [worker_topic(ids(2)[1])]
