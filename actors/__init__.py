@@ -9,6 +9,7 @@ from .deaths import Cause, Death, Exit
 from .edges import EventStream
 from .errors import (
     ExecutorBrokenError,
+    PayloadError,
     RekindleError,
     RequestRefusedError,
     RequestTimeoutError,
@@ -19,13 +20,19 @@ from .errors import (
     StoreTooNewError,
     StoreUnavailableError,
     TaskError,
+    UnknownJobError,
+    UnknownQueueError,
     UnknownWorkerError,
     WorkerCrashedError,
 )
 from .executor import RekindleExecutor
 from .health import Status
+from .job_policy import JobPolicy
+from .jobs import JobState, JobView, QueueStats
 from .limits import RecyclePolicy, ResourceLimits
 from .messages import (
+    JobConvicted,
+    JobRequeued,
     PauseWorkers,
     ResetWorker,
     ResourceViolated,
@@ -71,9 +78,16 @@ __all__ = [
     "ExecutorBrokenError",
     "Exit",
     "HealthPolicy",
+    "JobConvicted",
+    "JobPolicy",
+    "JobRequeued",
+    "JobState",
+    "JobView",
     "PauseMode",
     "PauseWorkers",
+    "PayloadError",
     "PythonCall",
+    "QueueStats",
     "RecyclePolicy",
     "RekindleError",
     "RekindleExecutor",
@@ -102,6 +116,8 @@ __all__ = [
     "StoreUnavailableError",
     "System",
     "TaskError",
+    "UnknownJobError",
+    "UnknownQueueError",
     "UnknownWorkerError",
     "WindowMode",
     "WorkerCrashedError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pykka
@@ -11,9 +12,10 @@ import pykka
 from .broker import Broker
 from .health_monitor import HealthMonitor
 from .internal_messages import Attend, Declare, Keep
+from .job_desk import JobDesk
 from .ports import Processes, Runtime, Store
 from .recorder import Recorder
-from .records import MirrorWiped, Remembered
+from .records import FormerClaimsReleased, MirrorWiped, Remembered
 from .spec import WorkerSpec
 from .supervisor import Supervisor
 
@@ -22,12 +24,13 @@ Ref = pykka.ActorRef[Any]
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The four actors that every system has; the proxies belong to the Supervisor."""
+    """The five actors that every system has; the proxies belong to the Supervisor."""
 
     broker: Ref
     recorder: Ref
     monitor: Ref
     supervisor: Ref
+    desk: Ref
 
 
 def assemble(
@@ -39,12 +42,15 @@ def assemble(
     max_concurrent_starts: int | None = None,
     remembered: Remembered | None = None,
     event_linger_s: float = 0.0,
+    run: str = "",
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
     What is remembered of them comes from the store, unless it was loaded before. An event that
-    comes without a record waits for one for `event_linger_s`.
+    comes without a record waits for one for `event_linger_s`. `run` tells this run from all
+    others: a claim of another one holds no longer.
     """
+    specs = tuple(specs)
     remembered = remembered or store.load()
     recorder = runtime.start(Recorder, runtime=runtime, store=store)
     broker = runtime.start(
@@ -54,6 +60,7 @@ def assemble(
         last_id=remembered.last_event_id,
         linger_s=event_linger_s,
     )
+    desk = runtime.start(JobDesk, runtime=runtime, recorder=recorder, broker=broker, run=run)
     monitor = runtime.start(
         HealthMonitor, runtime=runtime, processes=processes, recorder=recorder, broker=broker
     )
@@ -64,10 +71,18 @@ def assemble(
         monitor=monitor,
         recorder=recorder,
         broker=broker,
+        desk=desk,
         max_concurrent_starts=max_concurrent_starts,
     )
     for actor in (recorder, monitor):
-        actor.tell(Attend(supervisor, broker))
+        actor.tell(Attend(supervisor, broker, desk))
     recorder.tell(Keep(MirrorWiped()))
-    supervisor.tell(Declare(tuple(specs), remembered))
-    return Actors(broker, recorder, monitor, supervisor)
+    recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
+    supervisor.tell(Declare(specs, remembered))
+    return Actors(broker, recorder, monitor, supervisor, desk)
+
+
+def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:
+    """Whoever held a job in another run is gone: their claims are released before anybody starts."""
+    retries = {spec.id: spec.jobs.crash_retries for spec in specs if spec.jobs is not None}
+    return FormerClaimsReleased(run=run, at_wall_ms=wall_ms, crash_retries=MappingProxyType(retries))

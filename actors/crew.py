@@ -7,6 +7,7 @@ Belongs to the Supervisor and runs in it.
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -37,6 +38,7 @@ from .internal_messages import (
     Unregister,
     UseSpec,
 )
+from .jobs import LAST_LINES
 from .lifecycle import Urgency
 from .messages import Event
 from .ports import Processes, Receiver, Runtime, Timer
@@ -61,6 +63,7 @@ from .worker_state import (
     Idling,
     KeepRecord,
     Launch,
+    ReleaseJobs,
     ReportStop,
     Schedule,
     Step,
@@ -91,8 +94,10 @@ class Colleagues:
         monitor: Receiver,
         broker: Receiver,
         processes: Processes,
+        desk: Receiver,
     ) -> None:
         self.supervisor = supervisor
+        self.desk = desk
         self.monitor = monitor
         self.broker = broker
         self.processes = processes
@@ -257,6 +262,10 @@ class Crew:
             case Examine(found=found):
                 self._register(worker)
                 tell(self._to.monitor, ProcessFound(worker.id, found))
+            case ReleaseJobs(end=end):
+                # A process that was ended by us, later than its death, was not asked for its last words.
+                last = end.output or self._to.processes.output(worker.id)[-LAST_LINES:]
+                tell(self._to.desk, dataclasses.replace(end, output=last))
             case ReportStop(exit=exit_, forced=forced):
                 self.stops.settled(worker.id, exit_, forced)
                 self._came_to_rest(worker)

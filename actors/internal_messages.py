@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from .deaths import Exit, Job
 from .frames import Frame
+from .jobs import JobSettled
 from .lifecycle import Urgency
 from .limits import ResourceLimits
 from .messages import (
@@ -30,10 +31,11 @@ from .spec import HealthPolicy, WorkerSpec
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """These are the Supervisor and the Broker to tell."""
+    """These are the Supervisor, the Broker and the JobDesk to tell."""
 
     supervisor: Receiver
     broker: Receiver
+    desk: Receiver
 
 
 # ── To the HealthMonitor ─────────────────────────────────────────────────────────────────
@@ -396,6 +398,32 @@ class LookDue:
 
 
 ResourceMessage = WatchUsage | UnwatchUsage | LookDue
+
+# ── To the JobDesk ───────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncarnationEnded:
+    """A worker that serves queues is gone: what it had claimed is to be released."""
+
+    component_id: str
+    generation: int
+    counted: bool
+    """Whether it was a crash."""
+    crash_retries: int | None
+    cause: str
+    exit: Exit
+    output: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSettled:
+    """What became of jobs whose claims were released, now that it is kept."""
+
+    settled: tuple[JobSettled, ...]
+
+
+DeskMessage = IncarnationEnded | JobsSettled
 
 # ── To the Recorder ──────────────────────────────────────────────────────────────────────
 

@@ -11,6 +11,7 @@ still in force: execution is at least once, recording exactly once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +21,10 @@ DEFAULT_CRASH_RETRIES = 2
 
 LAST_LINES = 20
 """How much of a dead worker's output is kept as evidence."""
+
+
+SERVED_QUEUES = "served_queues"
+"""The setting that holds the names of the queues that the latest run's workers serve, as JSON."""
 
 
 class JobState(StrEnum):
@@ -154,6 +159,15 @@ def all_queues(stats: Iterable[QueueStats]) -> QueueStats:
         average_s=spent / completed if completed else 0.0,
         eta_s=max((one.eta_s for one in each), default=0.0),
     )
+
+
+def served_queues(stored: str | None) -> tuple[str, ...]:
+    """The names in the setting `SERVED_QUEUES`; none if it makes no sense."""
+    try:
+        names = json.loads(stored or "[]")
+    except ValueError:
+        return ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 # ── What becomes of the job of a dead worker ─────────────────────────────────────────────

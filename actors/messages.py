@@ -363,6 +363,30 @@ class WorkerRecycled:
 
 
 @dataclass(frozen=True, slots=True)
+class JobRequeued:
+    """The job that a worker held when it ended is pending again."""
+
+    job_id: int
+    queue: str
+    component_id: str
+    generation: int
+    crash_count: int
+    counted: bool = True
+    """Whether the end was a crash; a worker that was stopped on request is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobConvicted:
+    """Too many workers died on a job: it is toxic, and not tried again by itself."""
+
+    job_id: int
+    queue: str
+    component_id: str
+    generation: int
+    crash_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ActorReplaced:
     """One of our own actors raised and was replaced, with its state rebuilt."""
 
@@ -411,6 +435,8 @@ Event = (
     | ResourceEased
     | ResourceViolated
     | ResourcesSampled
+    | JobRequeued
+    | JobConvicted
     | ActorReplaced
     | StoreDegraded
     | StoreRecovered

@@ -129,7 +129,7 @@ class Jobs(Protocol):
     of their own (`rekindle.worker.jobs`).
     """
 
-    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+    def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put them into the queue, all or none; their numbers."""
         ...
 

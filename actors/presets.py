@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from .errors import Problem, SpecError
+from .job_policy import JobPolicy
 from .limits import ResourceLimits
 from .spec import (
     HealthPolicy,
-    JobPolicy,
     OnExhausted,
     PauseMode,
     RestartOn,
@@ -20,7 +20,7 @@ from .spec import (
     WindowMode,
 )
 
-_P = TypeVar("_P", RestartPolicy, HealthPolicy, StopPolicy)
+_P = TypeVar("_P", RestartPolicy, HealthPolicy, StopPolicy, JobPolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ EVENTS_AT_ONCE = 64
 class RealProcesses:
     """Starts, watches and ends real processes."""
 
-    def __init__(self, clock: Clock, *, guarded: bool = True) -> None:
+    def __init__(self, clock: Clock, *, guarded: bool = True, database: str | None = None) -> None:
         self.mark = uuid.uuid4().hex
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
@@ -60,7 +60,7 @@ class RealProcesses:
         self._orders: deque[Callable[[], None]] = deque()
         self._closing_channels: deque[tuple[float, Child]] = deque()
         self._closed = False
-        self._spawner = Spawner(self.mark)
+        self._spawner = Spawner(self.mark, database)
         self._sampler = Sampler()
         self._sampling = threading.Lock()
         self._epoll = select.epoll()

@@ -3,8 +3,8 @@
 Owns what is not written yet. A record joins the batch; the first one sends `CommitBatch` to
 itself, and all that was queued before that message arrives is committed together. A store
 that is locked, full or gone costs nothing but time: the records wait, in order, and are tried
-again with growing delays until they are in. Tells the Supervisor `BatchKept` and the Broker
-`EventsKept`, and both of them when the store degrades and recovers.
+again with growing delays until they are in. Tells the Supervisor `BatchKept`, the Broker
+`EventsKept` and the JobDesk `JobsSettled`, and the first two when the store degrades and recovers.
 
 It lives on a lane of its own, since committing blocks.
 """
@@ -25,12 +25,14 @@ from .internal_messages import (
     CommitBatch,
     Flush,
     Flushed,
+    JobsSettled,
     Keep,
     KeepMirror,
     KeepTogether,
     RecorderMessage,
     RetryCommit,
 )
+from .jobs import JobSettled
 from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store
 from .records import DeathRecord, EventRecord, HealthMirrored, Record, StateRemoved
@@ -56,6 +58,7 @@ class Recorder(ResilientActor):
         self._runtime = runtime
         self._store = store
         self._supervisor: Receiver | None = None
+        self._desk: Receiver | None = None
         self._waiting: list[Record] = []
         self._events: deque[EventRecord] = deque()
         self._mirror: dict[str, HealthMirrored] = {}
@@ -93,8 +96,8 @@ class Recorder(ResilientActor):
             case Flush(reply_to=reply_to):
                 self._commit()
                 tell(reply_to, Flushed(len(self._waiting)))
-            case Attend(supervisor=supervisor, broker=broker):
-                self._supervisor, self.broker = supervisor, broker
+            case Attend(supervisor=supervisor, broker=broker, desk=desk):
+                self._supervisor, self.broker, self._desk = supervisor, broker, desk
             case unknown:
                 self.unexpected(unknown)
 
@@ -128,9 +131,10 @@ class Recorder(ResilientActor):
 
     def _commit(self) -> None:
         batch, events, mirror = self._waiting, self._events, self._mirror
+        settled: tuple[JobSettled, ...] = ()
         try:
             if batch or events or mirror:
-                self._store.commit((*batch, *events, *mirror.values()))
+                settled = self._store.commit((*batch, *events, *mirror.values()))
         except StoreOwnedError as error:
             self._announce(StoodDown(str(error)))
             self._failed(error)
@@ -145,6 +149,8 @@ class Recorder(ResilientActor):
             tell(self._supervisor, BatchKept(deaths))
         if events:
             tell(self.broker, EventsKept(events[-1].id))
+        if settled:
+            tell(self._desk, JobsSettled(settled))
         if self._failures:
             self._failures, self._trouble = 0, None
             logger.info("the store is back, {} records were written", len(batch))

@@ -11,6 +11,7 @@ the supervisor's memory (3.5 ms at 45 MB) and run Python beside locks that nobod
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .job_policy import JobPolicy
 from .posix_spawn import Program, start_process
 from .spec import Command, PythonCall, WorkerSpec
 
@@ -43,8 +45,9 @@ class Spawned:
 class Spawner:
     """Starts processes that carry the mark of one system."""
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, mark: str, database: str | None = None) -> None:
         self._mark = mark
+        self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
 
@@ -70,6 +73,9 @@ class Spawner:
             if spec.run.reports_health:
                 channel, peer = socket.socketpair()
                 channel.setblocking(False)
+                if self._address is not None and spec.serves:
+                    # The first line that it reads. Not in its environment: there may be a password in it.
+                    channel.send(self._address)
             for _ in ("stdout", "stderr"):
                 read, write = os.pipe2(os.O_CLOEXEC)
                 os.set_blocking(read, False)
@@ -128,9 +134,24 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
     environment["REKINDLE_WORKER"] = spec.id
     environment["REKINDLE_SUPERVISOR_PID"] = str(os.getpid())
     environment["REKINDLE_HEARTBEAT_S"] = f"{spec.health.heartbeat_interval_s:g}"
+    if spec.jobs is not None and spec.serves:
+        environment["REKINDLE_JOBS"] = _job_settings(spec.jobs)
     if isinstance(spec.run, PythonCall):
         _add_import_path(environment)
     return environment
+
+
+def _job_settings(jobs: JobPolicy) -> str:
+    return json.dumps(
+        {
+            "queues": jobs.queues,
+            "concurrency": jobs.concurrency,
+            "isolate_suspects": jobs.isolate_suspects,
+            "error_retries": jobs.error_retries,
+            "retry_delay_s": jobs.retry_delay_s,
+            "max_retry_delay_s": jobs.max_retry_delay_s,
+        }
+    )
 
 
 def _add_import_path(environment: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse, shares
 from .errors import Problem, SpecError
+from .job_policy import JobPolicy
 from .limits import RecyclePolicy, ResourceLimits
 
 COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -222,21 +223,6 @@ def command(*argv: str, reports_health: bool = False, pdeathsig: bool = False) -
     return Command(tuple(argv), reports_health, pdeathsig)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPolicy:
-    """How often the job of a dead worker is tried again; None is always."""
-
-    crash_retries: int | None = 2
-
-    def __post_init__(self) -> None:
-        refuse("policy", self.problems())
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with this policy."""
-        yield from mistyped(self)
-        yield from at_least(0, self, "crash_retries")
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
     """One worker: its id, what it runs, and the policies it lives under."""
@@ -285,8 +271,15 @@ class WorkerSpec:
             yield Problem("cwd", f"is no directory: {self.cwd!r:.80}")
         if "user" not in wrong and self.user is not None and (not self.user or "\0" in self.user):
             yield Problem("user", f"is no user's name: {self.user!r:.80}")
+        if not {"run", "jobs"} & wrong.keys() and self.serves and not self.run.reports_health:
+            yield Problem("jobs.queues", "need a command that reports health: their address comes that way")
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The queues that it takes jobs from; most workers have none."""
+        return () if self.jobs is None else self.jobs.queues
 
     @classmethod
     def from_preset(
@@ -320,6 +313,8 @@ class WorkerSpec:
             others.keys() - {"env", "inherit_env", "cwd", "user", "after", "recycle", "group", *settings}
         )
         problems += [Problem(name, "is not a setting of a worker") for name in unknown]
+        if isinstance(jobs := others.get("jobs"), Mapping):
+            others["jobs"] = overridden("jobs", chosen.jobs or JobPolicy(), jobs, problems)
         settings |= {name: value for name, value in others.items() if name not in unknown}
         try:
             spec = cls(id, run, **settings)  # type: ignore[arg-type]

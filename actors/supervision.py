@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from . import releases
 from .deaths import Cause, Death, Exit, Job
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
@@ -130,7 +131,8 @@ def died(worker: Worker, death: Death, world: World) -> Step:
     decision = decide(worker.spec.restart, worker.restarts, death, around)
     ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
     alive = worker.lingering == death.generation and not ended
-    worker = replace(worker, restarts=decision.state, status=Status.DEAD, job=None, open_death=alive)
+    open_death = str(death) if alive else None
+    worker = replace(worker, restarts=decision.state, status=Status.DEAD, job=None, open_death=open_death)
     record = death_record(death, decision, world.wall_ms)
     effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(_died_event(death, decision))]
     if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
@@ -139,6 +141,8 @@ def died(worker: Worker, death: Death, world: World) -> Step:
     if alive:
         # Taken for dead while it still runs: it must be gone before another one starts.
         effects.append(Halt(death.generation, Urgency.FIRM))
+    else:
+        effects += releases.after_death(worker.spec, death)
     step = _after_death(worker, death, decision, record, world)
     return Step(step.worker, (*effects, *step.effects))
 
@@ -258,7 +262,7 @@ def _launch(worker: Worker, world: World) -> Step:
         status=Status.PENDING,
         job=None,
         not_before_ms=None,
-        open_death=False,
+        open_death=None,
     )
     return Step(worker, (CancelTimers(), Launch(generation)))
 
@@ -284,7 +288,7 @@ def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | Non
     if worker.lingering != generation and not _awaits_end(worker, generation):
         return Step(worker)
     amendment = _amendment(worker, generation, exit_)
-    worker = replace(worker, lingering=None, open_death=False)
+    worker = replace(worker, lingering=None, open_death=None)
     match worker.phase:
         case BackingOff() as phase:
             step = _proceed(worker, phase, world)
@@ -305,22 +309,26 @@ def _awaits_end(worker: Worker, generation: int) -> bool:
 
 
 def _amendment(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
-    if not worker.open_death or exit_ == Exit():
+    if worker.open_death is None:
         return ()
+    released = releases.after_late_end(worker.spec, generation, worker.open_death, exit_)
+    if exit_ == Exit():
+        return released
     amended = DeathAmended(
         component_id=worker.id, generation=generation, exit_code=exit_.code, signal=exit_.signal
     )
-    return (KeepRecord(amended),)
+    return (KeepRecord(amended), *released)
 
 
 def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
     event = Announce(WorkerStopped(worker.id, phase.generation, exit_, forced))
+    released = releases.after_stop(worker.spec, phase.generation, exit_, forced)
     if phase.relaunch and not world.stopping and not world.paused:
         step = _launch(worker, world)
-        return Step(step.worker, (event, *step.effects))
+        return Step(step.worker, (event, *released, *step.effects))
     rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
     worker = replace(worker, phase=Idle(rest), status=None, job=None)
-    return Step(worker, (event, ReportStop(exit_, forced)))
+    return Step(worker, (event, *released, ReportStop(exit_, forced)))
 
 
 # ── What operators want ──────────────────────────────────────────────────────────────────
@@ -468,7 +476,8 @@ def _rested(worker: Worker) -> tuple[Effect, ...]:
 def reconcile(worker: Worker, found: int | None, world: World) -> Step:
     """Fit what is wanted to what really runs; the answer of the process table is the truth."""
     rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
-    worker = replace(worker, lingering=found)
+    late = () if found is not None else _amendment(worker, worker.generation, Exit())
+    worker = replace(worker, lingering=found, open_death=worker.open_death if found is not None else None)
     match worker.phase:
         case Up(generation=generation):
             # Whether it is dead, and of what, is the monitor's to tell.
@@ -480,13 +489,13 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
             halt = () if found is None else (Halt(found, Urgency.FIRM),)
             # One that a former run decided is in the store with its true cause, which we do not know.
             keep = () if phase.former else (KeepRecord(phase.record),)
-            return Step(again.worker, (*keep, *halt, *again.effects))
+            return Step(again.worker, (*keep, *late, *halt, *again.effects))
         case Stopping() as phase if found is None:
             return _stopped(worker, phase, Exit(), None, world)
         case Stopping() as phase:
             return Step(worker, (Halt(phase.generation, phase.urgency),))
         case Idle() | Failed():
-            return Step(worker, rested if found is None else (Halt(found, Urgency.FIRM),))
+            return Step(worker, (*late, *rested) if found is None else (Halt(found, Urgency.FIRM),))
 
 
 def _is_up(worker: Worker, generation: int) -> bool:

@@ -61,6 +61,7 @@ class Supervisor(ResilientActor):
         monitor: Receiver,
         recorder: Receiver,
         broker: Receiver,
+        desk: Receiver,
         max_concurrent_starts: int | None = None,
     ) -> None:
         super().__init__(broker=broker)
@@ -70,6 +71,7 @@ class Supervisor(ResilientActor):
             monitor=monitor,
             broker=broker,
             processes=processes,
+            desk=desk,
         )
         self._crew = Crew(runtime, colleagues, max_concurrent_starts)
         self._operations = Operations(runtime, self._crew, self.actor_ref, recorder)

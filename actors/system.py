@@ -13,6 +13,7 @@ environment, nobody else's children; after `stop` no thread, child or descriptor
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -31,6 +32,7 @@ from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
 from .changes import Changes
 from .edges import EventStream, Inbox
+from .enqueueing import checked_queue, new_job, payload_text
 from .errors import (
     Problem,
     RequestRefusedError,
@@ -43,6 +45,7 @@ from .errors import (
 from .explaining import explain
 from .health import Status
 from .internal_messages import Flush, Flushed, Keep
+from .jobs import SERVED_QUEUES
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
@@ -65,7 +68,7 @@ from .messages import (
     WorkerStatus,
 )
 from .ordering import check_order, longest_stop_s
-from .ports import Receiver, Store
+from .ports import Jobs, Receiver, Store
 from .processes import RealProcesses
 from .records import DeathRecord, MetaSet, Remembered
 from .resources import Usage
@@ -162,7 +165,9 @@ class System:
                 logger.warning("worker {}: {}", spec.id, str(warning))
         try:
             self._runtime = runtime = ThreadRuntime()
-            self._processes = RealProcesses(runtime.clock, guarded=self._guarded)
+            self._processes = RealProcesses(
+                runtime.clock, guarded=self._guarded, database=self._store.address
+            )
             remembered = self._store.load()
             self._end_former_run(remembered, self._processes.mark)
             self._actors = assemble(
@@ -173,6 +178,7 @@ class System:
                 remembered=remembered,
                 max_concurrent_starts=self._max_concurrent_starts,
                 event_linger_s=EVENT_LINGER_S,
+                run=self._processes.mark,
             )
         except BaseException:
             self._tear_down()
@@ -187,7 +193,7 @@ class System:
             if not sweep(former, FORMER_RUN_S):
                 raise RequestRefusedError(f"processes of a former run cannot be ended: {left}")
         try:
-            self._store.commit([MetaSet(MARK, mark)])
+            self._store.commit([MetaSet(MARK, mark), self._served()])
         except StoreUnavailableError as error:
             logger.warning("a next run will not recognise our processes: {}", str(error))
 
@@ -293,21 +299,65 @@ class System:
     def add(self, spec: WorkerSpec) -> None:
         """Supervise one more worker."""
         self._ask(lambda reply: AddWorker(spec, reply))
-        self._specs = (*self._specs, spec)
+        self._know((*self._specs, spec))
 
     def remove(self, component_id: str, timeout_s: float | None = None) -> None:
         """Stop a worker and forget it."""
         patience = self._longest_stop() if timeout_s is None else timeout_s
         self._ask(lambda reply: RemoveWorker(component_id, reply), patience)
-        self._specs = tuple(spec for spec in self._specs if spec.id != component_id)
+        self._know(tuple(spec for spec in self._specs if spec.id != component_id))
 
     def change(self, specs: Iterable[WorkerSpec]) -> Changes:
         """Supervise exactly these workers from now on; what did not change is left alone."""
         wanted = _distinct(specs)
         changed = self._ask(lambda reply: ChangeWorkers(wanted, reply))
         assert isinstance(changed, WorkersChanged)
-        self._specs = wanted
+        self._know(wanted)
         return changed.changes
+
+    def _know(self, specs: tuple[WorkerSpec, ...]) -> None:
+        before, self._specs = self._served(), specs
+        if self._served() != before:
+            tell(self._running().recorder, Keep(self._served()))
+
+    def _served(self) -> MetaSet:
+        return MetaSet(SERVED_QUEUES, json.dumps(self.queues))
+
+    # ── jobs ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def jobs(self) -> Jobs:
+        """The queues: what is in them, and what an operator may do about it."""
+        return self._store.jobs
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that our workers serve."""
+        return tuple(sorted({queue for spec in self._specs for queue in spec.serves}))
+
+    def enqueue(
+        self,
+        queue: str,
+        payload: object,
+        *,
+        priority: int = 0,
+        delay_s: float = 0.0,
+        max_retries: int | None = None,
+    ) -> int:
+        """Put a job into a queue; its number. It is durable when this returns.
+
+        Other programs do the same with `rekindle.persistence.open_queue`, which explains the
+        arguments.
+
+        Raises:
+            UnknownQueueError: none of our workers serves the queue.
+            PayloadError: the payload is not JSON, or a number makes no sense.
+            StoreUnavailableError: the database cannot be written to now.
+        """
+        checked_queue(queue, self.queues)
+        now = time.time_ns() // 1_000_000
+        job = new_job(payload_text(payload), now, priority=priority, delay_s=delay_s, max_retries=max_retries)
+        return self._store.jobs.add(queue, [job])[0]
 
     # ── what there is to see ─────────────────────────────────────────────────────────────
 

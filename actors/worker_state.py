@@ -12,7 +12,7 @@ import msgspec
 
 from .deaths import Exit, Job
 from .health import Status
-from .internal_messages import BackoffElapsed, HealthSustained
+from .internal_messages import BackoffElapsed, HealthSustained, IncarnationEnded
 from .lifecycle import Urgency
 from .messages import Event
 from .records import DeathRecord, Record
@@ -90,8 +90,9 @@ class Worker(msgspec.Struct, frozen=True):
     job: Job | None = None
     not_before_ms: int | None = None
     """Until when a delay that a former run decided holds the first start back."""
-    open_death: bool = False
-    """The latest death was decided before its process had ended; how it ended is still to come."""
+    open_death: str | None = None
+    """The latest death, in words, if it was decided before its process had ended: how it ended is still
+    to come."""
 
     @property
     def id(self) -> str:
@@ -183,6 +184,12 @@ class Examine(msgspec.Struct, frozen=True):
     found: int | None
 
 
+class ReleaseJobs(msgspec.Struct, frozen=True):
+    """Have the jobs of an incarnation that is gone released."""
+
+    end: IncarnationEnded
+
+
 class ReportStop(msgspec.Struct, frozen=True):
     """The worker came to rest; whoever waits for its stop may know how it ended."""
 
@@ -203,6 +210,7 @@ Effect = (
     | Forget
     | Blame
     | Examine
+    | ReleaseJobs
     | ReportStop
 )
 

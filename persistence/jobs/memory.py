@@ -42,7 +42,7 @@ class MemoryJobs:
         """Of claimed jobs: the run of the claimant, and whether they are executed alone."""
         self._crashes: list[JobCrash] = []
 
-    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+    def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put them into the queue; their numbers."""
         now = self._wall_ms()
         ids = tuple(next(self._numbers) for _ in jobs)

@@ -8,14 +8,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from rekindle.actors.enqueueing import checked_queue, new_job, payload_text
 from rekindle.actors.errors import RequestRefusedError, StoreUnavailableError, UnknownJobError
-from rekindle.actors.jobs import RETRIABLE, JobCrash, JobState, JobView, NewJob, QueueStats
+from rekindle.actors.jobs import (
+    RETRIABLE,
+    SERVED_QUEUES,
+    JobCrash,
+    JobState,
+    JobView,
+    NewJob,
+    QueueStats,
+    served_queues,
+)
 
 from ..encoding import storable
 from ..failures import failure
+from ..tables import META
 from . import statements as sql
 from .reading import crash, queues, view
 from .release import notify_workers
@@ -34,7 +45,41 @@ class JobQueue:
         self._kept: Connection | None = None
         self._closed = False
 
-    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+    def enqueue(
+        self,
+        queue: str,
+        payload: object,
+        *,
+        priority: int = 0,
+        delay_s: float = 0.0,
+        max_retries: int | None = None,
+    ) -> int:
+        """Put one job into a queue; its number.
+
+        Args:
+            queue: one that the workers of the latest supervisor served.
+            payload: anything that JSON can say.
+            priority: smaller ones come first.
+            delay_s: not before so many seconds from now.
+            max_retries: how often it is tried again if it raises; None: as its worker says.
+
+        Raises:
+            UnknownQueueError: no worker serves the queue.
+            PayloadError: the payload is not JSON, or a number makes no sense.
+            StoreUnavailableError: the database cannot be written to now.
+        """
+        checked_queue(queue, self.served())
+        settings = {"priority": priority, "delay_s": delay_s, "max_retries": max_retries}
+        (job,) = self.add(queue, [new_job(payload_text(payload), _wall_ms(), **settings)])  # type: ignore[arg-type]
+        return job
+
+    def served(self) -> tuple[str, ...]:
+        """The queues that the workers of the latest supervisor serve."""
+        with self._transaction() as connection:
+            names = connection.execute(select(META.c.value).where(META.c.key == SERVED_QUEUES)).scalar()
+        return served_queues(names)
+
+    def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put them into the queue, all or none; their numbers."""
         if not jobs:
             return ()

@@ -14,6 +14,8 @@ from rekindle.actors.messages import (
     ActorReplaced,
     Event,
     EventsLost,
+    JobConvicted,
+    JobRequeued,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
@@ -124,6 +126,12 @@ class EventLog:
                 log.info("{} gets a new process: {}", id_, reason)
             case ResourceWarned() | ResourceEased() | ResourceViolated():
                 _log_usage(message)
+            case JobRequeued(job_id=job, queue=queue, component_id=id_, counted=counted):
+                log.info(
+                    "job {} of {} is pending again: {} {}", job, queue, id_, "died" if counted else "ended"
+                )
+            case JobConvicted(job_id=job, queue=queue, crash_count=many):
+                log.error("job {} of {} is toxic: {} workers died on it", job, queue, many)
             case ActorReplaced(actor=actor, error=error):
                 log.error("our {} raised and was made anew: {}", actor, error)
             case StoodDown(reason=reason):

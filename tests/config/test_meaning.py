@@ -189,5 +189,5 @@ def test_what_nothing_acts_on_yet_is_a_warning() -> None:
     (warning,) = good(f"[worker.a]\n{TRUE}\njobs.crash_retries = 1\n").warnings
     assert (warning.key, warning.reason) == (
         "worker.a.jobs",
-        "is read and shown, but nothing acts on it yet",
+        "has no effect: it names no queues",
     )

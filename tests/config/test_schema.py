@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.config.files import good, refused
 
-from rekindle.actors import limits, spec
+from rekindle.actors import job_policy, limits, spec
 from rekindle.actors.presets import PRESETS
 from rekindle.cli.config import schema, structs
 from rekindle.cli.config.showing import as_text
@@ -110,7 +110,7 @@ def test_every_table_is_closed_and_every_setting_described() -> None:
         (structs.Stop, spec.StopPolicy),
         (structs.Limits, limits.ResourceLimits),
         (structs.Recycle, limits.RecyclePolicy),
-        (structs.Jobs, spec.JobPolicy),
+        (structs.Jobs, job_policy.JobPolicy),
     ],
 )
 def test_every_field_of_a_policy_can_be_set_in_the_file(table: type[msgspec.Struct], policy: Any) -> None:

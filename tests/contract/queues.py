@@ -31,7 +31,7 @@ class Queues:
 
     def add(self, queue: str = "tag", **settings: Any) -> int:
         """The number of a new job."""
-        return self.jobs.enqueue(queue, [new(**settings)])[0]
+        return self.jobs.add(queue, [new(**settings)])[0]
 
     def claims(self, worker: str = TAG, generation: int = 1, run: str = RUN) -> Claims:
         """A worker's own connection; not for the store in memory."""

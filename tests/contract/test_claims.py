@@ -186,7 +186,7 @@ def test_the_turn_s_file_is_for_nobody_else(sql_queues: Queues, tmp_path: Path) 
 
 def test_jr_12_eight_processes_execute_every_job_once(sql_store: SqlStore) -> None:
     """Scaled by REKINDLE_JOBS; each job is claimed by exactly one, and every result is taken."""
-    ids = sql_store.jobs.enqueue("tag", [_empty()] * JOBS)
+    ids = sql_store.jobs.add("tag", [_empty()] * JOBS)
     assert sql_store.address is not None
     executed = claim_everything(sql_store.address, processes=8)
     assert Counter(executed) == Counter(ids)

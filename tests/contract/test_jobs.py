@@ -149,7 +149,7 @@ def test_jobs_come_by_priority_then_in_the_order_of_their_time(queues: Queues) -
 
 
 def test_many_jobs_get_their_numbers_in_order(queues: Queues) -> None:
-    ids = queues.jobs.enqueue("tag", [new(f"{number}") for number in range(2500)])
+    ids = queues.jobs.add("tag", [new(f"{number}") for number in range(2500)])
     assert list(ids) == sorted(ids)
     assert [queues.jobs.get(ids[index]).payload for index in (0, 1200, 2499)] == ["0", "1200", "2499"]
 

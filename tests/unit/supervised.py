@@ -35,6 +35,7 @@ from rekindle.actors.worker_state import (
     Idling,
     KeepRecord,
     Launch,
+    ReleaseJobs,
     ReportStop,
     Schedule,
     Step,
@@ -125,7 +126,7 @@ class Scene:
                 self._examined(found)
             case ReportStop():
                 self.rests += 1
-            case Announce() | Idling() | Blame():
+            case Announce() | Idling() | Blame() | ReleaseJobs():
                 pass
 
     def _cancel(self, kind: type) -> None:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.job_policy import JobPolicy
 from rekindle.actors.limits import ResourceLimits
 from rekindle.actors.spec import (
     Command,
     HealthPolicy,
-    JobPolicy,
     OnExhausted,
     PauseMode,
     PythonCall,

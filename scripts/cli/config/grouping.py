@@ -46,9 +46,8 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(
             ("health",), "has no effect: a command without reports_health is healthy while it runs"
         )
-    for table in ("jobs",):
-        if changed(getattr(layers.worker, table)) or changed(getattr(layers.defaults, table)):
-            yield layers.finding((table,), "is read and shown, but nothing acts on it yet")
+    if changed(layers.worker.jobs) and not group.template.serves:
+        yield layers.finding(("jobs",), "has no effect: it names no queues")
     if group.declared_min_healthy == group.count > 0:
         yield layers.finding(
             ("min_healthy",), "is all of them: a rolling restart could never begin", group.count

@@ -14,9 +14,10 @@ from typing import Any
 from msgspec import UNSET, structs
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.job_policy import JobPolicy
 from rekindle.actors.limits import RecyclePolicy, ResourceLimits
 from rekindle.actors.presets import PRESETS, Preset
-from rekindle.actors.spec import JobPolicy, StopPolicy
+from rekindle.actors.spec import StopPolicy
 
 from .problems import NOTHING, Finding, KeyPath
 from .structs import Defaults, Settings, Table, Worker

@@ -127,11 +127,25 @@ class Recycle(Table, frozen=True):
 
 
 class Jobs(Table, frozen=True):
-    """What becomes of the job that a dead worker held."""
+    """Which queues a worker serves, and what becomes of a job that crashed it or raised."""
 
+    queues: Annotated[tuple[str, ...], about("The queues that it serves, in this order.")] | UnsetType = UNSET
+    concurrency: Annotated[int, about("How many jobs at a time (1).", minimum=1)] | UnsetType = UNSET
     crash_retries: (
-        Annotated[Count, about('How often it is tried again; "none": always.', minimum=0)] | UnsetType
+        Annotated[Count, about('How often a job is requeued after a crash; "none": always.', minimum=0)]
+        | UnsetType
     ) = UNSET
+    isolate_suspects: (
+        Annotated[bool, about("A job that crashed a worker runs alone; a second crash convicts it.")]
+        | UnsetType
+    ) = UNSET
+    error_retries: (
+        Annotated[int, about("How often a job that raised is retried (0).", minimum=0)] | UnsetType
+    ) = UNSET
+    retry_delay_s: (
+        Annotated[float, about("Before the first retry; doubles each time.", minimum=0)] | UnsetType
+    ) = UNSET
+    max_retry_delay_s: Annotated[float, about("No delay is longer.", minimum=0)] | UnsetType = UNSET
 
 
 class Settings(Table, frozen=True):

@@ -1,0 +1,63 @@
+"""The JobDesk: what becomes of the jobs that a worker held when it ended.
+
+Owns nothing but the memory of whose jobs were released, so that an end that is told twice counts
+once. Hears from the Supervisor that an incarnation is gone, has the Recorder release its claims
+(the durable ones: what a worker last said about its job decides nothing), hears from the Recorder
+what became of them, and tells everyone. Nothing else waits for it.
+"""
+
+from __future__ import annotations
+
+from .internal_messages import DeskMessage, IncarnationEnded, JobsSettled, Keep
+from .jobs import JobSettled, JobState
+from .messages import JobConvicted, JobRequeued
+from .ports import Receiver, Runtime
+from .records import ClaimsReleased
+from .runtime import ResilientActor, tell
+
+
+class JobDesk(ResilientActor):
+    """Sees to it that a dead worker takes no job along."""
+
+    def __init__(self, *, runtime: Runtime, recorder: Receiver, broker: Receiver, run: str) -> None:
+        super().__init__(broker=broker)
+        self._runtime = runtime
+        self._recorder = recorder
+        self._run = run
+        self._released: dict[str, int] = {}
+
+    def handle(self, message: DeskMessage) -> None:
+        """Take one message."""
+        match message:
+            case IncarnationEnded():
+                self._release(message)
+            case JobsSettled(settled=settled):
+                for job in settled:
+                    self._tell_of(job)
+            case unknown:
+                self.unexpected(unknown)
+
+    def _release(self, end: IncarnationEnded) -> None:
+        if self._released.get(end.component_id, 0) >= end.generation:
+            return
+        record = ClaimsReleased(
+            component_id=end.component_id,
+            generation=end.generation,
+            run=self._run,
+            at_wall_ms=self._runtime.clock.wall_ms(),
+            counted=end.counted,
+            crash_retries=end.crash_retries,
+            cause=end.cause,
+            exit_code=end.exit.code,
+            signal=end.exit.signal,
+            output=end.output,
+        )
+        tell(self._recorder, Keep(record))
+        self._released[end.component_id] = end.generation
+
+    def _tell_of(self, job: JobSettled) -> None:
+        whose = (job.job_id, job.queue, job.component_id, job.generation, job.crash_count)
+        if job.state is JobState.TOXIC:
+            tell(self.broker, JobConvicted(*whose))
+        else:
+            tell(self.broker, JobRequeued(*whose, counted=job.counted))

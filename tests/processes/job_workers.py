@@ -1,0 +1,83 @@
+"""Workers that serve queues, as the tests have them supervised. A job's payload says what happens to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rekindle.worker import Worker
+from rekindle.worker.jobs import Job, JobWorker
+
+
+class Obedient(JobWorker):
+    """Does what the payload says, and notes every execution in the file NOTES, if there is one."""
+
+    def process(self, job: Job) -> object:
+        note(f"began {job.id} {job.attempt} {os.getpid()}")
+        result = act(job)
+        note(f"ended {job.id} {job.attempt} {os.getpid()}")
+        return result
+
+
+def act(job: Job) -> object:
+    """What the payload says, if anything."""
+    payload: Any = job.payload
+    match payload.get("do") if isinstance(payload, dict) else None:
+        case "die":
+            sys.stderr.write("about to die\n")
+            sys.stderr.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "die until" if job.attempt < payload["attempt"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "exit":
+            sys.exit(payload["code"])
+        case "hang":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "raise":
+            raise ValueError(payload.get("why", "no reason"))
+        case "wait for":
+            wait_for(Path(payload["file"]), job)
+        case "finish although asked to stop":
+            while not job.stopping:
+                time.sleep(0.005)
+        case "not json":
+            return object()
+        case _:
+            pass
+    return {"attempt": job.attempt, "pid": os.getpid()}
+
+
+def wait_for(file: Path, job: Job) -> None:
+    while not file.exists():
+        job.progress()
+        time.sleep(0.005)
+
+
+def note(line: str) -> None:
+    """One write, so that lines of several processes stay whole."""
+    notes = os.environ.get("NOTES")
+    if notes is not None:
+        descriptor = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(descriptor, f"{line}\n".encode())
+        os.close(descriptor)
+
+
+def as_a_function(worker: Worker) -> None:
+    JobWorker(worker, process=act).run()
+
+
+async def _later(job: Job) -> object:
+    return {"async": job.id}
+
+
+def asynchronous(worker: Worker) -> None:
+    JobWorker(worker, process=_later).run()
+
+
+def show_environment(worker: Worker) -> None:
+    """The job's result is everything that the worker could have learnt from its environment."""
+    JobWorker(worker, process=lambda job: {"environment": dict(os.environ), "argv": sys.argv}).run()

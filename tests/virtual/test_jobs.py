@@ -1,0 +1,153 @@
+"""What becomes of the jobs of workers that end, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.virtual.bench import Bench, W, dies_after, lives, worker
+from tests.virtual.conftest import Benches
+from tests.virtual.faults import Mistake, at
+
+from rekindle.actors.deaths import Exit
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.internal_messages import IncarnationEnded
+from rekindle.actors.job_desk import JobDesk
+from rekindle.actors.jobs import JobSettled, NewJob
+from rekindle.actors.messages import JobConvicted, JobRequeued
+from rekindle.actors.records import ClaimsReleased, Record
+from rekindle.actors.simulation import Life
+from rekindle.persistence import MemoryStore
+
+JOBS: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
+
+
+def with_jobs(bench: Benches, *scripts: Any, **settings: Any) -> Bench:
+    """A system with one worker that serves the queue `tag`, which has one job."""
+    system = bench(worker(**{**JOBS, **settings}), scripts=scripts[0] if scripts else None)
+    system.memory.jobs.add("tag", [NewJob(payload="{}")])
+    return system.start()
+
+
+def claim(system: Bench, generation: int = 1) -> int:
+    """Have the worker claim the job, which is ours to do: its process is a script."""
+    claimed = system.memory.jobs.claim("tag", W, generation, "")
+    assert claimed is not None
+    return claimed.id
+
+
+def test_jr_01_an_idle_worker_s_death_touches_no_job(bench: Benches) -> None:
+    system = with_jobs(bench, dies_after(5.0))
+    system.run(10.0)
+    assert system.memory.jobs.get(1).state == "pending"
+    assert system.events(JobRequeued) == []
+
+
+def test_jr_02_the_job_of_a_dead_worker_is_requeued_at_the_moment_of_its_death(bench: Benches) -> None:
+    system = with_jobs(bench, dies_after(5.0))
+    system.run(1.0)
+    job = claim(system)
+    system.run(5.0)
+    ((moment, requeued),) = system.events(JobRequeued)
+    assert (moment, requeued.job_id, requeued.crash_count, requeued.counted) == (5.0, job, 1, True)
+    assert system.memory.jobs.get(job).state == "pending"
+
+
+def test_jr_03_jr_06_the_third_death_convicts_although_the_worker_is_given_up(bench: Benches) -> None:
+    few = {"max_in_window": 2, "initial_delay_s": 1.0}
+    system = with_jobs(bench, dies_after(5.0, 5.0, 5.0), restart=few)
+    for generation in (1, 2, 3):
+        system.runtime.run_until(lambda: system.status().pid is not None, system.now + 60)
+        job = claim(system, generation)
+        system.run(5.0)
+    assert system.status().shown == "failed"
+    ((_, convicted),) = system.events(JobConvicted)
+    assert (convicted.job_id, convicted.crash_count, convicted.generation) == (job, 3, 3)
+
+
+def test_a_job_is_released_while_the_system_stops_and_not_counted(bench: Benches) -> None:
+    system = with_jobs(bench, lives(Life(stops_after_s=None, ignores_term=True)))
+    system.run(1.0)
+    job = claim(system)
+    assert system.shut_down()[0].killed
+    ((_, requeued),) = system.events(JobRequeued)
+    assert (requeued.job_id, requeued.counted, requeued.crash_count) == (job, False, 0)
+
+
+def test_a_worker_that_hangs_keeps_its_job_until_its_process_is_gone(bench: Benches) -> None:
+    """Until then it may still be at work: two must never hold one job."""
+    system = with_jobs(
+        bench, lives(Life(heartbeat_s=None, stops_after_s=None, ignores_term=True), then=Life())
+    )
+    system.run(1.0)
+    job = claim(system)
+    system.runtime.run_until(lambda: bool(system.deaths()), system.now + 60)
+    assert system.memory.jobs.get(job).state == "running"
+    system.runtime.run_until(lambda: bool(system.ends()), system.now + 60)
+    system.runtime.settle()
+    assert system.memory.jobs.get(job).state == "pending"
+    (crash,) = system.memory.jobs.crashes([job])
+    assert crash.cause.startswith("heartbeat lost")
+
+
+def test_with_the_store_gone_the_release_waits_and_happens_in_order(bench: Benches) -> None:
+    system = with_jobs(bench, dies_after(5.0))
+    system.run(1.0)
+    job = claim(system)
+    system.memory.fault = StoreUnavailableError("gone")
+    system.run(30.0)
+    assert system.status().generation == 2
+    assert system.memory.jobs.get(job).state == "running"
+    system.memory.fault = None
+    system.run(30.0)
+    assert (system.memory.jobs.get(job).state, system.memory.jobs.get(job).crash_count) == ("pending", 1)
+
+
+def test_jr_11_an_end_that_is_told_twice_is_recorded_once(bench: Benches) -> None:
+    system = with_jobs(bench)
+    system.run(1.0)
+    claim(system)
+    told = IncarnationEnded(
+        component_id=W, generation=1, counted=True, crash_retries=2, cause="told twice", exit=Exit(code=1)
+    )
+    for _ in range(2):
+        system.actors.desk.tell(told)
+        system.runtime.settle()
+    assert len(system.events(JobRequeued)) == 1
+    assert system.memory.jobs.get(1).crash_count == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_desk_that_makes_a_mistake_releases_the_job_all_the_same(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    mistake = Mistake(JobDesk, at(IncarnationEnded), after=after).put_in(monkeypatch)
+    system = with_jobs(bench, dies_after(5.0))
+    system.run(1.0)
+    job = claim(system)
+    system.run(5.0)
+    assert mistake.made == 1
+    assert (system.memory.jobs.get(job).state, system.memory.jobs.get(job).crash_count) == ("pending", 1)
+
+
+class Journal(MemoryStore):
+    """A store that notes what it is given to keep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: set[type[Record]] = set()
+
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        """Note the kinds, then write."""
+        self.kinds |= {type(record) for record in records}
+        return super().commit(records)
+
+
+@pytest.mark.parametrize("settings", [{}, JOBS])
+def test_only_workers_that_serve_queues_have_claims_to_release(
+    bench: Benches, settings: dict[str, Any]
+) -> None:
+    store = Journal()
+    bench(worker(**settings), scripts=dies_after(5.0), store=store).start().run(10.0)
+    assert (ClaimsReleased in store.kinds) is bool(settings)
