@@ -50,6 +50,8 @@ from .messages import (
     WorkerStarted,
     WorkerStatus,
     WorkerStopped,
+    WorkReleased,
+    WorkReleaseFailed,
 )
 from .presets import PRESETS
 from .spec import (
@@ -65,6 +67,7 @@ from .spec import (
     command,
 )
 from .system import System
+from .work_items import Release, ReleasePolicy
 
 # A library stays silent until its host asks for its log: `logger.enable("rekindle")`.
 logger.disable("rekindle")
@@ -91,6 +94,8 @@ __all__ = [
     "RecyclePolicy",
     "RekindleError",
     "RekindleExecutor",
+    "Release",
+    "ReleasePolicy",
     "RequestRefusedError",
     "RequestTimeoutError",
     "ResetWorker",
@@ -120,6 +125,8 @@ __all__ = [
     "UnknownQueueError",
     "UnknownWorkerError",
     "WindowMode",
+    "WorkReleaseFailed",
+    "WorkReleased",
     "WorkerCrashedError",
     "WorkerDied",
     "WorkerFailed",

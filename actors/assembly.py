@@ -13,7 +13,7 @@ from .broker import Broker
 from .health_monitor import HealthMonitor
 from .internal_messages import Attend, Declare, Keep
 from .job_desk import JobDesk
-from .ports import Processes, Runtime, Store
+from .ports import Processes, Receiver, Runtime, Store
 from .recorder import Recorder
 from .records import FormerClaimsReleased, MirrorWiped, Remembered
 from .spec import WorkerSpec
@@ -43,6 +43,7 @@ def assemble(
     remembered: Remembered | None = None,
     event_linger_s: float = 0.0,
     run: str = "",
+    releases: Receiver | None = None,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
@@ -73,6 +74,7 @@ def assemble(
         broker=broker,
         desk=desk,
         max_concurrent_starts=max_concurrent_starts,
+        releases=releases,
     )
     for actor in (recorder, monitor):
         actor.tell(Attend(supervisor, broker, desk))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
@@ -113,6 +113,8 @@ def _fits(value: object, hint: Any) -> bool:
         return isinstance(value, Mapping) and all(
             _fits(key, parts[0]) and _fits(each, parts[1]) for key, each in value.items()
         )
+    if origin is Callable:
+        return callable(value)
     if hint in (int, float):
         # A flag is an int to Python, and a mistake to everybody else.
         return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
@@ -132,6 +134,8 @@ _WORDS: dict[Any, str] = {
 
 
 def _wanted(hint: Any) -> str:
+    if get_origin(hint) is Callable:
+        return "a function"
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(_wanted(part) for part in get_args(hint))
     if _is_enumeration(hint):

@@ -6,7 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from .records import DeathAmended, DeathRecord, HealthMirrored, Record, RestartsCounted, StreakCleared
+from .records import (
+    DeathAmended,
+    DeathRecord,
+    HealthMirrored,
+    Record,
+    ReleaseNoted,
+    RestartsCounted,
+    StreakCleared,
+)
 from .restarts import Action
 
 
@@ -26,8 +34,8 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 tallies[id_].clear(record)
             case DeathRecord(component_id=id_, action=Action.NONE | Action.NOTIFY_ONLY):
                 tallies[id_].lost = record.generation
-            case DeathAmended(component_id=id_, generation=generation):
-                others += [record] if generation > tallies[id_].lost else []
+            case DeathAmended() | ReleaseNoted():
+                others += [record] if record.generation > tallies[record.component_id].lost else []
             case HealthMirrored():
                 pass
             case _:

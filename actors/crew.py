@@ -64,6 +64,7 @@ from .worker_state import (
     KeepRecord,
     Launch,
     ReleaseJobs,
+    ReleaseWork,
     ReportStop,
     Schedule,
     Step,
@@ -95,12 +96,14 @@ class Colleagues:
         broker: Receiver,
         processes: Processes,
         desk: Receiver,
+        releases: Receiver | None = None,
     ) -> None:
         self.supervisor = supervisor
         self.desk = desk
         self.monitor = monitor
         self.broker = broker
         self.processes = processes
+        self.releases = releases
 
 
 class Crew:
@@ -250,6 +253,8 @@ class Crew:
                 self._cancel_timers(worker.id)
             case KeepRecord() | Announce():
                 pass  # handed over before anything else
+            case ReleaseWork(order=order):
+                tell(self._to.releases, order)
             case GiveUp():
                 tell(self._to.monitor, MarkFailed(worker.id))
             case Forget():

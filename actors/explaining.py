@@ -60,9 +60,10 @@ def _last_death(death: DeathRecord) -> str:
     how = f"signal {death.signal}" if death.signal is not None else f"exit code {death.exit_code}"
     if death.signal is None and death.exit_code is None:
         how = "no exit status"
+    left = "" if death.work_item is None else f" Its work item {death.work_item}: {death.released}."
     return (
         f"Its last death (generation {death.generation}) came after {span(death.uptime_ms / 1000)}: "
-        f"{death.cause.value.replace('_', ' ')}, {how}. Decision: {death.reason}."
+        f"{death.cause.value.replace('_', ' ')}, {how}. Decision: {death.reason}.{left}"
     )
 
 

@@ -299,6 +299,31 @@ class WorkerStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkReleased:
+    """The release hook of a worker that died or was killed has answered."""
+
+    component_id: str
+    generation: int
+    work_item: str
+    cleared: bool
+    """False: there was nothing to clear."""
+    detail: str
+    output: tuple[str, ...] = ()
+    """The last lines of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkReleaseFailed:
+    """A work item could not be released: its tool is missing, failed, or was cut off."""
+
+    component_id: str
+    generation: int
+    work_item: str
+    reason: str
+    output: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerUnkillable:
     """A process survived SIGKILL; nothing is started in its place until it is gone."""
 
@@ -430,6 +455,8 @@ Event = (
     | WorkerFailed
     | WorkerStopped
     | WorkerUnkillable
+    | WorkReleased
+    | WorkReleaseFailed
     | WorkerRecycled
     | ResourceWarned
     | ResourceEased

@@ -37,6 +37,9 @@ class DeathRecord:
     delay_ms: int = 0
     streak_cleared: bool = False
     """Sustained health cleared the streak before this death was counted."""
+    work_item: str | None = None
+    """What was to be released because of it, and what came of that; noted later."""
+    released: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,16 @@ class DeathAmended:
     generation: int
     exit_code: int | None
     signal: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseNoted:
+    """What came of the work item that a dead worker held."""
+
+    component_id: str
+    generation: int
+    work_item: str
+    outcome: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +200,7 @@ class FormerClaimsReleased:
 RestartRecord = (
     DeathRecord
     | DeathAmended
+    | ReleaseNoted
     | RestartsCounted
     | StreakCleared
     | RestartReset

@@ -17,6 +17,7 @@ from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, 
 from .errors import Problem, SpecError
 from .job_policy import JobPolicy
 from .limits import RecyclePolicy, ResourceLimits
+from .work_items import ReleasePolicy
 
 COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 PYTHON_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -236,6 +237,8 @@ class WorkerSpec:
     jobs: JobPolicy | None = field(default_factory=JobPolicy)
     limits: ResourceLimits | None = None
     recycle: RecyclePolicy | None = None
+    release: ReleasePolicy | None = None
+    """What is done about the work item of a worker that died."""
     group: str = ""
     """The name of the like workers that stand in for each other, if there are any."""
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -310,7 +313,8 @@ class WorkerSpec:
             "limits": chosen.limits,
         }
         unknown = sorted(
-            others.keys() - {"env", "inherit_env", "cwd", "user", "after", "recycle", "group", *settings}
+            others.keys()
+            - {"env", "inherit_env", "cwd", "user", "after", "recycle", "release", "group", *settings}
         )
         problems += [Problem(name, "is not a setting of a worker") for name in unknown]
         if isinstance(jobs := others.get("jobs"), Mapping):

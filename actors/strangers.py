@@ -6,7 +6,14 @@ Only a process that is ours alone may reap them; a host's children are the host'
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Container
+
+acquainted: set[int] = set()
+"""Children that are no workers and have somebody who waits for them."""
+
+acquaintance = threading.Lock()
+"""Held while such a child is started and written down, so that nobody reaps it in between."""
 
 
 def reap_strangers(known: Container[int]) -> None:
@@ -15,11 +22,12 @@ def reap_strangers(known: Container[int]) -> None:
     The kernel shows the same one until it is reaped. A known one soon will be, by whoever knows
     it, and what is behind it is for the next look.
     """
-    while True:
-        try:
-            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if found is None or found.si_pid in known:
+    with acquaintance:
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if found is None or found.si_pid in known or found.si_pid in acquainted:
+                    return
+                os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
+            except ChildProcessError:
                 return
-            os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
-        except ChildProcessError:
-            return

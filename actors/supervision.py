@@ -31,6 +31,7 @@ from .restarts import (
     decide,
 )
 from .spec import PauseMode, WorkerSpec
+from .work_items import Release, ReleaseOrder, is_wanted, item_of, released_exit
 from .worker_state import (
     Announce,
     AwaitSave,
@@ -47,6 +48,7 @@ from .worker_state import (
     Idling,
     KeepRecord,
     Launch,
+    ReleaseWork,
     ReportStop,
     Rest,
     Schedule,
@@ -131,10 +133,19 @@ def died(worker: Worker, death: Death, world: World) -> Step:
     decision = decide(worker.spec.restart, worker.restarts, death, around)
     ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
     alive = worker.lingering == death.generation and not ended
-    open_death = str(death) if alive else None
-    worker = replace(worker, restarts=decision.state, status=Status.DEAD, job=None, open_death=open_death)
+    release = _release(worker, death.generation, death.job, death.exit)
+    worker = replace(
+        worker,
+        restarts=decision.state,
+        status=Status.DEAD,
+        job=None,
+        open_death=str(death) if alive else None,
+        unreleased=release if alive else None,
+    )
     record = death_record(death, decision, world.wall_ms)
     effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(_died_event(death, decision))]
+    if release is not None and not alive:
+        effects.append(ReleaseWork(release))
     if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
         # The death's own record changes counters only where it counts or fails.
         effects.append(KeepRecord(StreakCleared(worker.id, world.wall_ms)))
@@ -184,6 +195,16 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
         case Action.NOTIFY_ONLY | Action.NONE:
             rest = Rest.PAUSED if world.paused else Rest.STOPPED if world.stopping else Rest.LEFT
             return Step(replace(worker, phase=Idle(rest, f"{death}; {decision.reason}")))
+
+
+def _release(worker: Worker, generation: int, job: Job | None, exit_: Exit) -> ReleaseOrder | None:
+    """How what the worker was at is released, if its spec says so, and there is something."""
+    spec, policy = worker.spec, worker.spec.release
+    cwd = spec.cwd if policy is None else policy.cwd or spec.cwd
+    if policy is None or not is_wanted(policy, cwd) or (item := item_of(job, policy)) is None:
+        return None
+    release = Release(worker.id, generation, item, exit_.code, exit_.signal)
+    return ReleaseOrder(release, policy, cwd, spec)
 
 
 def _died_event(death: Death, decision: Decision) -> WorkerDied:
@@ -287,8 +308,8 @@ def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | Non
     """Nothing is left of an incarnation: what waited for that goes on."""
     if worker.lingering != generation and not _awaits_end(worker, generation):
         return Step(worker)
-    amendment = _amendment(worker, generation, exit_)
-    worker = replace(worker, lingering=None, open_death=None)
+    amendment = (*_amendment(worker, generation, exit_), *_late_release(worker, exit_))
+    worker = replace(worker, lingering=None, open_death=None, unreleased=None)
     match worker.phase:
         case BackingOff() as phase:
             step = _proceed(worker, phase, world)
@@ -320,15 +341,23 @@ def _amendment(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ..
     return (KeepRecord(amended), *released)
 
 
+def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
+    return () if worker.unreleased is None else (ReleaseWork(worker.unreleased.ended(exit_)),)
+
+
 def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
-    event = Announce(WorkerStopped(worker.id, phase.generation, exit_, forced))
-    released = releases.after_stop(worker.spec, phase.generation, exit_, forced)
+    ended: tuple[Effect, ...] = (Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),)
+    ended += releases.after_stop(worker.spec, phase.generation, exit_, forced)
+    release = _release(worker, phase.generation, worker.job, exit_)
+    if release is not None and released_exit(exit_, forced):
+        # Not a death; but who is killed on the way leaves behind what it was at.
+        ended += (ReleaseWork(release),)
     if phase.relaunch and not world.stopping and not world.paused:
         step = _launch(worker, world)
-        return Step(step.worker, (event, *released, *step.effects))
+        return Step(step.worker, (*ended, *step.effects))
     rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
     worker = replace(worker, phase=Idle(rest), status=None, job=None)
-    return Step(worker, (event, *released, ReportStop(exit_, forced)))
+    return Step(worker, (*ended, ReportStop(exit_, forced)))
 
 
 # ── What operators want ──────────────────────────────────────────────────────────────────

@@ -63,6 +63,7 @@ class Supervisor(ResilientActor):
         broker: Receiver,
         desk: Receiver,
         max_concurrent_starts: int | None = None,
+        releases: Receiver | None = None,
     ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
@@ -72,6 +73,7 @@ class Supervisor(ResilientActor):
             broker=broker,
             processes=processes,
             desk=desk,
+            releases=releases,
         )
         self._crew = Crew(runtime, colleagues, max_concurrent_starts)
         self._operations = Operations(runtime, self._crew, self.actor_ref, recorder)

@@ -71,6 +71,7 @@ from .ordering import check_order, longest_stop_s
 from .ports import Jobs, Receiver, Store
 from .processes import RealProcesses
 from .records import DeathRecord, MetaSet, Remembered
+from .release_desk import ReleaseDesk
 from .resources import Usage
 from .runtime import ThreadRuntime, tell
 from .spec import WorkerSpec
@@ -86,6 +87,9 @@ ANSWER_S = 5.0
 
 EVENT_LINGER_S = 0.01
 """How long an event without a record waits for one: a commit of its own would hold up a death's."""
+
+RELEASES_S = 2.0
+"""How much longer than its tool a release may take when everything stops."""
 
 GLANCE_S = 0.05
 """How often `wait_until` looks while nothing happens."""
@@ -123,6 +127,7 @@ class System:
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._actors: Actors | None = None
+        self._releases: ReleaseDesk | None = None
         self._process = os.getpid()
         self._life = threading.Lock()
         self._ended = False
@@ -170,6 +175,7 @@ class System:
             )
             remembered = self._store.load()
             self._end_former_run(remembered, self._processes.mark)
+            self._releases = ReleaseDesk(self._processes.mark)
             self._actors = assemble(
                 self._specs,
                 runtime=runtime,
@@ -179,7 +185,9 @@ class System:
                 max_concurrent_starts=self._max_concurrent_starts,
                 event_linger_s=EVENT_LINGER_S,
                 run=self._processes.mark,
+                releases=self._releases,
             )
+            self._releases.attend(self._actors.broker)
         except BaseException:
             self._tear_down()
             raise
@@ -211,6 +219,7 @@ class System:
             try:
                 return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
             finally:
+                self._finish_releases()
                 self._flush()
                 self._tear_down()
 
@@ -230,6 +239,14 @@ class System:
         """Be firmer with the workers of a stop that is under way; safe in a signal handler."""
         if self._actors is not None:
             tell(self._actors.supervisor, Shutdown(None, urgency))
+
+    def _finish_releases(self) -> None:
+        """Have what the last ones left behind released, which takes a tool's own time at the most."""
+        longest = max(
+            (spec.release.timeout_s for spec in self._specs if spec.release is not None), default=0.0
+        )
+        if self._releases is not None and not self._releases.close(longest + RELEASES_S):
+            logger.error("not every work item was released in time")
 
     def _flush(self) -> None:
         inbox = Inbox()

@@ -18,6 +18,7 @@ from .messages import Event
 from .records import DeathRecord, Record
 from .restarts import RestartState
 from .spec import WorkerSpec
+from .work_items import ReleaseOrder
 
 
 class Rest(StrEnum):
@@ -90,6 +91,8 @@ class Worker(msgspec.Struct, frozen=True):
     job: Job | None = None
     not_before_ms: int | None = None
     """Until when a delay that a former run decided holds the first start back."""
+    unreleased: ReleaseOrder | None = None
+    """The work item of a death whose process still lives: nobody else may take it before it has gone."""
     open_death: str | None = None
     """The latest death, in words, if it was decided before its process had ended: how it ended is still
     to come."""
@@ -163,6 +166,12 @@ class Announce(msgspec.Struct, frozen=True):
     event: Event
 
 
+class ReleaseWork(msgspec.Struct, frozen=True):
+    """Have the work item that the worker left behind released, by whoever does that."""
+
+    order: ReleaseOrder
+
+
 class GiveUp(msgspec.Struct, frozen=True):
     """Tell the monitor that the worker is failed."""
 
@@ -206,6 +215,7 @@ Effect = (
     | CancelTimers
     | KeepRecord
     | Announce
+    | ReleaseWork
     | GiveUp
     | Forget
     | Blame

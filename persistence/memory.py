@@ -22,6 +22,7 @@ from rekindle.actors.records import (
     MetaSet,
     MirrorWiped,
     Record,
+    ReleaseNoted,
     Remembered,
     RememberedWorker,
     RestartRecord,
@@ -32,7 +33,7 @@ from rekindle.actors.records import (
 )
 from rekindle.actors.restarts import Action
 
-from .encoding import stand_in
+from .encoding import stand_in, storable
 from .jobs.memory import MemoryJobs
 
 _NEW = RememberedWorker()
@@ -109,6 +110,8 @@ class MemoryStore:
                 self.health[worker] = record
             case DeathAmended():
                 self._amend(record)
+            case ReleaseNoted(component_id=worker, generation=generation):
+                self._note_release((worker, generation), record)
             case RestartsCounted():
                 self._count_lost_restarts(record)
             case StreakCleared(component_id=worker):
@@ -169,6 +172,11 @@ class MemoryStore:
         key = (record.component_id, record.generation)
         if key in self._deaths:
             self._deaths[key] = replace(self._deaths[key], exit_code=record.exit_code, signal=record.signal)
+
+    def _note_release(self, key: tuple[str, int], record: ReleaseNoted) -> None:
+        if key in self._deaths:
+            item, outcome = storable(record.work_item), storable(record.outcome)
+            self._deaths[key] = replace(self._deaths[key], work_item=item, released=outcome)
 
     def _set_meta(self, record: MetaSet) -> None:
         if record.value is None:

@@ -45,6 +45,8 @@ class DeathRow(Model):
     action: Mapped[str]
     reason: Mapped[str]
     delay_ms: Mapped[int]
+    work_item: Mapped[str | None]
+    released: Mapped[str | None]
 
 
 class HealthRow(Model):

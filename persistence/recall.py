@@ -64,6 +64,8 @@ def death_record(row: Any) -> DeathRecord:
         action=_ACTIONS.get(row.action, Action.NONE),
         reason=row.reason,
         delay_ms=row.delay_ms,
+        work_item=row.work_item,
+        released=row.released,
     )
 
 

@@ -140,6 +140,11 @@ AMEND_DEATH: Update = (
     .where(DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number"))
     .values(exit_code=bindparam("code"), signal=bindparam("signum"))
 )
+NOTE_RELEASE: Update = (
+    update(DEATH)
+    .where(DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number"))
+    .values(work_item=bindparam("item"), released=bindparam("outcome"))
+)
 CLEAR_STREAK: Update = (
     update(POLICY).where(_THIS_WORKER).values(streak_count=0, updated_at_wall_ms=bindparam("at"))
 )

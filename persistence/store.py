@@ -30,6 +30,7 @@ from rekindle.actors.records import (
     MetaSet,
     MirrorWiped,
     Record,
+    ReleaseNoted,
     Remembered,
     RestartReset,
     RestartsCounted,
@@ -97,6 +98,7 @@ class SqlStore:
         self._keep: dict[type[Record], Callable[[Connection, list[Any]], None]] = {
             DeathRecord: self._keep_deaths,
             DeathAmended: self._amend_deaths,
+            ReleaseNoted: self._note_releases,
             RestartsCounted: self._count_lost_restarts,
             StreakCleared: self._clear_streaks,
             RestartReset: self._reset,
@@ -228,6 +230,18 @@ class SqlStore:
             for record in amended
         ]
         connection.execute(sql.AMEND_DEATH, rows)
+
+    def _note_releases(self, connection: Connection, noted: list[ReleaseNoted]) -> None:
+        rows = [
+            {
+                "worker": record.component_id,
+                "number": record.generation,
+                "item": storable(record.work_item),
+                "outcome": storable(record.outcome),
+            }
+            for record in noted
+        ]
+        connection.execute(sql.NOTE_RELEASE, rows)
 
     def _clear_streaks(self, connection: Connection, cleared: list[StreakCleared]) -> None:
         connection.execute(sql.CLEAR_STREAK, [_at(record) for record in cleared])

@@ -66,6 +66,8 @@ DEATH = Table(
     Column("action", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("delay_ms", BigInteger, nullable=False),
+    Column("work_item", Text, nullable=True),
+    Column("released", Text, nullable=True),
     UniqueConstraint("component_id", "generation"),
     Index(None, "signal"),
     sqlite_autoincrement=True,

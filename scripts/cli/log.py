@@ -30,6 +30,8 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerStopped,
     WorkerUnkillable,
+    WorkReleased,
+    WorkReleaseFailed,
 )
 
 from .line_writer import LineWriter
@@ -120,6 +122,10 @@ class EventLog:
                 log.error("{} is given up: {}", id_, reason)
             case WorkerStopped(component_id=id_, exit=exit_):
                 log.info("{} stopped, {}", id_, str(exit_))
+            case WorkReleased(component_id=id_, work_item=item, detail=detail):
+                log.info("{}: work item {}: {}", id_, item, detail)
+            case WorkReleaseFailed(component_id=id_, work_item=item, reason=reason):
+                log.warning("{}: work item {} was not released: {}", id_, item, reason)
             case WorkerUnkillable(component_id=id_, pid=pid):
                 log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
             case WorkerRecycled(component_id=id_, reason=reason):

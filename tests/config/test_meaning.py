@@ -11,6 +11,7 @@ from tests.config.files import PATH, good
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.presets import PRESETS
 from rekindle.actors.spec import Command, PauseMode, PythonCall, RestartPolicy, StopPolicy, WorkerSpec
+from rekindle.actors.work_items import Recipe
 from rekindle.cli.config import ConfigError
 
 TRUE = 'command = ["true"]'
@@ -191,3 +192,25 @@ def test_what_nothing_acts_on_yet_is_a_warning() -> None:
         "worker.a.jobs",
         "has no effect: it names no queues",
     )
+
+
+def test_a_release_hook_is_read_from_the_defaults_and_the_worker() -> None:
+    text = f"""
+[defaults.release]
+timeout_s = 3
+[worker.a]
+{TRUE}
+release.command = ["br", "update", "{{work_item}}", "--assignee", ""]
+release.cwd = "beads"
+[worker.b]
+{TRUE}
+release.recipe = "br"
+"""
+    first, second = good(text).specs()
+    assert first.release is not None
+    assert second.release is not None
+    assert first.release.command == ("br", "update", "{work_item}", "--assignee", "")
+    assert first.release.cwd is not None
+    assert first.release.cwd.endswith("/beads")
+    assert (first.release.timeout_s, second.release.timeout_s) == (3.0, 3.0)
+    assert (second.release.recipe, second.release.command) == (Recipe.BR, ())

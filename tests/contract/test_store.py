@@ -12,6 +12,7 @@ from rekindle.actors.records import (
     RECENT_DEATHS,
     DeathAmended,
     MetaSet,
+    ReleaseNoted,
     RestartReset,
     RestartsCounted,
     StateRemoved,
@@ -267,3 +268,16 @@ def test_the_orders_of_operators_are_kept_newest_first(store: Store) -> None:
     assert store.audit() == tuple(reversed(orders))
     assert store.audit(limit=1) == (orders[2],)
     assert store.audit(limit=0) == ()
+
+
+def test_jr_15_what_came_of_a_work_item_stands_with_the_death(store: Store) -> None:
+    """JR-15: the record says cleared; one of a stop, which is no death, changes nothing."""
+    store.commit([death(1), ReleaseNoted(TAG, 1, "fg-7", "cleared"), ReleaseNoted(TAG, 2, "fg-8", "cleared")])
+    [kept] = store.deaths(TAG)
+    assert (kept.work_item, kept.released) == ("fg-7", "cleared")
+
+
+def test_a_work_item_that_no_database_could_hold_is_kept_as_far_as_it_goes(store: Store) -> None:
+    store.commit([death(1), ReleaseNoted(TAG, 1, "a\0\ud800", "cleared")])
+    [kept] = store.deaths(TAG)
+    assert kept.work_item == "a\N{REPLACEMENT CHARACTER}?"

@@ -36,6 +36,7 @@ from rekindle.actors.worker_state import (
     KeepRecord,
     Launch,
     ReleaseJobs,
+    ReleaseWork,
     ReportStop,
     Schedule,
     Step,
@@ -126,7 +127,7 @@ class Scene:
                 self._examined(found)
             case ReportStop():
                 self.rests += 1
-            case Announce() | Idling() | Blame() | ReleaseJobs():
+            case Announce() | Idling() | Blame() | ReleaseJobs() | ReleaseWork():
                 pass
 
     def _cancel(self, kind: type) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import UNSET
@@ -10,6 +11,7 @@ from msgspec import UNSET
 from rekindle.actors.errors import SpecError
 from rekindle.actors.presets import PRESETS
 from rekindle.actors.spec import Command, PythonCall, WorkerSpec
+from rekindle.actors.work_items import ReleasePolicy
 
 from .layers import MOST_MEMBERS, POLICIES, WORKER_NAME, Layers, changed
 from .model import Group, member_id
@@ -88,6 +90,7 @@ def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | N
 
 def _template(layers: Layers, folder: Path, findings: list[Finding]) -> WorkerSpec:
     policies = {table: layers.policy(table, findings) for table in POLICIES}
+    policies["release"] = _release(layers, policies["release"], folder, findings)
     policies["pause_mode"] = layers.setting("pause_mode", PRESETS[layers.preset].pause_mode)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
     settings = {
@@ -114,6 +117,18 @@ def _run(layers: Layers) -> Command | PythonCall:
     # A stand-in where the command is missing or did not fit: that has been told already.
     argv = ("true",) if layers.worker.command is UNSET else layers.worker.command
     return Command(argv, layers.setting("reports_health", False), layers.setting("pdeathsig", False))
+
+
+def _release(
+    layers: Layers, policy: ReleasePolicy | None, folder: Path, findings: list[Finding]
+) -> ReleasePolicy | None:
+    if policy is None or policy.cwd is None:
+        return policy
+    try:
+        return replace(policy, cwd=str(absolute(policy.cwd, folder)))
+    except ValueError as error:
+        findings.append(layers.finding(("release", "cwd"), str(error), policy.cwd))
+        return None
 
 
 def _directory(layers: Layers, folder: Path, findings: list[Finding]) -> str | None:

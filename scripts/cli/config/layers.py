@@ -18,6 +18,7 @@ from rekindle.actors.job_policy import JobPolicy
 from rekindle.actors.limits import RecyclePolicy, ResourceLimits
 from rekindle.actors.presets import PRESETS, Preset
 from rekindle.actors.spec import StopPolicy
+from rekindle.actors.work_items import ReleasePolicy
 
 from .problems import NOTHING, Finding, KeyPath
 from .structs import Defaults, Settings, Table, Worker
@@ -26,7 +27,7 @@ WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
 """Short enough for every id; without the dots and colons that divide subjects and ids."""
 
 MOST_MEMBERS = 1000
-POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs")
+POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ _EMPTY: Mapping[str, Any] = {
     "limits": ResourceLimits,
     "recycle": RecyclePolicy,
     "jobs": JobPolicy,
+    "release": ReleasePolicy,
 }
 
 

@@ -15,7 +15,7 @@ from .masking import masked, without_password
 from .model import Config, Group
 from .toml_text import settings_text, table_text
 
-_POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs")
+_POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release")
 
 
 def as_text(config: Config) -> str:
@@ -91,7 +91,10 @@ def _run(spec: WorkerSpec) -> dict[str, Any]:
 
 def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
     policy = getattr(spec, table)
-    return None if policy is None else asdict(policy)
+    if policy is None:
+        return None
+    settings = asdict(policy)
+    return settings | {"command": masked("", settings["command"])} if table == "release" else settings
 
 
 def _group_text(group: Group) -> str:

@@ -148,6 +148,31 @@ class Jobs(Table, frozen=True):
     max_retry_delay_s: Annotated[float, about("No delay is longer.", minimum=0)] | UnsetType = UNSET
 
 
+class Release(Table, frozen=True):
+    """What is done about the work item of a worker that died."""
+
+    enabled: Annotated[bool, about("Whether anything is done.")] | UnsetType = UNSET
+    command: (
+        Annotated[
+            tuple[str, ...],
+            about(
+                "A program and its arguments; {work_item}, {component_id}, {exit_code}, {signal},"
+                " {generation} stand for what is known."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    recipe: Annotated[Literal["br", "none"], about("A ready-made way instead of a command.")] | UnsetType = (
+        UNSET
+    )
+    call: Annotated[str, about("A function instead: 'package.module:function'.")] | UnsetType = UNSET
+    work_item: Annotated[str, about("The item of a worker that names no job of its own.")] | UnsetType = UNSET
+    cwd: Annotated[str, about("Where the tool runs (the worker's directory).")] | UnsetType = UNSET
+    timeout_s: (
+        Annotated[float, about("After this long the tool is cut off.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
+
+
 class Settings(Table, frozen=True):
     """What may stand in the defaults and in every worker."""
 
@@ -170,6 +195,7 @@ class Settings(Table, frozen=True):
     limits: Limits = Limits()
     recycle: Recycle = Recycle()
     jobs: Jobs = Jobs()
+    release: Release = Release()
 
 
 class Defaults(Settings, frozen=True):

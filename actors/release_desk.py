@@ -1,0 +1,221 @@
+"""Carries out releases beside the actors: a few threads of its own, and nobody waits for them.
+
+A tool that is missing, fails or hangs costs a log line and an event, never a restart. Is told
+`ReleaseOrder` by the Supervisor; tells the Broker what came of it, to be kept with the death and told
+to everyone who listens. The threads come with the first order and go with the system.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+from .internal_messages import KeepTogether
+from .messages import WorkReleased, WorkReleaseFailed
+from .output import OutputTail
+from .ports import Receiver
+from .records import ReleaseNoted
+from .runtime import tell
+from .spawning import environment_of
+from .tools import Ran, run_tool
+from .work_items import Recipe, Release, ReleaseOrder, br_refusal, br_show, br_updates, filled, unfit
+
+THREADS = 4
+"""How many releases may be under way at the same time."""
+
+MOST_STUCK = 16
+"""Past so many functions that never came back no further one is called."""
+
+LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a release."""
+
+    cleared: bool
+    detail: str
+    output: tuple[str, ...] = ()
+
+
+class ReleaseError(Exception):
+    """A release did not succeed; the text says why."""
+
+    def __init__(self, reason: str, output: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.output = output
+
+
+class ReleaseDesk:
+    """Where releases are asked for."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._broker: Receiver | None = None
+        self._orders: SimpleQueue[ReleaseOrder | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._stuck = 0
+        self._over = False
+
+    def attend(self, broker: Receiver) -> None:
+        """Tell the Broker what comes of it."""
+        self._broker = broker
+
+    def tell(self, message: ReleaseOrder) -> None:
+        """Have a work item released; returns at once."""
+        if len(self._threads) < THREADS:
+            name = f"rekindle-release-{len(self._threads)}"
+            thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._orders.put(message)
+
+    def close(self, timeout_s: float) -> bool:
+        """Finish what was asked for, within this time; whether all of it was finished."""
+        deadline = time.monotonic() + timeout_s
+        for _ in self._threads:
+            self._orders.put(None)
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._over = True
+        return not any(thread.is_alive() for thread in self._threads)
+
+    # ── the threads ──────────────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        while (order := self._orders.get()) is not None:
+            release = order.release
+            try:
+                outcome = self._carry_out(order)
+            except Exception as error:  # noqa: BLE001  # a host's function may raise anything
+                output = error.output if isinstance(error, ReleaseError) else ()
+                self._failed(release, str(error) or type(error).__name__, output)
+            else:
+                self._succeeded(release, outcome)
+
+    def _succeeded(self, release: Release, outcome: Outcome) -> None:
+        id_, generation, item = release.component_id, release.generation, release.work_item
+        event = WorkReleased(id_, generation, item, outcome.cleared, outcome.detail, outcome.output)
+        self._report(release, outcome.detail, event)
+
+    def _failed(self, release: Release, reason: str, output: tuple[str, ...]) -> None:
+        id_, generation, item = release.component_id, release.generation, release.work_item
+        self._report(release, f"failed: {reason}", WorkReleaseFailed(id_, generation, item, reason, output))
+
+    def _report(self, release: Release, outcome: str, event: WorkReleased | WorkReleaseFailed) -> None:
+        noted = ReleaseNoted(release.component_id, release.generation, release.work_item, outcome)
+        tell(self._broker, KeepTogether((noted, event)))
+
+    # ── the ways ─────────────────────────────────────────────────────────────────────────
+
+    def _carry_out(self, order: ReleaseOrder) -> Outcome:
+        if self._over:
+            raise ReleaseError("the supervisor stopped before it was its turn")
+        refusal = unfit(order.release.work_item)
+        if refusal is not None:
+            raise ReleaseError(refusal)
+        policy = order.policy
+        if policy.call is not None:
+            return self._call(policy.call, order.release, policy.timeout_s)
+        tool = _Tool(order, self._mark)
+        if policy.recipe is Recipe.BR:
+            return _by_br(tool, order.release.work_item)
+        return Outcome(True, "cleared", tool.run(filled(policy.command, order.release)).lines)
+
+    def _call(self, target: Any, release: Release, timeout_s: float) -> Outcome:
+        """Call the host's function, on a thread that can be left behind if it never returns."""
+        if self._stuck >= MOST_STUCK:
+            raise ReleaseError(f"{self._stuck} earlier calls have not come back")
+        answer: SimpleQueue[Any] = SimpleQueue()
+        thread = threading.Thread(target=_answer, args=(target, release, answer), daemon=True)
+        thread.start()
+        thread.join(timeout_s)
+        if thread.is_alive():
+            self._stuck += 1
+            raise ReleaseError(f"the function did not return within {timeout_s:g} s")
+        result = answer.get()
+        if isinstance(result, BaseException):
+            raise ReleaseError(f"{type(result).__name__}: {result}")
+        if result is False:
+            return Outcome(False, "not cleared")
+        return Outcome(True, result if isinstance(result, str) else "cleared")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    output: bytes
+    lines: tuple[str, ...]
+
+
+class _Tool:
+    """Runs the programs of one release, which share its time."""
+
+    def __init__(self, order: ReleaseOrder, mark: str) -> None:
+        self._deadline = time.monotonic() + order.policy.timeout_s
+        self._timeout_s = order.policy.timeout_s
+        self._cwd = order.cwd
+        self._env = _environment(order, mark)
+
+    def run(self, argv: tuple[str, ...]) -> _Answer:
+        """Run one of them.
+
+        Raises:
+            ReleaseError: it could not be started, said no, or took too long.
+        """
+        left = max(0.001, self._deadline - time.monotonic())
+        try:
+            ran = run_tool(argv, cwd=self._cwd, env=self._env, timeout_s=left)
+        except OSError as error:
+            raise ReleaseError(f"{argv[0]} cannot be run: {error}") from None
+        lines = _lines(ran)
+        if ran.exit is None:
+            raise ReleaseError(f"{argv[0]} was cut off after {self._timeout_s:g} s", lines)
+        if not ran.well:
+            raise ReleaseError(f"{argv[0]} {ran.exit}", lines)
+        return _Answer(ran.output, lines)
+
+
+def _by_br(tool: _Tool, item: str) -> Outcome:
+    shown = tool.run(br_show(item))
+    try:
+        needless = br_refusal(shown.output)
+    except ValueError as error:
+        raise ReleaseError(f"br's answer is not understood: {error}", shown.lines) from None
+    if needless is not None:
+        return Outcome(False, f"not cleared: {needless}")
+    lines: tuple[str, ...] = ()
+    for argv in br_updates(item):
+        lines += tool.run(argv).lines
+    return Outcome(True, "cleared", lines)
+
+
+def _answer(target: Any, release: Release, answer: SimpleQueue[Any]) -> None:
+    try:
+        if isinstance(target, str):
+            module, _, path = target.partition(":")
+            target = importlib.import_module(module)
+            for name in path.split("."):
+                target = getattr(target, name)
+        answer.put(target(release))
+    except BaseException as error:  # noqa: BLE001  # SystemExit included: it is the host's own code
+        answer.put(error)
+
+
+def _environment(order: ReleaseOrder, mark: str) -> Mapping[str, str]:
+    """What the worker would find, without what makes a worker of it; with the mark that ends it with us."""
+    environment = environment_of(order.spec, os.environ)
+    kept = {name: value for name, value in environment.items() if not name.startswith("REKINDLE_")}
+    return {**kept, "REKINDLE_SYSTEM": mark}
+
+
+def _lines(ran: Ran) -> tuple[str, ...]:
+    tail = OutputTail()
+    for _ in (*tail.feed(0, ran.output), *tail.finish()):
+        pass  # the tail keeps them
+    return tail.lines(LINES)
