@@ -70,7 +70,6 @@ def assemble(
         runtime=runtime,
         processes=processes,
         monitor=monitor,
-        recorder=recorder,
         broker=broker,
         desk=desk,
         max_concurrent_starts=max_concurrent_starts,

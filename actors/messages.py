@@ -412,6 +412,32 @@ class JobConvicted:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseBegan:
+    """A worker is held back, or the whole system is."""
+
+    component_id: str | None
+    """None: the whole system."""
+    reason: str
+    for_s: float | None
+    """None: until somebody resumes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseEnded:
+    """A pause is over: somebody resumed, or its time was up."""
+
+    component_id: str | None
+    """None: that of the whole system."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReset:
+    """A worker's counters and failure were cleared."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ActorReplaced:
     """One of our own actors raised and was replaced, with its state rebuilt."""
 
@@ -458,6 +484,9 @@ Event = (
     | WorkReleased
     | WorkReleaseFailed
     | WorkerRecycled
+    | WorkerReset
+    | PauseBegan
+    | PauseEnded
     | ResourceWarned
     | ResourceEased
     | ResourceViolated

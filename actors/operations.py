@@ -15,13 +15,15 @@ from . import supervision
 from .changes import Changes, compare
 from .crew import Crew
 from .errors import SpecError
-from .internal_messages import Keep, PauseElapsed
+from .internal_messages import KeepTogether, PauseElapsed
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
     ChangeWorkers,
     Done,
     HostCommand,
+    PauseBegan,
+    PauseEnded,
     PauseWorkers,
     Refused,
     RemoveWorker,
@@ -53,14 +55,14 @@ Ids = tuple[str, ...] | None
 class Operations:
     """Carries out the commands of hosts."""
 
-    def __init__(self, runtime: Runtime, crew: Crew, supervisor: Receiver, recorder: Receiver) -> None:
+    def __init__(self, runtime: Runtime, crew: Crew, supervisor: Receiver, broker: Receiver) -> None:
         self.degraded: StoreDegraded | None = None
         self.unanswered: set[tuple[str, int]] = set()
         """Deaths that the store did not answer for in time, as (component_id, generation)."""
         self._runtime = runtime
         self._crew = crew
         self._supervisor = supervisor
-        self._recorder = recorder
+        self._broker = broker
         self._remembered = Remembered()
         self._pauses = Pauses()
         self._pause_ends: dict[str, float] = {}
@@ -175,7 +177,8 @@ class Operations:
                 self._pause_ends.pop(id_, None)
                 if command.for_s is not None:
                     self._pause_ends[id_] = clock.monotonic() + command.for_s
-            self._keep_pauses(records)
+            begun = [PauseBegan(id_, command.reason, command.for_s) for id_ in command.ids or (None,)]
+            self._keep_pauses(records, begun)
             self._crew.pause(self._staying(command.ids))
         tell(command.reply_to, refusal or Done())
 
@@ -189,19 +192,19 @@ class Operations:
 
     def _lift(self, ids: Ids) -> None:
         """End these pauses, whoever they are of, and start whom nothing holds back any more."""
+        ended = [PauseEnded(id_ or None) for id_ in ids or (EVERYTHING,) if id_ in self._pauses.by_id]
         self._pauses, records = self._pauses.resumed(ids)
         for id_ in ids or (EVERYTHING,):
             self._pause_ends.pop(id_, None)
-        self._keep_pauses(records)
+        self._keep_pauses(records, ended)
         if self._stopping:
             return
         for id_ in self._staying(ids):
             if id_ in self._crew and not self._pauses.holds(id_):
                 self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
 
-    def _keep_pauses(self, records: Iterable[MetaSet]) -> None:
-        for record in records:
-            tell(self._recorder, Keep(record))
+    def _keep_pauses(self, records: Iterable[MetaSet], events: Iterable[PauseBegan | PauseEnded]) -> None:
+        tell(self._broker, KeepTogether((*records, *events)))
         self._await_end_of_pause()
 
     def end_pauses(self) -> None:

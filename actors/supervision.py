@@ -19,7 +19,7 @@ from .deaths import Cause, Death, Exit, Job
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
-from .messages import WorkerDied, WorkerFailed, WorkerRecycled, WorkerStopped
+from .messages import WorkerDied, WorkerFailed, WorkerRecycled, WorkerReset, WorkerStopped
 from .records import DeathAmended, DeathRecord, RememberedWorker, RestartReset, StreakCleared
 from .restarts import (
     DEFAULT_FAILURE,
@@ -451,16 +451,16 @@ def resume(worker: Worker, world: World) -> Step:
 
 def reset(worker: Worker, world: World) -> Step:
     """Clear counters and failure; nothing is started, and what runs goes on."""
-    clear = KeepRecord(RestartReset(worker.id, world.wall_ms))
+    clear = (KeepRecord(RestartReset(worker.id, world.wall_ms)), Announce(WorkerReset(worker.id)))
     worker = replace(worker, restarts=RestartState(), not_before_ms=None)
     match worker.phase:
         case Failed() | Idle() | BackingOff() as phase:
             # One that an operator stopped stays stopped: a later resume is not meant for it.
             stopped = isinstance(phase, Idle) and phase.rest is Rest.STOPPED
             worker = replace(worker, phase=Idle(Rest.STOPPED if stopped else Rest.RESET), status=None)
-            return Step(worker, (CancelTimers(), clear, Forget()))
+            return Step(worker, (CancelTimers(), *clear, Forget()))
         case Up() | Stopping():
-            return Step(worker, (clear,))
+            return Step(worker, clear)
 
 
 def restart(worker: Worker, world: World) -> Step:

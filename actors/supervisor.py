@@ -59,7 +59,6 @@ class Supervisor(ResilientActor):
         runtime: Runtime,
         processes: Processes,
         monitor: Receiver,
-        recorder: Receiver,
         broker: Receiver,
         desk: Receiver,
         max_concurrent_starts: int | None = None,
@@ -76,7 +75,7 @@ class Supervisor(ResilientActor):
             releases=releases,
         )
         self._crew = Crew(runtime, colleagues, max_concurrent_starts)
-        self._operations = Operations(runtime, self._crew, self.actor_ref, recorder)
+        self._operations = Operations(runtime, self._crew, self.actor_ref, broker)
         self._upkeep = Upkeep(
             runtime, self._crew, supervisor=self.actor_ref, processes=processes, broker=broker
         )

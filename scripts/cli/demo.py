@@ -27,6 +27,7 @@ from rekindle.actors import (
 )
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.control.wire import view
+from rekindle.actors.gateways.http import HttpServer, Role
 from rekindle.actors.messages import Event
 from rekindle.persistence import open_store
 
@@ -42,13 +43,16 @@ REFRESH_S = 0.5
 DEMO = Path(__file__).with_name("demo.toml")
 
 
-def run_demo(state: Path, seconds: float | None) -> None:
-    """Run the demo until Ctrl-C, SIGTERM, or the time is up."""
+def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
+    """Run the demo until Ctrl-C, SIGTERM, or the time is up; with the dashboard if that is wanted."""
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
         with ExitStack() as stack:
             fleet = _open(state, stack)
             _introduce(state)
+            if http:
+                server = stack.enter_context(HttpServer(fleet, state))
+                click.echo(f"In a browser:  {server.link(Role.OPERATOR)}\n", err=True)
             with _until_interrupted(), fleet.events() as events:
                 fleet.start()
                 _show(fleet, events, deadline)

@@ -16,6 +16,8 @@ from rekindle.actors.messages import (
     EventsLost,
     JobConvicted,
     JobRequeued,
+    PauseBegan,
+    PauseEnded,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
@@ -27,6 +29,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerFailed,
     WorkerRecycled,
+    WorkerReset,
     WorkerStarted,
     WorkerStopped,
     WorkerUnkillable,
@@ -130,6 +133,12 @@ class EventLog:
                 log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
             case WorkerRecycled(component_id=id_, reason=reason):
                 log.info("{} gets a new process: {}", id_, reason)
+            case WorkerReset(component_id=id_):
+                log.info("{} has its counters cleared", id_)
+            case PauseBegan(component_id=id_, reason=reason):
+                log.info("{} paused{}", _whole(id_), f": {reason}" if reason else "")
+            case PauseEnded(component_id=id_):
+                log.info("{} not paused any more", _whole(id_))
             case ResourceWarned() | ResourceEased() | ResourceViolated():
                 _log_usage(message)
             case JobRequeued(job_id=job, queue=queue, component_id=id_, counted=counted):
@@ -144,6 +153,10 @@ class EventLog:
                 log.critical("another supervisor took over: {}", reason)
             case StatusChanged() | StoreDegraded() | StoreRecovered() | ResourcesSampled() | EventsLost():
                 pass  # told as a death, by the recorder itself, or worth no line
+
+
+def _whole(component_id: str | None) -> str:
+    return "everything is" if component_id is None else f"{component_id} is"
 
 
 def _log_usage(event: ResourceWarned | ResourceEased | ResourceViolated) -> None:

@@ -57,7 +57,8 @@ for command in (
     help="Where the demo remembers its restarts.",
 )
 @click.option("--for", "seconds", type=click.FloatRange(min=0), help="Stop after this many seconds.")
-def demo(state: Path, seconds: float | None) -> None:
+@click.option("--http", is_flag=True, help="Show the dashboard too, at 127.0.0.1:8377.")
+def demo(state: Path, seconds: float | None, http: bool) -> None:
     """Run four workers and show them live; Ctrl-C stops everything.
 
     The worker `worker:calibration:0` crashes now and then and comes back after 1, 2, 4, 8 and
@@ -66,4 +67,4 @@ def demo(state: Path, seconds: float | None) -> None:
     """
     from .demo import run_demo
 
-    run_demo(state, seconds)
+    run_demo(state, seconds, http=http)

@@ -11,7 +11,7 @@ from rekindle.actors.deaths import Cause, Exit
 from rekindle.actors.health import Status
 from rekindle.actors.internal_messages import BackoffElapsed, HealthSustained
 from rekindle.actors.lifecycle import Absent, Urgency
-from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerStopped
+from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped
 from rekindle.actors.records import (
     DeathAmended,
     DeathRecord,
@@ -646,7 +646,7 @@ def test_t13_a_reset_clears_counters_failure_and_the_monitors_entry() -> None:
 def test_a_reset_leaves_a_running_worker_running() -> None:
     step = supervision.reset(up(count=4), world())
     assert (step.worker.phase, step.worker.restarts) == (up().phase, RestartState())
-    assert step.effects == (KeepRecord(RestartReset(TAG, NOW + 5_000_000)),)
+    assert step.effects == (KeepRecord(RestartReset(TAG, NOW + 5_000_000)), Announce(WorkerReset(TAG)))
 
 
 def test_a_reset_of_a_stopped_worker_does_not_have_a_resume_start_it() -> None:

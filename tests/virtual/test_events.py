@@ -11,14 +11,20 @@ from rekindle.actors.health import Status
 from rekindle.actors.messages import (
     Done,
     Event,
+    PauseBegan,
+    PauseEnded,
+    PauseWorkers,
     Refused,
     ReportStatus,
+    ResetWorker,
+    ResumeWorkers,
     StartWorkers,
     StatusChanged,
     StatusReport,
     StopWorkers,
     WorkerDied,
     WorkerFailed,
+    WorkerReset,
     WorkersStopped,
     WorkerStarted,
     WorkerStopped,
@@ -152,3 +158,29 @@ def test_a_failure_is_told_with_its_reason(bench: Benches) -> None:
     ((at, failed),) = system.events(WorkerFailed)
     assert (at, failed.generation) == (3, 1)
     assert "exit code 1" in failed.reason
+
+
+def test_a_pause_is_told_when_it_begins_and_when_it_ends_by_itself(bench: Benches) -> None:
+    system = bench(worker(), scripts=lives(Life())).start()
+    system.run(10)
+    system.tell(PauseWorkers((W,), reason="repairs", for_s=60))
+    system.tell(PauseWorkers(reason="all of it"))
+    system.run(70)
+    system.tell(ResumeWorkers())
+    system.tell(ResumeWorkers())
+    system.run(1)
+    pauses = [each for each in system.listener.messages if isinstance(each, PauseBegan | PauseEnded)]
+    assert pauses == [
+        PauseBegan(W, "repairs", 60),
+        PauseBegan(None, "all of it", None),
+        PauseEnded(W),
+        PauseEnded(None),
+    ]
+
+
+def test_a_reset_is_told(bench: Benches) -> None:
+    system = bench(worker(), scripts=lives(Life())).start()
+    system.run(10)
+    system.tell(ResetWorker(W))
+    system.run(1)
+    assert system.listener.messages[-1] == WorkerReset(W)

@@ -1,7 +1,7 @@
 // What happened, newest first, a sentence each.
 
 import { el } from "./dom.js";
-import { cause, delay, moment, span } from "./words.js";
+import { cause, delay, moment, number, span } from "./words.js";
 
 const SAID = {
   worker_started: (event) => ["starting", `started, pid ${event.pid}`],
@@ -10,6 +10,15 @@ const SAID = {
   worker_failed: (event) => ["failed", `given up: ${event.reason}`],
   worker_stopped: () => ["stopped", "stopped on request"],
   worker_unkillable: (event) => ["failed", `pid ${event.pid} survived SIGKILL; nothing is started beside it`],
+  worker_reset: () => ["stopped", "has its counters cleared"],
+  worker_recycled: (event) => ["starting", `gets a new process: ${event.reason}`],
+  pause_began: (event) => ["paused", `${event.component_id ? "is" : "everything is"} paused${event.reason ? `: ${event.reason}` : ""}`],
+  pause_ended: (event) => ["healthy", `${event.component_id ? "is" : "everything is"} not paused any more`],
+  resource_warned: (event) => ["crashed", `uses much: ${event.resource} is ${number(event.used)}, above ${number(event.limit)}`],
+  resource_eased: (event) => ["healthy", `uses less ${event.resource} again: ${number(event.used)}`],
+  resource_violated: (event) => [event.fatal ? "failed" : "crashed",
+    `uses too much: ${event.resource} is ${number(event.used)}, above ${number(event.limit)}${event.fatal ? "; it is killed for it" : ""}`],
+  events_lost: (event) => ["crashed", `${event.count} events were given up in an outage of the store`],
   store_degraded: (event) => ["crashed", `the store takes nothing at the moment: ${event.reason}`],
   store_recovered: () => ["healthy", "the store takes everything again"],
   actor_replaced: (event) => ["crashed", `our own ${event.actor} was replaced: ${event.error}`],

@@ -113,7 +113,8 @@ async function askWorker(id) {
 
 // ── hearing ─────────────────────────────────────────────────────────────────────────────
 
-const SYSTEM_EVENTS = ["store_degraded", "store_recovered", "stood_down", "system_update", "retention_gap"];
+// Of no worker in particular, and yet they change what is shown.
+const SYSTEM_EVENTS = ["store_degraded", "store_recovered", "stood_down", "system_update", "pause_began", "pause_ended"];
 
 export function heard(name, document) {
   const event = document.event ?? document;
@@ -121,6 +122,7 @@ export function heard(name, document) {
   const id = event.component_id ?? document.worker?.component ?? null;
   if (document.queue !== undefined || type.startsWith("queue_")) hearQueue(document.queue);
   else if (type.startsWith("alert")) hearAlert();
+  else if (document.worker !== undefined) hearWorker(document.worker);
   else if (id !== null) refreshWorker(id);
   else if (SYSTEM_EVENTS.includes(type) || type.startsWith("worker")) refreshAll();
   if (event.at_wall_ms !== undefined) keep(event, type, id);
@@ -134,6 +136,13 @@ function keep(event, type, id) {
     const death = { ...event, component_id: id, died_at_wall_ms: event.at_wall_ms };
     state.deaths = [death, ...state.deaths].slice(0, MOST_DEATHS);
   }
+}
+
+// A busy worker takes one job after the other: that alone is no reason to ask for more.
+function hearWorker({ component, status, pid, current_job }) {
+  const known = state.workers.get(component);
+  if (known === undefined || known.pid !== pid || known.shown !== status) refreshWorker(component);
+  else known.current_job = current_job;
 }
 
 function hearQueue(queue) {
