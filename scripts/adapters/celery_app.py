@@ -1,0 +1,105 @@
+"""An example: a Celery application whose worker tells Rekindle how it is and what it works on.
+
+Everything under "for Rekindle" can stand in an application of yours as it is. Without a supervisor
+it does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+from celery.signals import task_postrun, task_prerun, worker_init, worker_ready
+
+from rekindle.worker import Worker
+
+BROKER = Path("broker")
+QUEUE, TAKEN, RESULTS, CONTROL = (BROKER / name for name in ("queue", "taken", "results", "control"))
+for folder in (QUEUE, TAKEN, RESULTS, CONTROL):
+    folder.mkdir(parents=True, exist_ok=True)
+
+app = Celery("celery_app", broker="filesystem://", backend=f"file://{RESULTS.absolute()}")
+app.conf.update(
+    # A message is acknowledged when its task is done, so that a worker that dies does not take it along.
+    task_acks_late=True,
+    worker_prefetch_multiplier=1,
+    broker_transport_options={
+        "data_folder_in": str(QUEUE),
+        "data_folder_out": str(QUEUE),
+        "control_folder": str(CONTROL),
+        "store_processed": True,
+        "processed_folder": str(TAKEN),
+    },
+)
+
+
+@app.task
+def report(file: str, seconds: float) -> str:
+    """Write down that it began, take its time, write down that it is done."""
+    with open(file, "a") as lines:
+        lines.write(f"begun by {os.getpid()}\n")
+    time.sleep(seconds)
+    with open(file, "a") as lines:
+        lines.write(f"done by {os.getpid()}\n")
+    return file
+
+
+# ── for Rekindle ─────────────────────────────────────────────────────────────────────────
+
+supervised: Worker | None = None
+
+
+@worker_init.connect
+def _begin(**_: Any) -> None:
+    global supervised
+    supervised = Worker()
+    threading.Thread(target=_stop_when_asked, args=(supervised,), daemon=True).start()
+
+
+@worker_ready.connect
+def _ready(**_: Any) -> None:
+    if supervised is not None:
+        supervised.healthy()
+
+
+@task_prerun.connect
+def _begin_task(task_id: str, **_: Any) -> None:
+    if supervised is not None:
+        supervised.current_job = task_id
+
+
+@task_postrun.connect
+def _end_task(**_: Any) -> None:
+    if supervised is not None:
+        supervised.current_job = None
+
+
+def _stop_when_asked(worker: Worker) -> None:
+    """SIGTERM is what Celery calls a warm shutdown: the task is finished, nothing new is taken."""
+    worker.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+# ── for the transport of this example only ───────────────────────────────────────────────
+
+
+@worker_init.connect
+def _put_back(**_: Any) -> None:
+    """Put back what a worker took and did not finish.
+
+    RabbitMQ and Redis deliver an unacknowledged message again by themselves; the transport over
+    files forgets what it has handed out. With one worker, what is taken and has no result was lost.
+    """
+    for message in TAKEN.glob("*.msg"):
+        task_id = json.loads(message.read_text())["headers"].get("id")
+        if task_id is None or app.AsyncResult(task_id).ready():
+            message.unlink()
+        else:
+            shutil.move(message, QUEUE / message.name)
