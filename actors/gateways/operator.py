@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ..audit import AuditEntry
 from ..messages import StatusReport, StopResult, WorkerStatus
+from ..ports import Jobs
 from ..records import DeathRecord
 from ..resources import Usage
 
@@ -51,6 +52,18 @@ class Operator(Protocol):
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders that were kept, newest first."""
+        ...
+
+    # ── jobs ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def jobs(self) -> Jobs:
+        """The queues. Every call may wait for the store."""
+        ...
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that workers serve."""
         ...
 
     # ── orders ───────────────────────────────────────────────────────────────────────────

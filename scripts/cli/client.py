@@ -71,6 +71,8 @@ _KINDS: dict[str, type[ControlError]] = {
     "refused": RequestRefusedError,
     "timeout": RequestTimeoutError,
     "too_large": InvalidRequestError,
+    "unknown_job": RequestRefusedError,
+    "unknown_queue": InvalidRequestError,
     "unknown_worker": UnknownWorkerError,
 }
 

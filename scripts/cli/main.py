@@ -10,6 +10,7 @@ from .commands.acting import pause, reload, reset, restart, resume, scale, start
 from .commands.completing import completion
 from .commands.dashboard import dashboard
 from .commands.database import db
+from .commands.jobs import jobs
 from .commands.looking import audit, explain, history, output, resources, status
 from .commands.simulating import simulate
 from .commands.top_level import TopLevel
@@ -43,7 +44,7 @@ def main() -> None:
 for command in (
     *(run, status, explain, history, output, resources, audit, dashboard),
     *(pause, resume, start, stop, restart, reset, reload, scale),
-    *(config, db, completion, simulate),
+    *(jobs, config, db, completion, simulate),
 ):
     main.add_command(command)
 

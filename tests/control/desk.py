@@ -15,6 +15,7 @@ from rekindle.actors import (
 )
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.gateways.operator import Summary
+from rekindle.actors.ports import Jobs
 from rekindle.actors.records import DeathRecord
 from rekindle.actors.resources import Usage
 
@@ -60,6 +61,14 @@ class Desk:
 
     def usages(self) -> Mapping[str, Usage]:
         return self.system.usages()
+
+    @property
+    def jobs(self) -> Jobs:
+        return self.system.jobs
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        return self.system.queues
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         self._ask_the_store()

@@ -17,7 +17,7 @@ from ..operator import Operator
 from .auditing import Client, carry_out, claim
 from .lanes import Lanes
 from .problems import Refusal, broken, declined, refusal
-from .requests import LARGEST_BODY, InvalidRequestError, Nothing, decode_body, decode_query
+from .requests import InvalidRequestError, Nothing, decode_body, decode_query
 from .routes import ROUTES
 from .served import PREFIX, Asked, Identity, Served
 from .wire import Problem, encode
@@ -64,12 +64,12 @@ async def _decoded(served: Served, request: Request, operator: Operator, identit
     if target and COMPONENT_ID.fullmatch(target) is None:
         raise UnknownWorkerError(target[:80])
     query = decode_query(request.query_params.multi_items(), served.query)
-    body = decode_body(await _body(request), served.body)
+    body = decode_body(await _body(request, served.largest_body), served.body)
     arguments = body if served.query is Nothing else query
     return Asked(operator, identity, target, arguments)
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, largest: int) -> bytes:
     """The whole body, if it is not too large.
 
     How long it may take is the connection's business.
@@ -77,8 +77,8 @@ async def _body(request: Request) -> bytes:
     read = bytearray()
     async for chunk in request.stream():
         read += chunk
-        if len(read) > LARGEST_BODY:
-            message = f"the body is larger than {LARGEST_BODY} bytes"
+        if len(read) > largest:
+            message = f"the body is larger than {largest} bytes"
             raise InvalidRequestError(413, "too_large", message)
     return bytes(read)
 

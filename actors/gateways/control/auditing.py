@@ -76,7 +76,8 @@ def _verdict(error: Exception) -> AuditResult:
 
 
 def _detail(asked: Asked) -> str:
-    given = msgspec.to_builtins(asked.arguments)
+    audited = getattr(asked.arguments, "audited", None)
+    given = msgspec.to_builtins(asked.arguments) if audited is None else audited()
     return msgspec.json.encode(given).decode() if given else ""
 
 

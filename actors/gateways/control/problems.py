@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...errors import RequestTimeoutError, SpecError, StoreError, UnknownWorkerError
+from ...errors import (
+    PayloadError,
+    RequestTimeoutError,
+    SpecError,
+    StoreError,
+    UnknownJobError,
+    UnknownQueueError,
+    UnknownWorkerError,
+)
 from .auditing import NotAllowedError
 from .lanes import LaneFullError, LanesClosedError, LaneSlowError
 from .requests import InvalidRequestError
@@ -26,6 +34,12 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(status, word, str(error))
         case UnknownWorkerError():
             return _refusal(404, "unknown_worker", str(error))
+        case UnknownJobError():
+            return _refusal(404, "unknown_job", str(error))
+        case UnknownQueueError():
+            return _refusal(404, "unknown_queue", str(error))
+        case PayloadError():
+            return _refusal(422, "invalid", str(error))
         case NotAllowedError():
             return _refusal(403, "forbidden", str(error))
         case SpecError():

@@ -10,6 +10,8 @@ from msgspec import Meta
 
 LARGEST_BODY = 64 * 1024
 MOST_ROWS = 1000
+MOST_JOBS = 1000
+LARGEST_ENQUEUE = 2 * 1024 * 1024
 LONGEST_PAUSE_S = 10 * 365 * 86_400.0
 MOST_WORKERS = 10_000
 
@@ -41,6 +43,28 @@ class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many workers the group shall have."""
 
     count: Annotated[int, Meta(ge=0, le=MOST_WORKERS)]
+
+
+class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be done, one value a job, and how."""
+
+    payloads: Annotated[list[Any], Meta(min_length=1, max_length=MOST_JOBS)]
+    priority: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] = 0
+    delay_s: Annotated[float, Meta(ge=0, le=LONGEST_PAUSE_S)] = 0.0
+    max_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+
+    def audited(self) -> dict[str, Any]:
+        """What the audit keeps of it: how many, not what, which may be anything."""
+        return {"jobs": len(self.payloads), "priority": self.priority, "delay_s": self.delay_s}
+
+
+class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which jobs to answer with."""
+
+    queue: Text | None = None
+    state: Text | None = None
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
+    evidence: bool = False
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

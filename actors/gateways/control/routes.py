@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import answers
+from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
 from .requests import PauseArguments, Rows, ScaleArguments
@@ -94,5 +95,6 @@ ROUTES: tuple[Served, ...] = (
         answers.roll,
         lane=Lane.LONG,
     ),
+    *JOB_ROUTES,
     Served(path="/openapi.json", summary="This description", answer=_description, result=dict[str, Any]),
 )

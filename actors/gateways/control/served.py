@@ -9,7 +9,7 @@ from typing import Any
 
 from ..operator import Operator
 from .lanes import Lane
-from .requests import Nothing
+from .requests import LARGEST_BODY, Nothing
 
 PREFIX = "/api/v1"
 
@@ -49,5 +49,6 @@ class Served:
     lane: Lane = Lane.SIGHT
     body: type[Any] = Nothing
     query: type[Any] = Nothing
+    largest_body: int = LARGEST_BODY
     action: str = ""
     """What the audit calls it; empty: it changes nothing."""

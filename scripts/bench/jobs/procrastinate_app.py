@@ -1,0 +1,15 @@
+"""Procrastinate's application, as its workers import it: PROCRASTINATE_DATABASE is the address."""
+
+from __future__ import annotations
+
+import os
+
+from procrastinate import App, PsycopgConnector
+
+app = App(connector=PsycopgConnector(conninfo=os.environ["PROCRASTINATE_DATABASE"]))
+
+
+@app.task(queue="noop")
+def noop(number: int) -> int:
+    """Return a result at once."""
+    return number

@@ -1,0 +1,152 @@
+"""`rekindle jobs`, with a supervisor and without one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import COMMAND, Client, Said, client_of
+from tests.processes.waiting import PATIENCE_S, eventually
+from tests.running.conftest import Running
+
+CONFIG = """
+[worker.tag]
+python = "tests.processes.job_workers:Obedient.main"
+restart = { initial_delay_s = 0, min_delay_s = 0, max_in_window = "none", max_lifetime = "none" }
+jobs = { queues = ["tag"], crash_retries = 1 }
+
+[worker.idle]
+command = ["sleep", "1000"]
+"""
+
+
+@pytest.fixture(scope="module")
+def rekindle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """`rekindle` for a supervisor with one worker that serves the queue `tag`."""
+    file = tmp_path_factory.mktemp("jobs") / "workers.toml"
+    file.write_text(CONFIG)
+    running = Running(file)
+    try:
+        running.wait_for("worker:tag:0", status="healthy")
+        yield client_of(running)
+    finally:
+        running.stop()
+
+
+def with_input(client: Client, text: str, *arguments: str) -> Said:
+    done = subprocess.run(
+        [*COMMAND, *arguments], env=client.variables, capture_output=True, text=True, input=text, timeout=60
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def job(client: Client, payload: object, state: str) -> int:
+    """The number of a new job that has come to that state."""
+    said = client("jobs", "enqueue", "tag", json.dumps(payload), "--json")
+    (number,) = said.document["ids"]
+    assert eventually(lambda: shown(client, number)["state"] == state, PATIENCE_S * 2)
+    return int(number)
+
+
+def shown(client: Client, number: int) -> Any:
+    return client("jobs", "show", str(number), "--json").document["job"]
+
+
+def test_a_job_is_enqueued_done_and_shown(rekindle: Client) -> None:
+    number = job(rekindle, {"path": "song.mp3"}, "done")
+    found = shown(rekindle, number)
+    assert (found["payload"], found["result"]["attempt"]) == ({"path": "song.mp3"}, 1)
+    lines = rekindle("jobs", "show", str(number)).lines
+    assert lines[0] == f"job        {number} of tag, done"
+    assert lines[1] == 'payload    {"path": "song.mp3"}'
+
+
+def test_a_file_of_lines_is_enqueued_whole_or_not_at_all(rekindle: Client) -> None:
+    said = with_input(rekindle, "{}\n\n[1]\n", "jobs", "enqueue", "tag", "--file", "-", "--json")
+    assert len(said.document["ids"]) == 2
+    before = len(rekindle("jobs", "list", "--json").document["jobs"])
+    said = with_input(rekindle, "{}\nNaN\n", "jobs", "enqueue", "tag", "--file", "-")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        "rekindle: line 2 of standard input is not JSON: there is no number NaN; nothing was enqueued\n"
+    )
+    assert len(rekindle("jobs", "list", "--json").document["jobs"]) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("enqueue", "tga", "{}"), 2, "no worker serves the queue 'tga'; queues that are served: tag"),
+        (("enqueue", "tag", "{"), 2, "the payload is not JSON"),
+        (("enqueue", "tag"), 2, "give the job as JSON, or a file"),
+        (("show", "99999"), 1, "there is no job 99999"),
+        (("retry", "99999"), 1, "there is no job 99999"),
+        (("drop", "99999"), 1, "there is no job 99999"),
+        (("show", "seven"), 2, "is not a valid integer"),
+        (("list", "--in-state", "odd"), 2, "is not one of"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_an_exit_code(
+    rekindle: Client, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    ended = rekindle("jobs", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_jr_09_a_toxic_job_is_listed_exported_retried_and_dropped(rekindle: Client) -> None:
+    number = job(rekindle, {"do": "die", "name": "\x1b[31mred"}, "toxic")
+    lines = rekindle("jobs", "toxic").lines
+    assert lines[0].startswith(f"job {number} of tag, toxic ")
+    assert lines[0].endswith(": failed after 2 worker crashes")
+    assert sum("worker:tag:0, generation" in line for line in lines) == 2
+    assert "           | about to die" in lines
+    assert "\x1b" not in "".join(lines)
+    (exported,) = [json.loads(line) for line in rekindle("jobs", "export").lines]
+    assert (exported["job"]["id"], len(exported["crashes"])) == (number, 2)
+    assert exported["crashes"][0]["signal"] == 9
+    assert rekindle("jobs", "retry", str(number)).out == f"Job {number} is pending again.\n"
+    assert eventually(lambda: shown(rekindle, number)["state"] == "toxic", PATIENCE_S * 2)
+    assert rekindle("jobs", "drop", str(number)).code == 0
+    assert rekindle("jobs", "toxic").out == "no toxic jobs\n"
+    orders = [entry["action"] for entry in rekindle("audit", "--json").document["entries"]]
+    assert {"enqueue", "retry_job", "drop_job"} <= set(orders)
+
+
+def test_the_figures_of_the_queues_are_shown(rekindle: Client) -> None:
+    job(rekindle, {}, "done")
+    found = rekindle("jobs", "stats", "--json").document
+    assert [queue["queue"] for queue in found["queues"]] == ["tag"]
+    assert found["served"] == ["tag"]
+    assert found["all"]["completed"] == found["queues"][0]["completed"] > 0
+    lines = rekindle("jobs", "stats").lines
+    assert lines[0].split() == ["QUEUE", "PENDING", "RUNNING", "DONE", "ERRORS", "TOXIC", "AVERAGE", "LEFT"]
+    assert lines[-1].startswith("all ")
+
+
+def test_a_payload_that_is_larger_than_other_requests_may_be_is_taken(rekindle: Client) -> None:
+    said = with_input(rekindle, json.dumps("x" * 500_000), "jobs", "enqueue", "tag", "--file", "-")
+    assert said.code == 0
+
+
+def test_without_a_supervisor_the_database_itself_is_asked(run: Any) -> None:
+    running = run(CONFIG)
+    running.wait_for("worker:tag:0", status="healthy")
+    client = client_of(running)
+    running.stop()
+    assert client("jobs", "enqueue", "tag", "1").out == "Job 1 is in tag.\n"
+    assert client("jobs", "enqueue", "tga", "1").code == 2
+    assert client("jobs", "show", "2").code == 1
+    where = str(client.state / "rekindle.db")
+    found = Client(Path("/nowhere"))("jobs", "list", "--database", where, "--json").document
+    assert [each["payload"] for each in found["jobs"]] == [1]
+    assert client("jobs", "drop", "1").out == "Job 1 is forgotten.\n"
+
+
+def test_neither_a_supervisor_nor_a_database_is_exit_code_three(nobody: Client) -> None:
+    assert nobody("jobs", "stats").code == 3
