@@ -8,8 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pykka
+from loguru import logger
 
+from .alert import AlertPolicy
+from .alert_desk import AlertDesk
 from .broker import Broker
+from .errors import StoreUnavailableError
 from .health_monitor import HealthMonitor
 from .internal_messages import Attend, Declare, Keep
 from .job_desk import JobDesk
@@ -24,13 +28,14 @@ Ref = pykka.ActorRef[Any]
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The five actors that every system has; the proxies belong to the Supervisor."""
+    """The five actors that every system has, and the desk of alerts; the proxies belong to the Supervisor."""
 
     broker: Ref
     recorder: Ref
     monitor: Ref
     supervisor: Ref
     desk: Ref
+    alerts: Ref | None = None
 
 
 def assemble(
@@ -44,6 +49,7 @@ def assemble(
     event_linger_s: float = 0.0,
     run: str = "",
     releases: Receiver | None = None,
+    alerts: AlertPolicy | None = None,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
@@ -79,11 +85,22 @@ def assemble(
         actor.tell(Attend(supervisor, broker, desk))
     recorder.tell(Keep(MirrorWiped()))
     recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
+    # Before anything can happen that it should hear of.
+    watch = None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts)
     supervisor.tell(Declare(specs, remembered))
-    return Actors(broker, recorder, monitor, supervisor, desk)
+    return Actors(broker, recorder, monitor, supervisor, desk, watch)
 
 
 def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:
     """Whoever held a job in another run is gone: their claims are released before anybody starts."""
     retries = {spec.id: spec.jobs.crash_retries for spec in specs if spec.jobs is not None}
     return FormerClaimsReleased(run=run, at_wall_ms=wall_ms, crash_retries=MappingProxyType(retries))
+
+
+def _alert_desk(runtime: Runtime, broker: Ref, store: Store, policy: AlertPolicy) -> Ref:
+    try:
+        known = store.alerts()
+    except StoreUnavailableError as error:
+        logger.warning("the alerts of the former run are not known: {}", str(error))
+        known = ()
+    return runtime.start(AlertDesk, runtime=runtime, broker=broker, policy=policy, known=known)

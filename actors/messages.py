@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .alert import Alert, Happening
 from .changes import Changes
 from .deaths import Death, Exit, Job
 from .health import Status
@@ -133,6 +134,25 @@ HostCommand = (
     | Shutdown
 )
 
+# ── What a host may tell the AlertDesk ───────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeAlert:
+    """Take note of an alert: it makes no more noise, and stays until it is over."""
+
+    alert_id: int
+    by: str
+    reply_to: Receiver | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAlerts:
+    """Answer with `AlertReport`."""
+
+    reply_to: Receiver
+
+
 # ── Replies ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -231,6 +251,13 @@ class StatusReport:
     """Records that the store could not take yet."""
     degraded: str | None
     """What is wrong with the store, if anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertReport:
+    """The alerts that are not over, and the latest of those that are; the worst first."""
+
+    alerts: tuple[Alert, ...]
 
 
 # ── Events that hosts hear ───────────────────────────────────────────────────────────────
@@ -438,6 +465,19 @@ class WorkerReset:
 
 
 @dataclass(frozen=True, slots=True)
+class AlertChanged:
+    """An alert was opened, counted once more, escalated, acknowledged or resolved."""
+
+    happening: Happening
+    alert: Alert
+
+    @property
+    def component_id(self) -> str | None:
+        """The worker that it is about, if it is about one."""
+        return self.alert.component_id
+
+
+@dataclass(frozen=True, slots=True)
 class ActorReplaced:
     """One of our own actors raised and was replaced, with its state rebuilt."""
 
@@ -493,6 +533,7 @@ Event = (
     | ResourcesSampled
     | JobRequeued
     | JobConvicted
+    | AlertChanged
     | ActorReplaced
     | StoreDegraded
     | StoreRecovered

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from .alert import Alert
 from .audit import AuditEntry
 from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
 from .records import DeathRecord, EventPage, Record, Remembered
@@ -210,6 +211,10 @@ class Store(Protocol):
 
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
         """The events after a number, oldest first."""
+        ...
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """Every alert that is not over, and the latest of those that are, oldest first."""
         ...
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from .alert import Alert
 from .audit import AuditEntry
 from .deaths import Cause, Job
 from .jobs import DEFAULT_CRASH_RETRIES
@@ -197,6 +198,20 @@ class FormerClaimsReleased:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class AlertKept:
+    """An alert as it is now."""
+
+    alert: Alert
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsForgotten:
+    """Alerts that are over and too old to be shown."""
+
+    ids: tuple[int, ...]
+
+
 RestartRecord = (
     DeathRecord
     | DeathAmended
@@ -212,7 +227,8 @@ RestartRecord = (
     | EventRecord
 )
 JobRecord = ClaimsReleased | FormerClaimsReleased
-Record = RestartRecord | JobRecord
+AlertRecord = AlertKept | AlertsForgotten
+Record = RestartRecord | JobRecord | AlertRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from loguru import logger
 
 from rekindle.worker.guardian import marked_processes, sweep
 
+from .alert import Alert, AlertPolicy
 from .assembly import Actors, assemble
 from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
@@ -48,12 +49,15 @@ from .internal_messages import Flush, Flushed, Keep
 from .jobs import SERVED_QUEUES
 from .lifecycle import Urgency
 from .messages import (
+    AcknowledgeAlert,
     AddWorker,
+    AlertReport,
     ChangeWorkers,
     Done,
     PauseWorkers,
     Refused,
     RemoveWorker,
+    ReportAlerts,
     ReportStatus,
     ResetWorker,
     RestartWorker,
@@ -108,6 +112,7 @@ class System:
         store: Store,
         max_concurrent_starts: int | None = None,
         guarded: bool = True,
+        alerts: AlertPolicy | None = None,
     ) -> None:
         """Describe a system; nothing runs yet.
 
@@ -116,6 +121,7 @@ class System:
             store: where restart history is kept; the system closes it when it stops.
             max_concurrent_starts: how many workers may be starting at the same time.
             guarded: keep a small process beside us that ends the workers if we are killed.
+            alerts: keep alerts, under this policy; None keeps none.
 
         Raises:
             SpecError: two workers share an id.
@@ -124,6 +130,7 @@ class System:
         self._store = store
         self._max_concurrent_starts = max_concurrent_starts
         self._guarded = guarded
+        self._alert_policy = alerts
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._actors: Actors | None = None
@@ -186,6 +193,7 @@ class System:
                 event_linger_s=EVENT_LINGER_S,
                 run=self._processes.mark,
                 releases=self._releases,
+                alerts=self._alert_policy,
             )
             self._releases.attend(self._actors.broker)
         except BaseException:
@@ -411,6 +419,27 @@ class System:
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders of operators, newest first."""
         return self._store.audit(limit)
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """The alerts that are not over, and the latest of those that are; the worst first."""
+        inbox = Inbox()
+        if not tell(self._running().alerts, ReportAlerts(inbox)):
+            return ()
+        report: AlertReport = inbox.get(ANSWER_S)
+        return report.alerts
+
+    def acknowledge(self, alert_id: int, by: str) -> None:
+        """Take note of an alert in somebody's name; it stays until it is over.
+
+        Raises:
+            RequestRefusedError: there is no such alert.
+        """
+        inbox = Inbox()
+        if not tell(self._running().alerts, AcknowledgeAlert(alert_id, by, inbox)):
+            raise RequestRefusedError("this system keeps no alerts")
+        answer: Done | Refused = inbox.get(ANSWER_S)
+        if isinstance(answer, Refused):
+            raise RequestRefusedError(answer.reason)
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that a worker wrote."""

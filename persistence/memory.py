@@ -8,10 +8,14 @@ from itertools import islice
 from types import MappingProxyType
 from typing import assert_never
 
+from rekindle.actors.alert import Alert
+from rekindle.actors.alerts import MOST_RESOLVED
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import (
     RECENT_DEATHS,
+    AlertKept,
+    AlertsForgotten,
     ClaimsReleased,
     DeathAmended,
     DeathRecord,
@@ -55,6 +59,7 @@ class MemoryStore:
         """The generations with a death, by worker, in the order of their records."""
         self._meta: dict[str, str] = {}
         self._audit: list[AuditEntry] = []
+        self._alerts: dict[int, Alert] = {}
         self._reset_at: dict[str, int] = {}
         self._events: dict[int, EventRecord] = {}
         """By their number, which grows."""
@@ -84,6 +89,11 @@ class MemoryStore:
         found = islice((kept[number] for number in wanted if number in kept), max(limit, 0))
         return EventPage(tuple(found), oldest, newest)
 
+    def alerts(self) -> tuple[Alert, ...]:
+        """Every alert that is not over, and the latest of those that are, oldest first."""
+        over = sorted(each.id for each in self._alerts.values() if not each.is_active)[:-MOST_RESOLVED]
+        return tuple(each for id_, each in sorted(self._alerts.items()) if id_ not in over)
+
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Keep all of them, in their order, or raise `fault` and keep none."""
         if self.fault is not None:
@@ -95,6 +105,11 @@ class MemoryStore:
                     settled += self.jobs.release(record)
                 case FormerClaimsReleased():
                     settled += self.jobs.release_former(record)
+                case AlertKept(alert=alert):
+                    self._alerts[alert.id] = alert
+                case AlertsForgotten(ids=ids):
+                    for id_ in ids:
+                        self._alerts.pop(id_, None)
                 case _:
                     self._keep(record)
         return tuple(settled)

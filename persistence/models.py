@@ -137,6 +137,20 @@ class EventRow(Model):
     payload: Mapped[str]
 
 
+class AlertRow(Model):
+    """One alert; what is not a column of its own stands in `body`, a JSON object."""
+
+    __table__ = tables.ALERT
+
+    id: Mapped[int]
+    component_id: Mapped[str | None]
+    kind: Mapped[str]
+    severity: Mapped[str]
+    opened_at_wall_ms: Mapped[int]
+    resolved_at_wall_ms: Mapped[int | None]
+    body: Mapped[str]
+
+
 class AuditRow(Model):
     """One order of an operator, and what came of it."""
 

@@ -13,7 +13,7 @@ from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, d
 
 from rekindle.actors.records import RECENT_DEATHS
 
-from .tables import AUDIT, DEATH, EVENT, HEALTH, META, POLICY
+from .tables import ALERT, AUDIT, DEATH, EVENT, HEALTH, META, POLICY
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
@@ -35,6 +35,7 @@ class Upserts:
     mark_failed: Insert
     set_meta: Insert
     mirror: Insert
+    keep_alert: Insert
 
 
 def upserts(dialect: str) -> Upserts:
@@ -48,6 +49,7 @@ def upserts(dialect: str) -> Upserts:
         mark_failed=_mark_failed(insert),
         set_meta=_replace(insert, META, "key"),
         mirror=_replace(insert, HEALTH, "component_id"),
+        keep_alert=_replace(insert, ALERT, "id"),
     )
 
 

@@ -16,10 +16,13 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import SQLAlchemyError
 
+from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import (
+    AlertKept,
+    AlertsForgotten,
     ClaimsReleased,
     DeathAmended,
     DeathRecord,
@@ -40,6 +43,7 @@ from rekindle.actors.records import (
 from rekindle.actors.restarts import Action
 
 from . import statements as sql
+from .alerts import alert_values, forget_alerts, load_alerts
 from .encoding import (
     DEATH_COLUMNS,
     EVENT_COLUMNS,
@@ -110,6 +114,8 @@ class SqlStore:
             EventRecord: self._keep_events,
             ClaimsReleased: self._release_claims,
             FormerClaimsReleased: self._release_former_claims,
+            AlertKept: self._keep_alerts,
+            AlertsForgotten: self._forget_alerts,
         }
         self._settled: list[JobSettled] = []
         """What became of jobs in the transaction that is open."""
@@ -144,6 +150,11 @@ class SqlStore:
             oldest, newest = connection.execute(sql.EVENT_SPAN).one()
             rows = tuple(event_record(row) for row in connection.execute(statement))
         return EventPage(rows, oldest or 0, newest or 0)
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """Every alert that is not over, and the latest of those that are, oldest first."""
+        with translated(self.name), self._reader.connect() as connection:
+            return load_alerts(connection)
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Keep all of them in one transaction, in their order; what became of jobs in it.
@@ -276,6 +287,14 @@ class SqlStore:
     def _release_former_claims(self, connection: Connection, released: list[FormerClaimsReleased]) -> None:
         for record in released:
             self._settled += release_former_claims(connection, record)
+
+    def _keep_alerts(self, connection: Connection, kept: list[AlertKept]) -> None:
+        # The latest word on each: one statement must not touch a row twice.
+        latest = {record.alert.id: record.alert for record in kept}
+        connection.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
+
+    def _forget_alerts(self, connection: Connection, forgotten: list[AlertsForgotten]) -> None:
+        forget_alerts(connection, [id_ for record in forgotten for id_ in record.ids])
 
     def _wipe_mirror(self, connection: Connection, _wiped: list[MirrorWiped]) -> None:
         connection.execute(sql.WIPE_MIRROR)

@@ -154,6 +154,18 @@ EVENT = Table(
     Column("payload", Text, nullable=False),
     sqlite_autoincrement=True,
 )
+ALERT = Table(
+    "rekindle_alert",
+    METADATA,
+    # The numbers are the book's: an alert is written again whenever it changes.
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("component_id", Text, nullable=True),
+    Column("kind", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("opened_at_wall_ms", BigInteger, nullable=False),
+    Column("resolved_at_wall_ms", BigInteger, nullable=True),
+    Column("body", Text, nullable=False),
+)
 AUDIT = Table(
     "rekindle_audit",
     METADATA,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..alert import Alert
 from ..audit import AuditEntry
 from ..errors import RequestRefusedError
 from ..jobs import JobSettled
@@ -43,6 +44,10 @@ class Forgetful:
         return ()
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """None that is known."""
+        return ()
+
+    def alerts(self) -> tuple[Alert, ...]:
         """None that is known."""
         return ()
 

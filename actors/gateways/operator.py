@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from ..alert import Alert
 from ..audit import AuditEntry
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs
@@ -52,6 +53,10 @@ class Operator(Protocol):
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders that were kept, newest first."""
+        ...
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """The alerts that are not over, and the latest of those that are; the worst first."""
         ...
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────
@@ -102,6 +107,10 @@ class Operator(Protocol):
 
     def rolling_restart(self, name: str, /) -> Summary | None:
         """Restart a group without ever having too few of it up."""
+        ...
+
+    def acknowledge(self, alert_id: int, by: str, /) -> None:
+        """Take note of an alert in somebody's name."""
         ...
 
     def audit(self, entry: AuditEntry, /) -> None:

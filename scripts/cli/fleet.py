@@ -30,7 +30,12 @@ class Fleet(System):
     """What `rekindle run` runs, and what its control socket gives orders to."""
 
     def __init__(self, config: Config, *, store: Store) -> None:
-        super().__init__(config.specs(), store=store, max_concurrent_starts=config.max_concurrent_starts)
+        super().__init__(
+            config.specs(),
+            store=store,
+            max_concurrent_starts=config.max_concurrent_starts,
+            alerts=config.alerts.policy,
+        )
         self._config = config
         self._changing = threading.Lock()
         self._rolling: dict[str, threading.Thread] = {}
@@ -144,5 +149,5 @@ def _summary(changes: Changes) -> dict[str, object]:
 
 def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
     """Settings that changed and that a running supervisor cannot take up."""
-    names = ("state_dir", "database", "max_concurrent_starts", "http")
+    names = ("state_dir", "database", "max_concurrent_starts", "http", "alerts")
     return [name for name in names if getattr(before, name) != getattr(after, name)]

@@ -52,6 +52,33 @@ def cause(death: Document) -> str:
     return told if code is None and signal is None else f"{told}, {exit_words(code, signal)}"
 
 
+def alert_lines(alerts: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of alerts, one a line."""
+    heading = ("#", "SEVERITY", "WORKER", "SINCE", "TIMES", "STATE", "WHAT")
+    return table(heading, [_alert(alert, now_ms) for alert in alerts], width=width)
+
+
+def _alert(alert: Document, now_ms: int) -> tuple[str, ...]:
+    text = alert["message"] if not alert["reason"] else f"{alert['message']}; {alert['reason']}"
+    return (
+        str(alert["id"]),
+        alert["severity"],
+        printable(alert["component_id"] or "-"),
+        age(now_ms - alert["opened_at_wall_ms"]),
+        str(alert["occurrences"]),
+        _alert_state(alert),
+        printable(text),
+    )
+
+
+def _alert_state(alert: Document) -> str:
+    if alert["resolved_at_wall_ms"] is not None:
+        return "over"
+    if alert["acknowledged_at_wall_ms"] is not None:
+        return f"noted by {printable(alert['acknowledged_by'] or 'somebody')}"
+    return "escalated" if alert["escalated"] else "open"
+
+
 def resource_lines(used: Sequence[Document], *, width: int | None = None) -> list[str]:
     """A table of what workers use, one a line."""
     if not used:

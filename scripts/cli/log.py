@@ -12,6 +12,7 @@ from loguru import logger
 
 from rekindle.actors.messages import (
     ActorReplaced,
+    AlertChanged,
     Event,
     EventsLost,
     JobConvicted,
@@ -131,6 +132,8 @@ class EventLog:
                 log.warning("{}: work item {} was not released: {}", id_, item, reason)
             case WorkerUnkillable(component_id=id_, pid=pid):
                 log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
+            case AlertChanged():
+                pass  # what it is about has been told
             case WorkerRecycled(component_id=id_, reason=reason):
                 log.info("{} gets a new process: {}", id_, reason)
             case WorkerReset(component_id=id_):

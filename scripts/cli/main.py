@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .commands.acting import pause, reload, reset, restart, resume, scale, start, stop
+from .commands.alerting import ack, alerts
 from .commands.completing import completion
 from .commands.dashboard import dashboard
 from .commands.database import db
@@ -42,8 +43,8 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, output, resources, audit, dashboard),
-    *(pause, resume, start, stop, restart, reset, reload, scale),
+    *(run, status, explain, history, output, resources, alerts, audit, dashboard),
+    *(ack, pause, resume, start, stop, restart, reset, reload, scale),
     *(jobs, config, db, completion, simulate),
 ):
     main.add_command(command)

@@ -26,6 +26,7 @@ from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore, open_store
 
 from .adopting import adopting
+from .alert_sending import sending_alerts
 from .config import Config
 from .fleet import Fleet
 from .http_serving import serve_http
@@ -48,6 +49,7 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         stack.enter_context(adopting(fleet.reap_strangers))
         dashboard = serve_http(fleet, config.state_dir, config.http, stack)
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
+        stack.enter_context(sending_alerts(fleet, config.alerts))
         return Runner(fleet, Notifier()).run()
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.contract.records import NOW, TAG, death, final_death, known
 
+from rekindle.actors.alert import Alert, Kind, Severity
 from rekindle.actors.audit import AuditEntry, AuditResult
 from rekindle.actors.deaths import Cause, Job
 from rekindle.actors.ports import Store
 from rekindle.actors.records import (
     RECENT_DEATHS,
+    AlertKept,
+    AlertsForgotten,
     DeathAmended,
     MetaSet,
     ReleaseNoted,
@@ -281,3 +286,32 @@ def test_a_work_item_that_no_database_could_hold_is_kept_as_far_as_it_goes(store
     store.commit([death(1), ReleaseNoted(TAG, 1, "a\0\ud800", "cleared")])
     [kept] = store.deaths(TAG)
     assert kept.work_item == "a\N{REPLACEMENT CHARACTER}?"
+
+
+def an_alert(number: int, **changes: object) -> Alert:
+    alert = Alert(
+        id=number,
+        kind=Kind.CRASHED,
+        component_id="worker:tag:0",
+        severity=Severity.CRITICAL,
+        message="crashed: killed by SIGKILL",
+        opened_at_wall_ms=number,
+        last_at_wall_ms=number,
+        work_item="bead-7",
+    )
+    return replace(alert, **changes)  # type: ignore[arg-type]
+
+
+def test_an_alert_is_kept_as_it_was_last(store: Store) -> None:
+    store.commit([AlertKept(an_alert(1)), AlertKept(an_alert(1, occurrences=2)), AlertKept(an_alert(2))])
+    changed = an_alert(1, occurrences=3, acknowledged_by="root", acknowledged_at_wall_ms=9)
+    store.commit([AlertKept(changed)])
+    assert store.alerts() == (changed, an_alert(2))
+
+
+def test_the_oldest_alerts_that_are_over_are_not_recalled(store: Store) -> None:
+    store.commit([AlertKept(an_alert(1))])
+    store.commit([AlertKept(an_alert(number, resolved_at_wall_ms=5)) for number in range(2, 132)])
+    assert [alert.id for alert in store.alerts()] == [1, *range(32, 132)]
+    store.commit([AlertsForgotten(tuple(range(100, 132)))])
+    assert [alert.id for alert in store.alerts()] == [1, *range(2, 100)]

@@ -13,6 +13,7 @@ from rekindle.actors import (
     UnknownWorkerError,
     WorkerStatus,
 )
+from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.gateways.operator import Summary
 from rekindle.actors.ports import Jobs
@@ -69,6 +70,12 @@ class Desk:
     @property
     def queues(self) -> tuple[str, ...]:
         return self.system.queues
+
+    def alerts(self) -> tuple[Alert, ...]:
+        return self.system.alerts()
+
+    def acknowledge(self, alert_id: int, by: str) -> None:
+        self.system.acknowledge(alert_id, by)
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         self._ask_the_store()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from rekindle.actors.alert import AlertPolicy
 from rekindle.actors.assembly import Actors, assemble
 from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.deaths import Exit
@@ -90,6 +91,7 @@ class Bench:
         seed: int = 0,
         max_concurrent_starts: int | None = None,
         event_linger_s: float = 0.0,
+        alerts: AlertPolicy | None = None,
     ) -> None:
         self.specs = specs or (worker(),)
         self.scripts = (
@@ -102,6 +104,7 @@ class Bench:
         self._seed = seed
         self._max_concurrent_starts = max_concurrent_starts
         self._event_linger_s = event_linger_s
+        self._alerts = alerts
         self._build(SimulationRuntime(seed))
 
     def _build(self, runtime: SimulationRuntime) -> None:
@@ -115,6 +118,7 @@ class Bench:
             store=self._store,
             max_concurrent_starts=self._max_concurrent_starts,
             event_linger_s=self._event_linger_s,
+            alerts=self._alerts,
         )
         self.actors.broker.tell(Subscribe(self.listener))
         runtime.settle()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import answers
+from . import alarms, answers
 from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
@@ -70,6 +70,14 @@ ROUTES: tuple[Served, ...] = (
         result=answers.Audit,
         lane=Lane.STORE,
         query=Rows,
+    ),
+    Served(path="/alerts", summary="What is wrong", answer=alarms.alerts, result=alarms.Alarms),
+    _order(
+        "/alerts/{id}/acknowledge",
+        "acknowledge",
+        "Take note of an alert",
+        alarms.acknowledge,
+        body=alarms.NotedBy,
     ),
     _order("/workers/{id}/restart", "restart", "Clear its counters and start it afresh", answers.restart),
     _order("/workers/{id}/stop", "stop", "Stop it; answers once it is gone", answers.stop, lane=Lane.LONG),

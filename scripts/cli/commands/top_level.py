@@ -25,7 +25,7 @@ SECTIONS = {
         "jobs",
         "dashboard",
     ),
-    "Act": ("pause", "resume", "start", "stop", "restart", "reset", "reload", "scale"),
+    "Act": ("ack", "pause", "resume", "start", "stop", "restart", "reset", "reload", "scale"),
     "Set up": ("config", "db", "completion", "simulate", "chaos"),
 }
 

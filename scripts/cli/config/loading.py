@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import UNSET
 
+from .alerts import alerts_of
 from .decoding import decoded, nearest
 from .grouping import group_of, group_warnings
 from .http import http_of
@@ -43,6 +44,7 @@ def parse(text: str, path: Path) -> Config:
     database = database_of(file, folder, state_dir, findings)
     starts = _starts(file, findings)
     http = http_of(file, folder, findings)
+    alerts = alerts_of(file, folder, findings)
     findings += default_findings(file.defaults)
     layers = [_layers(name, file, raw) for name in file.worker]
     groups = {each.name: group_of(each, folder, findings) for each in layers}
@@ -56,6 +58,7 @@ def parse(text: str, path: Path) -> Config:
         database=database,
         max_concurrent_starts=starts,
         http=http,
+        alerts=alerts,
         groups=tuple(groups.values()),
         warnings=places.problems(_warnings(groups, layers), "warning"),
     )

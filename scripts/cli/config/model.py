@@ -9,6 +9,7 @@ from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.spec import WorkerSpec
 
+from .alerts import AlertSettings
 from .problems import ConfigError, ConfigProblem, Finding, dotted, shown
 
 
@@ -54,6 +55,7 @@ class Config:
     max_concurrent_starts: int | None
     http: HttpSettings | None
     """Where the dashboard is; None: nowhere."""
+    alerts: AlertSettings
     groups: tuple[Group, ...]
     warnings: tuple[ConfigProblem, ...] = ()
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.spec import Command, WorkerSpec
 
+from .alerts import AlertSettings
 from .masking import masked, without_password
 from .model import Config, Group
 from .toml_text import settings_text, table_text
@@ -36,6 +38,7 @@ def as_document(config: Config) -> dict[str, Any]:
         **_top(config),
         "max_concurrent_starts": config.max_concurrent_starts,
         "http": None if config.http is None else _http(config.http),
+        "alerts": _alerts(config.alerts),
         "workers": workers,
     }
 
@@ -60,6 +63,25 @@ def _http(settings: HttpSettings) -> dict[str, Any]:
     }
     paths = {"tls_cert": settings.tls_cert, "tls_key": settings.tls_key}
     return shown | {name: str(path) for name, path in paths.items() if path is not None}
+
+
+def _alerts(settings: AlertSettings) -> dict[str, Any]:
+    sinks = [
+        {
+            **({"command": masked("", sink.command)} if sink.command else {"webhook": _host(sink.webhook)}),
+            "on": [happening.value for happening in sink.on],
+            "least": sink.least.word,
+            "per_minute": sink.per_minute,
+        }
+        for sink in settings.sinks
+    ]
+    return asdict(settings.policy) | {"sinks": sinks}
+
+
+def _host(address: str) -> str:
+    """Where a webhook is; who knows the rest of its address may use it."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.hostname}/***"
 
 
 def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:

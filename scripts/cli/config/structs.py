@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from rekindle.actors.alert import TOLD, Happening
 from rekindle.actors.spec import OnExhausted, PauseMode, RestartOn, WindowMode
 
 Count = int | Literal["none"]
@@ -241,6 +242,35 @@ class Http(Table, frozen=True):
     max_clients: Annotated[int, about("How many may follow the events.", minimum=1, maximum=1024)] = 64
 
 
+class AlertSink(Table, frozen=True):
+    """Where alerts are sent: a command or a webhook."""
+
+    command: (
+        Annotated[tuple[str, ...], about("Words with {placeholders}; the alert comes as JSON on its input.")]
+        | UnsetType
+    ) = UNSET
+    webhook: Annotated[str, about("An address that takes a POST of JSON.")] | UnsetType = UNSET
+    secret_file: (
+        Annotated[str, about("Holds the secret that signs every POST, relative to this file.")] | UnsetType
+    ) = UNSET
+    on: Annotated[tuple[Happening, ...], about("Which changes of an alert are sent.")] = TOLD
+    least: Annotated[Literal["critical", "warning", "info"], about("Nothing below this is sent.")] = "warning"
+    per_minute: Annotated[int, about("No more than this; the rest is counted.", minimum=1)] = 10
+    timeout_s: Annotated[float, about("How long sending may take.", exclusiveMinimum=0)] = 10.0
+
+
+class Alerts(Table, frozen=True):
+    """When people are told that something is wrong, and how."""
+
+    enabled: Annotated[bool, about("Whether alerts are kept at all.")] = True
+    settle_s: Annotated[float, about("Health for this long ends a worker's alerts.", minimum=0)] = 30.0
+    escalate_after_s: Annotated[
+        Number, about("Told once more if nobody took note for this long.", minimum=0)
+    ] = 900.0
+    recent_s: Annotated[float, about("Over how long recent deaths are counted.", minimum=0)] = 3600.0
+    sink: Annotated[dict[str, AlertSink], about("Where they are sent, by names of your own.")] = {}
+
+
 class File(Table, frozen=True):
     """A configuration of Rekindle: which workers to run, and how."""
 
@@ -254,5 +284,6 @@ class File(Table, frozen=True):
     ) = UNSET
     gateways: Gateways = Gateways()
     http: Http | UnsetType = UNSET
+    alerts: Alerts = Alerts()
     defaults: Defaults = Defaults()
     worker: dict[str, Worker] = {}

@@ -1,0 +1,157 @@
+"""The AlertDesk: what people should know of, as episodes.
+
+Owns the book of alerts, and the timers that resolve and escalate them. Hears every event from
+the Broker, as any listener does, and tells the Broker what became of an alert, to be kept and
+told in one transaction. If it raises, it keeps its book and starts its timers anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from . import alerts
+from .alert import Alert, AlertPolicy, Happening
+from .alerts import Step
+from .broker_messages import Subscribe
+from .health import Status
+from .internal_messages import KeepTogether
+from .messages import (
+    AcknowledgeAlert,
+    AlertChanged,
+    AlertReport,
+    Done,
+    Event,
+    Refused,
+    ReportAlerts,
+    StatusChanged,
+    WorkerDied,
+)
+from .ports import Receiver, Runtime, Timer
+from .records import AlertKept, AlertsForgotten, Record
+from .runtime import ResilientActor, tell
+
+
+@dataclass(frozen=True, slots=True)
+class SettleDue:
+    """Timer: a worker has been healthy for long enough."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EscalationDue:
+    """Timer: nobody may have taken note of an alert."""
+
+    alert_id: int
+
+
+DeskMessage = SettleDue | EscalationDue | AcknowledgeAlert | ReportAlerts | Event
+
+
+class AlertDesk(ResilientActor):
+    """Keeps the book of alerts."""
+
+    def __init__(
+        self, *, runtime: Runtime, broker: Receiver, policy: AlertPolicy, known: tuple[Alert, ...] = ()
+    ) -> None:
+        super().__init__(broker=broker)
+        self._runtime = runtime
+        self._policy = policy
+        self._book = alerts.recalled(known)
+        self._deaths: dict[str, deque[int]] = {}
+        self._settling: dict[str, Timer] = {}
+        self._escalating: dict[int, Timer] = {}
+
+    def on_start(self) -> None:
+        """Listen, and go on with what a former run left."""
+        tell(self.broker, Subscribe(self.actor_ref))
+        self.recover()
+
+    def recover(self) -> None:
+        """Keep the book, and start the timers anew."""
+        for timer in self._escalating.values():
+            timer.cancel()
+        self._escalating.clear()
+        for alert in self._book.alerts.values():
+            self._watch(alert)
+
+    def handle(self, message: DeskMessage) -> None:
+        """Take note of an event, or of what somebody did about an alert."""
+        match message:
+            case SettleDue(component_id=id_):
+                self._settling.pop(id_, None)
+                self._apply(alerts.settled(self._book, id_, self._now()))
+            case EscalationDue(alert_id=alert_id):
+                self._escalating.pop(alert_id, None)
+                self._apply(alerts.overdue(self._book, alert_id, self._now()))
+            case AcknowledgeAlert():
+                self._acknowledge(message)
+            case ReportAlerts(reply_to=reply_to):
+                tell(reply_to, AlertReport(tuple(alerts.ordered(self._book.alerts.values()))))
+            case AlertChanged():
+                pass  # our own words
+            case event:
+                self._heard(event)
+
+    def _heard(self, event: Event) -> None:
+        recent = 0
+        if isinstance(event, WorkerDied):
+            recent = self._count(event.component_id)
+        if isinstance(event, StatusChanged):
+            self._health_changed(event)
+        self._apply(alerts.heard(self._book, event, self._now(), recent))
+
+    def _count(self, component_id: str) -> int:
+        now = self._now()
+        deaths = self._deaths.setdefault(component_id, deque())
+        deaths.append(now)
+        while deaths[0] <= now - self._policy.recent_s * 1000:
+            deaths.popleft()
+        return len(deaths)
+
+    def _health_changed(self, event: StatusChanged) -> None:
+        """Only health that lasts ends an episode."""
+        timer = self._settling.pop(event.component_id, None)
+        if timer is not None:
+            timer.cancel()
+        if event.new is Status.HEALTHY and self._book.of(event.component_id):
+            due = SettleDue(event.component_id)
+            timer = self._runtime.timers.after(self._policy.settle_s, self.actor_ref, due)
+            self._settling[event.component_id] = timer
+
+    def _acknowledge(self, order: AcknowledgeAlert) -> None:
+        alert = self._book.alerts.get(order.alert_id)
+        if alert is None:
+            tell(order.reply_to, Refused(f"there is no alert {order.alert_id}"))
+            return
+        self._apply(alerts.acknowledged(self._book, order.alert_id, order.by, self._now()))
+        tell(order.reply_to, Done())
+
+    def _apply(self, step: Step) -> None:
+        gone = tuple(id_ for id_ in self._book.alerts if id_ not in step.book.alerts)
+        self._book = step.book
+        items: list[Record | Event] = [AlertsForgotten(gone)] if gone else []
+        for change in step.changes:
+            items += (AlertKept(change.alert), AlertChanged(change.happening, change.alert))
+            if change.happening is not Happening.REPEATED:
+                self._watch(change.alert)
+        if items:
+            tell(self.broker, KeepTogether(tuple(items)))
+
+    def _watch(self, alert: Alert) -> None:
+        """Have the alert escalated in time, if nobody takes note of it and it is not over."""
+        timer = self._escalating.pop(alert.id, None)
+        if timer is not None:
+            timer.cancel()
+        after = self._policy.escalate_after_s
+        if after is None or not alert.is_loud or alert.escalated:
+            return
+        left = after - (self._now() - alert.opened_at_wall_ms) / 1000
+        due = EscalationDue(alert.id)
+        self._escalating[alert.id] = self._runtime.timers.after(
+            min(max(0.0, left), after), self.actor_ref, due
+        )
+
+    def _now(self) -> int:
+        return self._runtime.clock.wall_ms()

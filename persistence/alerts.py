@@ -1,0 +1,69 @@
+"""Alerts as rows: what is asked for by name is a column, the rest is JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, select
+
+from rekindle.actors.alert import Alert, Kind, Severity
+from rekindle.actors.alerts import MOST_RESOLVED
+
+from .encoding import storable
+from .tables import ALERT
+
+_BODY = (
+    "message",
+    "reason",
+    "last_at_wall_ms",
+    "occurrences",
+    "recent_count",
+    "work_item",
+    "assignee_cleared",
+    "restart_available",
+    "escalated",
+    "acknowledged_at_wall_ms",
+    "acknowledged_by",
+)
+
+
+def alert_values(alert: Alert) -> dict[str, Any]:
+    """The columns of an alert's row."""
+    body = {name: getattr(alert, name) for name in _BODY}
+    return {
+        "id": alert.id,
+        "component_id": alert.component_id,
+        "kind": alert.kind.value,
+        "severity": alert.severity.word,
+        "opened_at_wall_ms": alert.opened_at_wall_ms,
+        "resolved_at_wall_ms": alert.resolved_at_wall_ms,
+        "body": storable(msgspec.json.encode(body).decode()),
+    }
+
+
+def alert_of(row: Any) -> Alert:
+    """The alert that a row tells of."""
+    return Alert(
+        id=row.id,
+        kind=Kind(row.kind),
+        component_id=row.component_id,
+        severity=Severity[row.severity.upper()],
+        opened_at_wall_ms=row.opened_at_wall_ms,
+        resolved_at_wall_ms=row.resolved_at_wall_ms,
+        **msgspec.json.decode(row.body),
+    )
+
+
+def load_alerts(connection: Connection) -> tuple[Alert, ...]:
+    """All that are not over, and the latest of those that are."""
+    is_open = ALERT.c.resolved_at_wall_ms.is_(None)
+    active = connection.execute(select(ALERT).where(is_open))
+    over = connection.execute(select(ALERT).where(~is_open).order_by(ALERT.c.id.desc()).limit(MOST_RESOLVED))
+    return tuple(sorted((alert_of(row) for row in (*active, *over)), key=lambda alert: alert.id))
+
+
+def forget_alerts(connection: Connection, ids: Sequence[int]) -> None:
+    """Drop these rows."""
+    connection.execute(delete(ALERT).where(ALERT.c.id.in_(ids)))

@@ -1,0 +1,214 @@
+"""Where alerts go: real commands, a real HTTP receiver, and what happens when they misbehave."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests.processes.waiting import eventually
+
+from rekindle.actors.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.gateways.alerts import AlertNotifier, CommandSink, Route, WebhookSink
+from rekindle.actors.gateways.alerts.notice import Allowance, Filter, Notice
+from rekindle.actors.messages import AlertChanged, WorkerStarted
+from rekindle.actors.runtime import RealClock
+
+ALERT = Alert(
+    id=7,
+    kind=Kind.CRASHED,
+    component_id="worker:tag:0",
+    severity=Severity.CRITICAL,
+    message="crashed: killed by SIGKILL",
+    opened_at_wall_ms=1,
+    last_at_wall_ms=2,
+)
+NOTICE = Notice(happening=Happening.OPENED, alert=ALERT)
+QUICKLY = (0.01, 0.01)
+
+
+def opened(number: int = 7, **changes: object) -> AlertChanged:
+    return AlertChanged(Happening.OPENED, replace(ALERT, id=number, **changes))  # type: ignore[arg-type]
+
+
+# ── A webhook ────────────────────────────────────────────────────────────────────────────
+
+
+class Receiver:
+    """A real HTTP server that keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
+        self.answers: list[int] = []
+        """Status codes to answer with, one after the other; then 204."""
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.bodies.append(body)
+                receiver.headers.append({name.lower(): value for name, value in self.headers.items()})
+                receiver.may_answer.wait(30)
+                status = receiver.answers.pop(0) if receiver.answers else 204
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", receiver.url + "elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook/"
+
+    def documents(self) -> list[dict[str, object]]:
+        return [json.loads(body) for body in self.bodies]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    thread = threading.Thread(target=receiver.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield receiver
+    receiver.may_answer.set()
+    receiver.server.shutdown()
+    receiver.server.server_close()
+    thread.join()
+
+
+def test_a_webhook_is_sent_the_alert_as_json_and_signed(receiver: Receiver) -> None:
+    WebhookSink(receiver.url, b"shared", now=lambda: 1234.5).send(NOTICE)
+    (document,) = receiver.documents()
+    assert (document["id"], document["severity"], document["happening"]) == (7, "critical", "opened")
+    assert (document["component_id"], document["message"]) == ("worker:tag:0", "crashed: killed by SIGKILL")
+    expected = hmac.new(b"shared", b"1234." + receiver.bodies[0], hashlib.sha256).hexdigest()
+    assert receiver.headers[0]["rekindle-signature"] == f"t=1234,v1={expected}"
+    assert receiver.headers[0]["rekindle-delivery"] == "7-opened-1"
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+def test_any_answer_but_a_yes_is_a_failure(receiver: Receiver, status: int) -> None:
+    receiver.answers = [status]
+    with pytest.raises(OSError, match=f"answered {status}"):
+        WebhookSink(receiver.url).send(NOTICE)
+    assert len(receiver.bodies) == 1, "a redirect was followed"
+
+
+def test_a_message_that_nobody_took_is_sent_again_the_same(receiver: Receiver) -> None:
+    receiver.answers = [500, 503]
+    with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
+        notifier.tell(opened())
+        assert eventually(lambda: len(receiver.bodies) == 3)
+    assert len(set(receiver.bodies)) == 1
+    assert len({headers["rekindle-delivery"] for headers in receiver.headers}) == 1
+
+
+def test_a_message_that_nobody_takes_is_given_up_and_the_next_one_sent(
+    receiver: Receiver, logs: list[str]
+) -> None:
+    receiver.answers = [500] * 3
+    with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
+        notifier.tell(opened(1))
+        notifier.tell(opened(2))
+        assert eventually(lambda: [document["id"] for document in receiver.documents()] == [1, 1, 1, 2])
+    assert sum("alert 1 was not sent to webhook 127.0.0.1" in line for line in logs) == 1
+
+
+def test_a_receiver_that_hangs_delays_neither_the_teller_nor_the_other_sinks(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    receiver.may_answer.clear()
+    written = tmp_path / "said"
+    routes = [Route(WebhookSink(receiver.url, timeout_s=30)), Route(writer(written))]
+    with AlertNotifier(routes, RealClock(), QUICKLY) as notifier:
+        began = time.monotonic()
+        for number in range(5):
+            notifier.tell(opened(number))
+        assert time.monotonic() - began < 1.0
+        assert eventually(lambda: written.exists() and len(written.read_text().splitlines()) == 5)
+        receiver.may_answer.set()
+
+
+# ── A command ────────────────────────────────────────────────────────────────────────────
+
+
+def writer(path: Path, text: str = "{id} {severity} {component_id}: {message}") -> CommandSink:
+    """A command that writes one line for each alert, its words taken literally."""
+    return CommandSink(("bash", "-c", 'printf "%s\\n" "$1" >>"$0"', str(path), text))
+
+
+def test_a_command_gets_the_alert_in_its_words_and_on_its_input(tmp_path: Path) -> None:
+    said, piped = tmp_path / "said", tmp_path / "piped"
+    writer(said).send(NOTICE)
+    CommandSink(("bash", "-c", f"cat >{piped}")).send(NOTICE)
+    assert said.read_text() == "7 critical worker:tag:0: crashed: killed by SIGKILL\n"
+    assert json.loads(piped.read_text())["id"] == 7
+
+
+def test_what_a_worker_says_is_one_literal_word_of_the_command(tmp_path: Path) -> None:
+    hostile = "$(touch hacked); `id` {id} \0 \n --flag"
+    notice = replace(NOTICE, alert=replace(ALERT, message=hostile))
+    writer(tmp_path / "said", "{message}").send(notice)
+    assert (tmp_path / "said").read_text() == hostile.replace("\0", "") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("false",), "exited with code 1"),
+        (("/nowhere/tool",), "No such file"),
+        (("bash", "-c", "echo why >&2; exit 3"), "exited with code 3: why"),
+    ],
+)
+def test_a_command_that_fails_says_why(argv: tuple[str, ...], message: str) -> None:
+    with pytest.raises(OSError, match=message):
+        CommandSink(argv).send(NOTICE)
+
+
+def test_a_command_that_hangs_is_cut_off_with_all_that_it_started() -> None:
+    began = time.monotonic()
+    with pytest.raises(OSError, match=r"took longer than 0\.2 s"):
+        CommandSink(("bash", "-c", "sleep 1000 & sleep 1000"), timeout_s=0.2).send(NOTICE)
+    assert time.monotonic() - began < 10
+
+
+# ── Which of them, and how many ──────────────────────────────────────────────────────────
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    def send(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+
+def test_a_sink_is_sent_what_its_filter_wants() -> None:
+    sink = Kept()
+    wanted = Filter(happenings=(Happening.OPENED,), least=Severity.CRITICAL)
+    with AlertNotifier([Route(sink, wanted)], RealClock()) as notifier:
+        notifier.tell(WorkerStarted("w", 1, 1))
+        notifier.tell(opened(1, severity=Severity.WARNING))
+        notifier.tell(AlertChanged(Happening.RESOLVED, ALERT))
+        notifier.tell(opened(2))
+        assert eventually(lambda: [notice.alert.id for notice in sink.notices] == [2])
+
+
+def test_what_is_too_much_for_a_minute_is_withheld_and_told_with_the_next() -> None:
+    allowance, admitted = Allowance(), []
+    for second in (0, 1, 2, 3, 4, 61, 62):
+        withheld = allowance.withheld
+        allowance, let_in = allowance.admit(float(second), 3)
+        admitted.append((let_in, withheld if let_in else None))
+    assert admitted == [(True, 0), (True, 0), (True, 0), (False, None), (False, None), (True, 2), (True, 0)]

@@ -1,0 +1,180 @@
+"""Alerts are episodes: NT-01 to NT-09 and NT-12, as decisions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rekindle.actors import Cause, Death, Exit, ResourceViolated, ResourceWarned, WorkerDied, WorkerFailed
+from rekindle.actors import alerts as book_of
+from rekindle.actors.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.alerts import Book, Change, Step, badge, heard, ordered, rings
+from rekindle.actors.messages import Event, ResourceEased, StoreDegraded, StoreRecovered
+
+A, B = "worker:tag:0", "worker:tag:1"
+
+
+def died(id_: str = A, action: str = "restart") -> WorkerDied:
+    death = Death(
+        component_id=id_, generation=1, cause=Cause.SIGNALLED, exit=Exit(signal=9), job="bead-7", uptime_ms=5
+    )
+    return WorkerDied(death, action, "Restart #1 with 1s backoff", 1.0, 1)
+
+
+def after(*events: Event, book: Book = Book(), recent: int = 1) -> Step:  # noqa: B008  # immutable
+    """The book after these events, a second apart, and all that changed."""
+    changes: tuple[Change, ...] = ()
+    for second, event in enumerate(events, 1):
+        step = heard(book, event, second * 1000, recent)
+        book, changes = step.book, (*changes, *step.changes)
+    return Step(book, changes)
+
+
+def happenings(step: Step) -> list[Happening]:
+    return [change.happening for change in step.changes]
+
+
+def alert(number: int, severity: Severity = Severity.CRITICAL, **more: object) -> Alert:
+    known = Alert(
+        id=number,
+        kind=Kind.CRASHED,
+        component_id=f"w:{number}",
+        severity=severity,
+        message="m",
+        opened_at_wall_ms=number,
+        last_at_wall_ms=number,
+    )
+    return replace(known, **more)  # type: ignore[arg-type]
+
+
+def test_nt_01_a_crash_is_a_critical_alert_with_all_that_matters() -> None:
+    (change,) = after(died(action="notify_only"), recent=3).changes
+    told = change.alert
+    assert (change.happening, told.severity, told.component_id) == ("opened", Severity.CRITICAL, A)
+    assert told.message == "crashed: killed by SIGKILL"
+    assert told.reason == "Restart #1 with 1s backoff"
+    assert (told.work_item, told.assignee_cleared, told.restart_available) == ("bead-7", False, True)
+    assert told.recent_count == 3
+
+
+def test_nt_02_the_same_again_is_counted_in_one_alert() -> None:
+    step = after(died(), died())
+    (told,) = step.book.alerts.values()
+    assert (told.occurrences, told.last_at_wall_ms) == (2, 2000)
+    assert happenings(step) == [Happening.OPENED, Happening.REPEATED]
+
+
+def test_nt_03_too_much_memory_and_the_death_that_follows_are_one_alert() -> None:
+    violated = ResourceViolated(A, 1, "memory_mb", 900, 800, 1, False)
+    step = after(violated, replace(violated, in_a_row=2, fatal=True), died())
+    active = [each for each in step.book.alerts.values() if each.is_active]
+    assert [each.kind for each in active] == [Kind.CRASHED]
+
+
+def test_nt_04_lasting_health_resolves_the_alerts_of_that_worker_only() -> None:
+    book = after(died(A), ResourceWarned(A, 1, "memory_mb", 5, 4), died(B)).book
+    step = book_of.settled(book, A, 9000)
+    assert {change.alert.kind for change in step.changes} == {Kind.CRASHED, Kind.RESOURCE}
+    assert {each.component_id for each in step.book.alerts.values() if each.is_active} == {B}
+    assert book_of.settled(step.book, A, 9001).changes == ()
+
+
+def test_nt_05_an_acknowledged_alert_leaves_the_badge_and_stays_active() -> None:
+    book = after(died(A), died(B)).book
+    step = book_of.acknowledged(book, 1, "root", 9000)
+    told = step.book.alerts[1]
+    assert (badge(book.alerts.values()), badge(step.book.alerts.values())) == (2, 1)
+    assert told.is_active
+    assert (told.acknowledged_by, told.acknowledged_at_wall_ms) == ("root", 9000)
+    assert book_of.acknowledged(step.book, 1, "someone", 9001).changes == ()
+
+
+def test_nt_06_the_badge_counts_critical_and_warning_and_hides_at_none() -> None:
+    both = after(died(A), ResourceWarned(B, 1, "memory_mb", 5, 4)).book
+    assert badge(both.alerts.values()) == 2
+    assert badge(()) == 0
+
+
+def test_nt_07_the_worst_come_first_then_the_unacknowledged_then_the_newest() -> None:
+    listed = [
+        alert(1, Severity.INFO),
+        alert(2, Severity.WARNING),
+        alert(3, acknowledged_at_wall_ms=1),
+        alert(4),
+        alert(5),
+        alert(6, Severity.WARNING),
+    ]
+    assert [each.id for each in ordered(listed)] == [5, 4, 3, 6, 2, 1]
+
+
+def test_nt_08_the_bell_rings_for_what_is_critical_and_rests_for_thirty_seconds() -> None:
+    def ringing(severity: Severity, last: float | None, **more: object) -> bool:
+        return rings(Change(Happening.OPENED, alert(1, severity, **more)), last, 100.0)
+
+    assert ringing(Severity.CRITICAL, None)
+    assert not ringing(Severity.WARNING, None)
+    assert not ringing(Severity.INFO, None)
+    assert not ringing(Severity.CRITICAL, 70.1)
+    assert ringing(Severity.CRITICAL, 70.0)
+    assert not ringing(Severity.CRITICAL, None, acknowledged_at_wall_ms=1)
+    assert not rings(Change(Happening.RESOLVED, alert(1, resolved_at_wall_ms=2)), None, 100.0)
+
+
+def test_nt_09_exhaustion_escalates_the_same_alert_and_offers_a_manual_restart() -> None:
+    step = after(died(), died(), WorkerFailed(A, 2, "5 restarts in 5 minutes"))
+    (told,) = step.book.alerts.values()
+    assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.ESCALATED]
+    assert told.message.startswith("auto-restart disabled")
+    assert (told.restart_available, told.occurrences, told.reason) == (True, 2, "5 restarts in 5 minutes")
+
+
+def test_what_got_worse_makes_noise_again_although_somebody_had_taken_note() -> None:
+    book = book_of.acknowledged(after(died()).book, 1, "root", 5).book
+    (change,) = after(WorkerFailed(A, 2, "spent"), book=book).changes
+    assert change.alert.is_loud
+    assert book_of.acknowledged(after(died(), book=book).book, 1, "root", 6).changes == ()
+
+
+def test_an_alert_is_escalated_once_however_long_nobody_cares() -> None:
+    step = book_of.overdue(after(ResourceWarned(A, 1, "memory_mb", 5, 4)).book, 1, 9000)
+    assert [(change.happening, change.alert.severity) for change in step.changes] == [
+        (Happening.ESCALATED, Severity.CRITICAL)
+    ]
+    assert book_of.overdue(step.book, 1, 9999).changes == ()
+
+
+def test_an_acknowledged_or_resolved_alert_is_not_escalated() -> None:
+    book = after(died(A), died(B)).book
+    book = book_of.settled(book_of.acknowledged(book, 1, "root", 5).book, B, 6).book
+    assert book_of.overdue(book, 1, 9000).changes == book_of.overdue(book, 2, 9000).changes == ()
+
+
+def test_nt_12_only_resolved_alerts_are_pruned_active_ones_never() -> None:
+    book = after(*(died(f"w:{number}") for number in range(150))).book
+    assert len(book.alerts) == 150
+    for number in range(60):
+        book = book_of.settled(book, f"w:{number}", 9000).book
+    assert len(book.alerts) == 100
+    assert sum(each.is_active for each in book.alerts.values()) == 90
+
+
+def test_an_episode_that_was_resolved_begins_anew_under_another_number() -> None:
+    book = book_of.settled(after(died()).book, A, 5).book
+    (change,) = after(died(), book=book).changes
+    assert (change.happening, change.alert.id, change.alert.occurrences) == (Happening.OPENED, 2, 1)
+
+
+def test_the_trouble_of_the_store_is_an_alert_until_it_is_over() -> None:
+    step = after(StoreDegraded("locked", 1), StoreDegraded("locked", 9), StoreRecovered())
+    assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.RESOLVED]
+
+
+def test_use_that_eased_resolves_its_warning() -> None:
+    step = after(ResourceWarned(A, 1, "memory_mb", 5, 4), ResourceEased(A, 1, "memory_mb", 3, 4))
+    assert happenings(step) == [Happening.OPENED, Happening.RESOLVED]
+
+
+def test_a_former_run_s_alerts_are_gone_on_with() -> None:
+    book = book_of.recalled([alert(7, component_id=A)])
+    (change,) = after(died(), book=book).changes
+    assert (change.happening, change.alert.id, change.alert.occurrences) == (Happening.REPEATED, 7, 2)
+    assert book.next_id == 8
