@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
 from ...audit import AuditEntry
@@ -21,6 +23,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     pid: int
     started_at_wall_ms: int
+    at_wall_ms: int
+    """What its clock says now; that of who asks may say something else."""
     state_directory: str
     dashboard: str | None
     """Where the dashboard is, if it is turned on."""
@@ -99,6 +103,7 @@ def info(asked: Asked) -> object:
         version=asked.identity.version,
         pid=asked.identity.pid,
         started_at_wall_ms=asked.identity.started_at_wall_ms,
+        at_wall_ms=time.time_ns() // 1_000_000,
         state_directory=str(asked.identity.state_directory),
         dashboard=asked.identity.dashboard,
         workers=len(report.workers),

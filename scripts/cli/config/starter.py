@@ -15,6 +15,10 @@ state_dir = ".rekindle"
 # database = "postgresql://rekindle@localhost/rekindle"   # default: rekindle.db in the state directory
 max_concurrent_starts = 4                                 # a mass crash does not become a herd
 
+# A dashboard for browsers on this machine; `rekindle dashboard` prints a link to it.
+# [http]
+# listen = "127.0.0.1:8377"
+
 # What holds for every worker that does not say otherwise: first the preset, then these, then its own.
 [defaults]
 preset = "steady"                 # steady, patient, notify or plugin

@@ -19,6 +19,8 @@ const SAID = {
   resource_violated: (event) => [event.fatal ? "failed" : "crashed",
     `uses too much: ${event.resource} is ${number(event.used)}, above ${number(event.limit)}${event.fatal ? "; it is killed for it" : ""}`],
   events_lost: (event) => ["crashed", `${event.count} events were given up in an outage of the store`],
+  job_requeued: (event) => ["starting", `job ${event.job_id} of ${event.queue} is pending again`],
+  job_convicted: (event) => ["failed", `job ${event.job_id} of ${event.queue} is toxic: ${event.crash_count} workers died on it`],
   store_degraded: (event) => ["crashed", `the store takes nothing at the moment: ${event.reason}`],
   store_recovered: () => ["healthy", "the store takes everything again"],
   actor_replaced: (event) => ["crashed", `our own ${event.actor} was replaced: ${event.error}`],

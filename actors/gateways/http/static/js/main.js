@@ -5,7 +5,7 @@ import { API } from "./api.js";
 import { byId, mark, say } from "./dom.js";
 import { enter, entrance, tokenInAddress } from "./entrance.js";
 import { fleet } from "./fleet.js";
-import { changed, heard, mayOrder, refreshAll, shown, state, watch } from "./store.js";
+import { changed, heard, mayOrder, refreshAll, shown, state, supervisorsNow, watch } from "./store.js";
 import { Stream } from "./stream.js";
 import { setUpTheme } from "./theme.js";
 import { count, span } from "./words.js";
@@ -16,7 +16,9 @@ const RENEW_MS = 6 * 3600 * 1000;
 
 let view = null;
 
-const stream = new Stream(`${API}/events`, {
+const TOPICS = "event:*,worker:*:status,queue:*:status,system:health";
+
+const stream = new Stream(`${API}/events?topics=${TOPICS}`, {
   opened() {
     state.connection = "live";
     refreshAll();
@@ -81,7 +83,7 @@ function drawBar() {
   pauseAll.hidden = !mayOrder();
   say(pauseAll, state.system.paused ? "Resume all" : "Pause all");
   if (info === null) return;
-  const up = span(Date.now() - info.started_at_wall_ms);
+  const up = span(supervisorsNow() - info.started_at_wall_ms);
   say(byId("supervisor"), `${count(workers.size, "worker")} · up ${up} · pid ${info.pid} · ${info.version}`);
   const bad = [...workers.values()].filter((each) => ["failed", "crashed"].includes(shown(each))).length;
   document.title = `${bad ? `(${bad}) ` : ""}${view?.title ?? "Workers"} – Rekindle`;
@@ -93,10 +95,9 @@ function drawBanner() {
   const refused = state.connection === "refused";
   banner.hidden = !(lost || refused);
   if (refused) say(byId("banner-text"), "This supervisor does not tell what happens: what you see is as it was when the page was opened.");
-  if (lost) {
-    const left = Math.max(0, Math.ceil((state.retryAt - performance.now()) / 1000));
-    say(byId("banner-text"), `The connection to the supervisor is lost. What you see may be old. ${left > 0 ? `Trying again in ${left} s …` : "Trying again …"}`);
-  }
+  const left = Math.max(0, Math.ceil((state.retryAt - performance.now()) / 1000));
+  if (lost) say(byId("banner-text"), "The connection to the supervisor is lost. What you see may be old.");
+  say(byId("banner-count"), lost ? (left > 0 ? `Trying again in ${left} s …` : "Trying again …") : "");
   byId("banner-retry").hidden = !lost;
 }
 

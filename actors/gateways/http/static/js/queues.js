@@ -11,25 +11,29 @@ export function queues() {
       el("thead", {}, el("tr", {}, ...["Queue", "Waiting", "Running", "Done", "Average", "Throughput", "Time left"].map(
         (text, index) => el("th", { scope: "col", class: index ? "number" : "" }, text)))), rows)));
 
-  function update(answer) {
-    const all = answer?.queues ?? [];
-    node.hidden = all.length === 0;
-    rows.replaceChildren(...all.map(row));
+  function update(all) {
+    node.hidden = all.size === 0;
+    rows.replaceChildren(...[...all.values()].map(row));
   }
 
   return { node, update };
 }
 
 function row(queue) {
-  const average = queue.avg_time ?? (queue.avg_time_ms === undefined ? 0 : queue.avg_time_ms / 1000);
-  const eta = queue.eta ?? (queue.eta_ms === undefined ? 0 : queue.eta_ms / 1000);
-  const running = queue.running ?? 0;
-  const pace = queue.throughput_per_min ?? (average > 0 ? (60 / average) * Math.max(1, running) : 0);
+  const average = queue.avg_time ?? 0;
+  const done = pace(queue.past);
   return el("tr", {},
-    el("th", { scope: "row" }, el("bdi", {}, queue.queue_type ?? queue.queue ?? queue.name ?? "?")),
-    figure(number(queue.pending ?? 0)), figure(number(running)), figure(number(queue.completed ?? queue.done ?? 0)),
-    figure(average > 0 ? `${number(average)} s` : "–"), figure(pace > 0 ? `${number(pace)}/min` : "–"),
-    figure(eta > 0 ? span(eta * 1000) : "–"));
+    el("th", { scope: "row" }, el("bdi", {}, queue.queue_type)),
+    figure(number(queue.pending)), figure(number(queue.running)), figure(number(queue.completed)),
+    figure(average > 0 ? `${number(average)} s` : "–"), figure(done > 0 ? `${number(done)}/min` : "–"),
+    figure(queue.eta > 0 ? span(queue.eta * 1000) : "–"));
+}
+
+// Jobs a minute, as seen here of late.
+function pace(past) {
+  const [first, last] = [past[0], past[past.length - 1]];
+  const minutes = (last.at - first.at) / 60_000;
+  return minutes < 0.05 ? 0 : Math.max(0, last.completed - first.completed) / minutes;
 }
 
 const figure = (text) => el("td", { class: "number" }, String(text));

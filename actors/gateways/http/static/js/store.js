@@ -5,6 +5,7 @@ import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
 
 const MOST_DEATHS = 1000;
 const MOST_LINES = 200;
+const PACE_MS = 60_000; // over which the pace of a queue is taken
 const A_FEW = 4; // more workers than these are asked for all at once
 
 export const state = {
@@ -12,11 +13,12 @@ export const state = {
   connection: "connecting", // connecting, live, lost, signed-out
   retryAt: 0,
   info: null,
+  skewMs: 0, // by how much the supervisor's clock is ahead of ours
   workers: new Map(), // by id; each with `at`, the moment at which its durations held
   system: { paused: false, degraded: null, unsaved: 0 },
   deaths: [], // newest first
-  queues: null, // null: this supervisor has none
-  alerts: null,
+  queues: new Map(), // by type; each with its recent past
+  alerts: null, // null: this supervisor has none
   feed: [], // newest first
 };
 
@@ -40,6 +42,7 @@ export function changed() {
 
 // ── asking ──────────────────────────────────────────────────────────────────────────────
 
+const ALL = "*"; // no worker's name
 const dirty = new Set();
 let everything = false;
 let asking = false;
@@ -74,24 +77,24 @@ async function refreshOnce() {
   everything = false;
   dirty.clear();
   if (all) await askEverything();
-  else if (ids.length > A_FEW) await askWorkers();
+  else if (ids.length > A_FEW || ids.includes(ALL)) await askWorkers();
   else await Promise.all(ids.map(askWorker));
   changed();
 }
 
 async function askEverything() {
-  const [info, deaths, queues, alerts] = await Promise.all([
+  const [info, deaths, log, alerts] = await Promise.all([
     get(`${API}/info`),
     get(`${API}/deaths?limit=${MOST_DEATHS}`).catch(() => null), // the store may be away
-    getIfServed(`${API}/queues`).catch(() => state.queues),
+    getIfServed(`${API}/events/log`, `?limit=${MOST_LINES}`).catch(() => null),
     getIfServed(`${API}/alerts`).catch(() => state.alerts),
     askWorkers(),
   ]);
   state.info = info;
-  state.queues = queues;
+  state.skewMs = (info.at_wall_ms ?? Date.now()) - Date.now();
   state.alerts = alerts;
   if (deaths !== null) state.deaths = deaths.deaths;
-  if (state.feed.length === 0) state.feed = state.deaths.slice(0, 40).map(asEvent);
+  if (log !== null) state.feed = log.events.reverse();
 }
 
 async function askWorkers() {
@@ -113,27 +116,32 @@ async function askWorker(id) {
 
 // ── hearing ─────────────────────────────────────────────────────────────────────────────
 
-// Of no worker in particular, and yet they change what is shown.
-const SYSTEM_EVENTS = ["store_degraded", "store_recovered", "stood_down", "system_update", "pause_began", "pause_ended"];
+// Of no worker in particular, and yet they change what is shown of all.
+const OF_ALL = ["store_degraded", "store_recovered", "stood_down", "pause_began", "pause_ended"];
 
-export function heard(name, document) {
-  const event = document.event ?? document;
-  const type = event.type ?? name;
-  const id = event.component_id ?? document.worker?.component ?? null;
-  if (document.queue !== undefined || type.startsWith("queue_")) hearQueue(document.queue);
-  else if (type.startsWith("alert")) hearAlert();
-  else if (document.worker !== undefined) hearWorker(document.worker);
-  else if (id !== null) refreshWorker(id);
-  else if (SYSTEM_EVENTS.includes(type) || type.startsWith("worker")) refreshAll();
-  if (event.at_wall_ms !== undefined) keep(event, type, id);
+export function heard(name, said) {
+  if (name === "snapshot") said.states.forEach(hearState);
+  else if (name === "reset") refreshAll(); // what lies between is not kept any more
+  else if (said.topic !== undefined) hearState(said);
+  else if (said.id !== undefined) hearEvent(said);
   changed();
 }
 
-function keep(event, type, id) {
-  if (state.feed.some((line) => line.id === event.id && event.id !== undefined)) return;
-  state.feed = [{ ...event, type, component_id: id }, ...state.feed].slice(0, MOST_LINES);
-  if (type === "worker_died") {
-    const death = { ...event, component_id: id, died_at_wall_ms: event.at_wall_ms };
+function hearState(said) {
+  if (said.queue) hearQueue(said.queue);
+  else if (said.worker) hearWorker(said.worker);
+  else if (said.worker === null) refreshWorker(said.topic.replace(/:status$/, ""));
+  else if (said.type === "alert_update") hearAlert();
+}
+
+function hearEvent(event) {
+  if (event.component_id !== null) refreshWorker(event.component_id);
+  else if (OF_ALL.includes(event.type)) refreshWorker(ALL);
+  if (event.type.startsWith("alert_")) hearAlert();
+  if (state.feed.some((line) => line.id === event.id)) return; // read from the log meanwhile
+  state.feed = [event, ...state.feed].slice(0, MOST_LINES);
+  if (event.type === "worker_died") {
+    const death = { ...event, died_at_wall_ms: event.at_wall_ms };
     state.deaths = [death, ...state.deaths].slice(0, MOST_DEATHS);
   }
 }
@@ -146,20 +154,15 @@ function hearWorker({ component, status, pid, current_job }) {
 }
 
 function hearQueue(queue) {
-  if (state.queues === null || queue?.queue_type == null) return;
-  const queues = state.queues.queues ?? [];
-  const known = queues.find((each) => (each.queue_type ?? each.queue) === queue.queue_type);
-  if (known) Object.assign(known, queue);
-  else queues.push(queue);
+  if (queue.queue_type === null) return; // all of them together
+  const now = performance.now();
+  const past = (state.queues.get(queue.queue_type)?.past ?? []).filter((each) => now - each.at < PACE_MS);
+  state.queues.set(queue.queue_type, { ...queue, past: [...past, { at: now, completed: queue.completed }] });
 }
 
 async function hearAlert() {
   state.alerts = await getIfServed(`${API}/alerts`).catch(() => state.alerts);
   changed();
-}
-
-function asEvent(death) {
-  return { ...death, type: "worker_died", at_wall_ms: death.died_at_wall_ms };
 }
 
 export function signedOut() {
@@ -172,6 +175,10 @@ export function signedOut() {
 
 export function mayOrder() {
   return state.session?.may_order === true;
+}
+
+export function supervisorsNow() {
+  return Date.now() + state.skewMs;
 }
 
 // How long ago the worker's durations held.

@@ -118,6 +118,8 @@ export class Stream {
     } catch {
       return;
     }
+    // So that also what happens before the first event of all is not lost over an outage.
+    if (name === "connected" && this.#lastId === null) this.#lastId = String(document.last_id);
     this.#heard.event(name, document);
   }
 

@@ -3,7 +3,7 @@
 
 import { el, say } from "./dom.js";
 import { colour, onTheme } from "./theme.js";
-import { state, uptime } from "./store.js";
+import { state, supervisorsNow, uptime } from "./store.js";
 import { cause, moment, span } from "./words.js";
 
 const LANE = 26;
@@ -37,7 +37,7 @@ export function timeline({ only = null } = {}) {
   function update() {
     range = chosen ?? fitting(only);
     for (const each of ranges.children) each.setAttribute("aria-pressed", String(Number(each.dataset.range) === range));
-    const now = Date.now();
+    const now = supervisorsNow();
     drawn = performance.now();
     lanes = lanesOf(only, now - range * 1000, now);
     none.hidden = lanes.length > 0;
@@ -59,7 +59,7 @@ export function timeline({ only = null } = {}) {
     plot?.destroy();
     plot = null;
     if (lanes.length === 0 || !node.isConnected) return;
-    plot = new window.uPlot(options(), [[Date.now() / 1000 - range, Date.now() / 1000], [null, null]], box);
+    plot = new window.uPlot(options(), [[supervisorsNow() / 1000 - range, supervisorsNow() / 1000], [null, null]], box);
   }
 
   const width = () => Math.max(200, node.clientWidth);
@@ -68,11 +68,11 @@ export function timeline({ only = null } = {}) {
   function options() {
     const axis = { stroke: colour("muted"), font: "11px system-ui, sans-serif", ticks: { show: false } };
     return {
-      width: width(), height: height(), legend: { show: false }, padding: [6, 16, 0, 0],
+      width: width(), height: height(), legend: { show: false }, padding: [6, 32, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { setScale: false } },
       scales: { x: { time: true, range: (_, min, max) => [min, max] }, y: { range: () => [-0.5, lanes.length - 0.5], dir: -1 } },
       axes: [
-        { ...axis, size: 30, grid: { stroke: colour("line"), width: 1 },
+        { ...axis, size: 30, space: 78, grid: { stroke: colour("line"), width: 1 },
           values: (_, splits, __, ___, step) => splits.map((split) => timeLabel(split, step)) },
         { ...axis, size: only ? 12 : labels(), gap: 8, grid: { show: false }, splits: () => lanes.map((_, index) => index),
           values: () => lanes.map((lane) => (only ? "" : shortened(lane.id))) },
@@ -152,7 +152,7 @@ export function timeline({ only = null } = {}) {
 // The shortest range that shows as much as there is, until somebody chooses one; a day at most.
 function fitting(only) {
   const oldest = state.deaths.findLast((death) => only === null || death.component_id === only);
-  const age = oldest === undefined ? 0 : (Date.now() - oldest.died_at_wall_ms) / 1000;
+  const age = oldest === undefined ? 0 : (supervisorsNow() - oldest.died_at_wall_ms) / 1000;
   return (RANGES.slice(0, 5).find(([, seconds]) => seconds >= age) ?? RANGES[4])[1];
 }
 

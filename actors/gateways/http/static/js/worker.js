@@ -1,20 +1,20 @@
 // One worker: why it is as it is, what it said last, how it died before.
 
 import { button, ordersFor } from "./actions.js";
-import { get, Problem, worker as workerPath } from "./api.js";
+import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
 import { bundle } from "./bundle.js";
 import { byId, el, mark, say } from "./dom.js";
 import { flagged, noteOf } from "./fleet.js";
 import { gauge } from "./gauge.js";
 import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
-import { cause, delay, moment, span } from "./words.js";
+import { cause, delay, moment, number, span } from "./words.js";
 
 const DECISIONS = { restart: "restart", mark_failed: "given up", ignore: "left down", notify_only: "told only", hold: "held" };
 
 export function worker(id) {
   const status = el("span", { class: "pill" });
-  const note = el("p", { class: "next", role: "status" });
+  const note = el("p", { class: "next" });
   const orders = el("div", { class: "orders" });
   const facts = factsOf();
   const why = el("p", { class: "why" });
@@ -81,6 +81,7 @@ export function worker(id) {
     await Promise.all([
       show(get(workerPath(id, "explain")), (answer) => say(why, answer.text)),
       show(get(workerPath(id, "output")), showOutput),
+      show(getIfServed(`${API}/resources`), (answer) => facts.use(answer?.workers.find((each) => each.id === id))),
       show(get(`${workerPath(id, "history")}?limit=100`), showHistory),
     ]);
   }
@@ -118,7 +119,8 @@ function deathRow(death) {
 }
 
 function factsOf() {
-  const items = { pid: "Pid", uptime: "Uptime", generation: "Generation", job: "Job", exact: "Exact status" };
+  const items = { pid: "Pid", uptime: "Uptime", generation: "Generation", job: "Job", exact: "Exact status",
+    memory: "Memory", cpu: "CPU" };
   const values = Object.fromEntries(Object.keys(items).map((key) => [key, el("dd")]));
   const budgets = [["in_window", "max_in_window", "in the window"], ["consecutive", "max_consecutive", "in a row"], ["lifetime", "max_lifetime", "in its lifetime"]]
     .map(([used, most, what]) => ({ used, most, what, gauge: gauge() }));
@@ -139,5 +141,10 @@ function factsOf() {
     say(values.uptime, lived === null ? "–" : span(lived));
   }
 
-  return { node, update, tick };
+  function use(usage) {
+    say(values.memory, usage ? `${number(usage.memory_mb)} MB` : "–");
+    say(values.cpu, typeof usage?.cpu_percent === "number" ? `${number(usage.cpu_percent)} %` : "–");
+  }
+
+  return { node, update, tick, use };
 }
