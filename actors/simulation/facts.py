@@ -267,8 +267,9 @@ class Facts:
     def _moved(self, entry: Moved) -> None:
         if entry.word == "actor_raises":
             self.an_actor_raised = True
-        if entry.word == "garbage" and entry.worker in self.workers:
-            self.workers[entry.worker].sent_garbage = True
+        if entry.word == "garbage":
+            for worker in self._each(entry.worker):
+                worker.sent_garbage = True
 
 
 def _remembered(worker: WorkerFacts, entry: SupervisorStarted, paused: bool) -> WorkerFacts:

@@ -26,7 +26,7 @@ from .behaviours import Behaviour
 from .faulty_store import FaultyStore
 from .history import Ordered, Reported, SupervisorEnded, SupervisorStarted, TimerFired
 from .moves import EVERYONE, ActorName, DatabaseState, Move, Phase
-from .player import FAULT
+from .player import FAULT, Player
 from .runtime import SimulationRuntime, VirtualClock, VirtualTimers
 from .stage import Stage
 from .voice import HEALTHY
@@ -41,6 +41,10 @@ _ACTORS = {
     ActorName.PROXY: "WorkerProxy",
     ActorName.BROKER: "Broker",
 }
+
+
+Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.LoseHeartbeats | moves.Garbage
+"""Moves that touch a process."""
 
 
 class ScriptedMistakeError(RuntimeError):
@@ -262,19 +266,14 @@ class SupervisorLife:
             case _:
                 self._touch(move)
 
-    def _touch(
-        self,
-        move: moves.Kill
-        | moves.Freeze
-        | moves.Thaw
-        | moves.SlowHeartbeats
-        | moves.LoseHeartbeats
-        | moves.Garbage,
-    ) -> None:
-        """Do something to a living process; nothing if there is none."""
-        life = self.stage.living(move.worker)
-        if life is None:
-            return
+    def _touch(self, move: Touch) -> None:
+        """Do something to a living process, or to all of them; nothing if there is none."""
+        for id_ in self.run.roles if move.worker == EVERYONE else (move.worker,):
+            player = self.stage.living(id_)
+            if player is not None:
+                self._touch_one(player, move)
+
+    def _touch_one(self, life: Player, move: Touch) -> None:
         match move:
             case moves.Kill(signal=signum):
                 life.signalled(signum, FAULT)

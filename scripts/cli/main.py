@@ -8,6 +8,7 @@ import click
 
 from .commands.acting import pause, reload, reset, restart, resume, scale, start, stop
 from .commands.alerting import ack, alerts
+from .commands.breaking import chaos
 from .commands.completing import completion
 from .commands.dashboard import dashboard
 from .commands.database import db
@@ -46,6 +47,7 @@ for command in (
     *(run, status, explain, history, output, resources, alerts, audit, dashboard),
     *(ack, pause, resume, start, stop, restart, reset, reload, scale),
     *(jobs, config, db, completion, simulate),
+    chaos,
 ):
     main.add_command(command)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from .problems import KeyPath
@@ -24,12 +25,20 @@ _TOKEN = re.compile(
 
 
 def line_numbers(text: str) -> dict[KeyPath, int]:
-    """The line of the first mention of every key and table."""
+    """The line of the first mention of every key and table.
+
+    What stands in the second `[[table]]` has the number 1 in its path: ("table", "1", "key").
+    """
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
+    rows: Counter[KeyPath] = Counter()
     for number, line in _statements(text):
         if header := _HEADER.match(line):
             table = _path(header["key"])
+            if line.lstrip().startswith("[["):
+                _mention(found, (), table, number)
+                rows[table] += 1
+                table = (*table, str(rows[table] - 1))
             _mention(found, (), table, number)
         elif statement := _STATEMENT.match(line):
             _mention(found, table, _path(statement["key"]), number)

@@ -1,0 +1,1 @@
+"""Scenarios from files, run in virtual time or on real processes."""
