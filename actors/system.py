@@ -171,12 +171,15 @@ class System:
             if self._actors is None:
                 self._set_up()
 
+    def _make_runtime(self) -> ThreadRuntime:
+        return ThreadRuntime()
+
     def _set_up(self) -> None:
         for spec in self._specs:
             for warning in spec.health.warnings():
                 logger.warning("worker {}: {}", spec.id, str(warning))
         try:
-            self._runtime = runtime = ThreadRuntime()
+            self._runtime = runtime = self._make_runtime()
             self._processes = RealProcesses(
                 runtime.clock, guarded=self._guarded, database=self._store.address
             )

@@ -5,6 +5,7 @@
 drive single actors by hand.
 """
 
+from . import moves
 from .behaviours import (
     Behaviour,
     cannot_be_spawned,
@@ -78,6 +79,7 @@ __all__ = [
     "hangs",
     "ignores_term",
     "lines",
+    "moves",
     "needs_database",
     "never_healthy",
     "nothing_starts_after_failed",

@@ -84,6 +84,8 @@ class WorkerFacts:
     paused_until: float | None = None
     left: bool = False
     """The last death was left as it was."""
+    not_before: float | None = None
+    """When the delay that was decided last is over, while nobody has ordered anything else."""
     memory: Counters = field(default_factory=Counters)
     store: Counters = field(default_factory=Counters)
     reset_wall_ms: int = -1
@@ -140,6 +142,8 @@ class Facts:
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def _ordered(self, entry: Ordered) -> None:
+        for worker in self._each(entry.worker):
+            worker.not_before = None
         match entry.order:
             case "stop" | "shutdown":
                 if entry.order == "shutdown":
@@ -182,11 +186,13 @@ class Facts:
         worker.living = entry.generation
         worker.spawned.add(entry.generation)
         worker.is_ending = worker.sent_garbage = worker.left = False
+        worker.not_before = None
 
     def _refused(self, entry: SpawnRefused) -> None:
         worker = self.workers[entry.worker]
         worker.refused.add(entry.generation)
         worker.is_ending = worker.left = False
+        worker.not_before = None
 
     def _ended(self, entry: Ended) -> None:
         worker = self.workers[entry.worker]
@@ -203,6 +209,7 @@ class Facts:
         worker.decided[entry.generation] = entry
         worker.memory.count(entry.action, entry.at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
+        worker.not_before = entry.at + entry.delay_ms / 1000 if entry.action == "restart" else None
         if worker.spec.restart.window_mode is WindowMode.SLIDING:
             worker.memory.deaths.append(entry.at)
         if entry.action == "mark_failed":

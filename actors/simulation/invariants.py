@@ -84,6 +84,13 @@ def no_start_while_held(facts: Facts, entry: Spawned | SpawnRefused, slack: Slac
             yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, {word} since {held_at:g}"
 
 
+def no_start_before_its_time(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
+    """A restart waits for its whole delay, unless an operator has it otherwise."""
+    due = facts.workers[entry.worker].not_before
+    if due is not None and entry.at < due - slack.time_s:
+        yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, due at {due:g}"
+
+
 def no_orphan(facts: Facts, entry: SupervisorStarted | Concluded, slack: Slack) -> Iterator[str]:
     """No process outlives its supervisor."""
     if isinstance(entry, Concluded):
@@ -187,6 +194,19 @@ def counters_equal_the_history(facts: Facts, entry: Counted | Reported, slack: S
             yield f"{who} counts {name} of {found} for {entry.worker}, the history {true}"
     if isinstance(entry, Counted) and entry.failed != counters.failed:
         yield f"the store holds {entry.worker} for {'failed' if entry.failed else 'not failed'}"
+
+
+def nothing_decided_is_lost(facts: Facts, entry: Concluded, slack: Slack) -> Iterator[str]:
+    """At the end the store has counted what the last supervisor had counted."""
+    for id_, worker in facts.workers.items():
+        memory, store = worker.memory, worker.store
+        if (memory.restarts, memory.streak, memory.failed) != (store.restarts, store.streak, store.failed):
+            yield (
+                f"of {id_} the store has {store.restarts} restarts and a streak of {store.streak},"
+                f" decided were {memory.restarts} and {memory.streak}"
+            )
+        for generation in sorted(worker.decided.keys() - worker.stored):
+            yield f"the death of {id_} #{generation} is not in the store"
 
 
 def limits_hold(facts: Facts, entry: Decided | StreakEnded, slack: Slack) -> Iterator[str]:
@@ -307,11 +327,13 @@ def no_event_is_missing(facts: Facts, entry: Reported, slack: Slack) -> Iterator
 RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
     "lives never overlap": ((Spawned, Overlapped), lives_never_overlap),
     "no start while stopping, paused or failed": ((Spawned, SpawnRefused), no_start_while_held),
+    "no restart before its delay is over": ((Spawned, SpawnRefused), no_start_before_its_time),
     "no orphan": ((SupervisorStarted, Concluded), no_orphan),
     "every death once, with its cause": ((Decided,), every_death_is_decided_once),
     "no death forgotten": ((Reported,), no_death_is_forgotten),
     "stored as decided": ((Stored,), stored_is_what_was_decided),
     "counters equal the history": ((Counted, Reported), counters_equal_the_history),
+    "nothing decided is lost": ((Concluded,), nothing_decided_is_lost),
     "limits never exceeded": ((Decided, StreakEnded), limits_hold),
     "at most one pending restart": ((TimerSet,), one_pending_restart),
     "liveness": ((Reported,), what_is_wanted_comes_to_be),

@@ -98,6 +98,8 @@ class Scenario:
     expected: tuple[Expectation, ...] = ()
     max_concurrent_starts: int | None = None
     about: str = field(default="", compare=False)
+    speed: float = field(default=10.0, compare=False)
+    """How many of its seconds pass in one on real processes, unless somebody says otherwise."""
 
     @property
     def ids(self) -> tuple[str, ...]:

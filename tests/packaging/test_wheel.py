@@ -61,6 +61,11 @@ def test_every_package_says_that_it_is_typed(package: str, names: set[str]) -> N
     assert f"{package}/py.typed" in names
 
 
+def test_the_scenarios_are_in_the_wheel(names: set[str], source_tree: Path) -> None:
+    sources = (source_tree / "scripts" / "chaos").glob("*.toml")
+    assert {f"rekindle/cli/chaos/library/{path.name}" for path in sources} <= names
+
+
 def test_the_first_migration_is_in_the_wheel(names: set[str]) -> None:
     assert [name for name in names if name.startswith("rekindle/migrations/versions/0001")]
 

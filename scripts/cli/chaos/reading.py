@@ -27,7 +27,7 @@ from ..config.reading import read_text, tables
 from .fields import Fields, flag, number, numbers, text, texts, whole
 from .words import behaviour_of, expectations_of, move_of
 
-_TOP = ("name", "about", "lasts_s", "max_concurrent_starts", "worker", "move", "random", "expect")
+_TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "does", "lives",
 )  # fmt: skip
@@ -88,8 +88,11 @@ class _Reader:
             tuple(self._expected()),
             top.get("max_concurrent_starts", whole, None),
             top.get("about", text, ""),
+            top.get("speed", number, 10.0),
         )
-        if not 0 < scenario.lasts_s:
+        if not 0.1 <= scenario.speed <= 1000:
+            self._note(("speed",), "must be from 0.1 to 1000", scenario.speed)
+        if not scenario.lasts_s > 0:
             self._note(("lasts_s",), "must be above 0", scenario.lasts_s)
         if not roles and not self.problems:
             self._note(("worker",), "there is no [worker.NAME]: nobody would be there")
@@ -188,7 +191,7 @@ class _Reader:
     def _word(self, where: KeyPath, row: object) -> str | None:
         """The one word of a move."""
         keys = list(row) if isinstance(row, Mapping) else []
-        words = [key for key in keys if key in MOVES]
+        words = [str(key) for key in keys if key in MOVES]
         if len(words) == 1:
             return words[0]
         if words:
@@ -254,8 +257,8 @@ class _Reader:
 
     def _expected(self) -> Iterable[Expectation]:
         known = (
-            "worker", "status", "by_s", "after_s", "restarts", "streak", "deaths", "starts", "delays_s", "events",
-            "nothing_starts_after_failed",
+            "worker", "status", "by_s", "after_s", "restarts", "streak", "deaths", "starts", "delays_s",
+            "events", "nothing_starts_after_failed",
         )  # fmt: skip
         for where, row in self._rows("expect"):
             fields = self._fields(row, where, known)

@@ -82,7 +82,8 @@ class Tally:
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         rate = f", {self.runs / self.took_s:.0f} a second" if self.runs > 1 and self.took_s > 0 else ""
         wrong = f", {self.failed_runs} with violations" if self.failed_runs else ""
-        return f"{word} {self.name}: {runs}{rate}, {self.moves} moves, {self.lasted_s:.0f} s of {self.mode} time{wrong}"
+        what = f"{self.moves} moves, {self.lasted_s:.0f} s of {self.mode} time"
+        return f"{word} {self.name}: {runs}{rate}, {what}{wrong}"
 
     def document(self) -> dict[str, Any]:
         """For programs."""

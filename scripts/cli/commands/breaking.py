@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,9 +46,7 @@ def _listed(
 @click.option(
     "--speed",
     type=click.FloatRange(min=0.1, max=1000),
-    default=10.0,
-    show_default=True,
-    help="With --real: how many seconds of the scenario pass in one.",
+    help="With --real: how many seconds of the scenario pass in one (as it says, or 10).",
 )
 @click.option("--timeline", is_flag=True, help="Print the whole history of every run.")
 @click.option("--only", callback=_listed, metavar="N,…", help="Make only the moves with these numbers.")
@@ -156,7 +152,7 @@ def _outcomes(scenario: Scenario, how: dict[str, Any]) -> Any:
     def really() -> Any:
         for seed in seeds:
             part, steps = narrowing.of(scenario, seed)
-            yield run_real(part, seed, speed=how["speed"], steps=steps)
+            yield run_real(part, seed, speed=how["speed"] or scenario.speed, steps=steps)
 
     return really()
 

@@ -1,0 +1,1 @@
+"""Scenarios on real processes: a supervisor that can be killed, and workers that act."""

@@ -1,0 +1,154 @@
+"""What a real run is told: the workers in real seconds, and where everything is.
+
+Times are divided by the speed. What a machine needs for itself is not: nobody is taken for dead
+after less silence than a busy machine may cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rekindle.actors.simulation import Behaviour, Scenario
+from rekindle.actors.simulation.scenario import Role
+from rekindle.actors.spec import HealthPolicy, PauseMode, RestartPolicy, StopPolicy, WorkerSpec, command
+
+SHORTEST_SILENCE_S = 0.6
+SHORTEST_START_S = 15.0
+SHORTEST_STOP_S = 0.3
+KILL_S = 5.0
+"""How long SIGKILL may take on a busy machine."""
+
+_TIMES = (
+    "dies_after", "healthy_after", "hangs_after", "stops_heartbeating_after", "says_recovering",
+    "stops_after", "needs_database", "heartbeat",
+)  # fmt: skip
+
+ACTOR = Path(__file__).with_name("actor.py")
+
+
+class PlannedWorker(msgspec.Struct):
+    """One worker, in real seconds."""
+
+    id: str
+    restart: RestartPolicy
+    health: HealthPolicy
+    stop: StopPolicy
+    pause_mode: PauseMode
+    after: tuple[str, ...]
+    reports_health: bool
+    lives: tuple[Behaviour, ...]
+    """In seconds of the scenario."""
+
+
+class Plan(msgspec.Struct):
+    """Everything that a supervisor of a real run must know."""
+
+    folder: str
+    speed: float
+    epoch: float
+    """When the scenario began, on the monotonic clock."""
+    workers: tuple[PlannedWorker, ...]
+    max_concurrent_starts: int | None = None
+
+    def write(self) -> None:
+        """Put it where the supervisor finds it."""
+        (Path(self.folder) / "plan.json").write_bytes(msgspec.json.encode(self))
+
+    @classmethod
+    def read(cls, folder: Path) -> Plan:
+        """What was written there."""
+        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=cls)
+
+    @property
+    def database(self) -> Path:
+        """Where the restart history is kept."""
+        return Path(self.folder) / "rekindle.db"
+
+    def specs(self) -> list[WorkerSpec]:
+        """The workers, as a supervisor takes them."""
+        return [self._spec(worker) for worker in self.workers]
+
+    def _spec(self, worker: PlannedWorker) -> WorkerSpec:
+        program = str(Path(self.folder) / f"{worker.id}.python")
+        argv = (program, "-I", "-S", str(ACTOR), self.folder, worker.id)
+        return WorkerSpec(
+            worker.id,
+            command(*argv, reports_health=worker.reports_health),
+            restart=worker.restart,
+            health=worker.health,
+            stop=worker.stop,
+            pause_mode=worker.pause_mode,
+            after=worker.after,
+            limits=None,
+        )
+
+
+def planned(scenario: Scenario, folder: Path, speed: float, epoch: float) -> Plan:
+    """The scenario in real seconds."""
+    workers = tuple(_planned(role, speed) for role in scenario.roles)
+    return Plan(str(folder), speed, epoch, workers, scenario.max_concurrent_starts)
+
+
+def _planned(role: Role, speed: float) -> PlannedWorker:
+    spec = role.spec
+    return PlannedWorker(
+        spec.id,
+        _restart(spec.restart, speed),
+        _health(spec.health, speed),
+        _stop(spec.stop, speed),
+        spec.pause_mode,
+        spec.after,
+        spec.run.reports_health,
+        role.lives,
+    )
+
+
+def _restart(policy: RestartPolicy, speed: float) -> RestartPolicy:
+    after = policy.reset_after_healthy_s
+    return replace(
+        policy,
+        window_s=policy.window_s / speed,
+        initial_delay_s=policy.initial_delay_s / speed,
+        max_delay_s=policy.max_delay_s / speed,
+        min_delay_s=policy.min_delay_s / speed,
+        reset_after_healthy_s=None if after is None else after / speed,
+    )
+
+
+def _health(policy: HealthPolicy, speed: float) -> HealthPolicy:
+    staleness = policy.staleness_s
+    slower = 1.0 if staleness is None else max(1.0, SHORTEST_SILENCE_S * speed / staleness)
+    scale = speed / slower
+    recovery = (policy.recovery_min_s, policy.recovery_max_s)
+    least, most = (None if each is None else each / speed for each in recovery)
+    return replace(
+        policy,
+        startup_timeout_s=max(SHORTEST_START_S, policy.startup_timeout_s / speed),
+        staleness_s=None if staleness is None else staleness / scale,
+        heartbeat_interval_s=policy.heartbeat_interval_s / scale,
+        recovery_min_s=least,
+        recovery_max_s=most,
+    )
+
+
+def _stop(policy: StopPolicy, speed: float) -> StopPolicy:
+    return replace(
+        policy,
+        ask_s=max(SHORTEST_STOP_S, policy.ask_s / speed),
+        term_s=max(SHORTEST_STOP_S, policy.term_s / speed),
+        kill_s=KILL_S,
+        last_s=KILL_S,
+    )
+
+
+def acted(behaviour: Behaviour, plan: Plan) -> dict[str, Any]:
+    """A life for the process that acts it, in real seconds."""
+    life: dict[str, Any] = {each.name: getattr(behaviour, each.name) for each in fields(behaviour)}
+    for name in _TIMES:
+        if life[name] is not None:
+            life[name] /= plan.speed
+    return {**life, "epoch": plan.epoch, "speed": plan.speed}

@@ -1,0 +1,399 @@
+"""Runs a scenario on real processes, in time scaled by a speed."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rekindle.actors.simulation import Outcome, Scenario, Slack, Step, Tolerance, Watch, draw, moves, unmet
+from rekindle.actors.simulation.history import (
+    AnyEntry,
+    Concluded,
+    Counted,
+    Ended,
+    History,
+    Moved,
+    Reported,
+    SupervisorEnded,
+    decoded,
+)
+from rekindle.actors.simulation.invariants import unreached, violations
+from rekindle.actors.simulation.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
+from rekindle.actors.simulation.virtual import bound_s
+from rekindle.persistence import open_store
+from rekindle.worker.guardian import marked_processes, sweep
+
+from .plan import Plan, planned
+from .process import SupervisorProcess
+from .tapping import Journal
+
+PATIENCE_S = 30.0
+"""Real seconds that a busy machine may be late by."""
+
+
+def run_real(
+    scenario: Scenario, seed: int = 0, *, speed: float, steps: tuple[Step, ...] | None = None
+) -> Outcome:
+    """Run a scenario once, on real processes, a real database and a real clock.
+
+    Args:
+        scenario: what happens.
+        seed: what decides over what the scenario leaves open; not over the machine.
+        speed: how many seconds of the scenario pass in one.
+        steps: make these moves instead of those that the seed draws.
+
+    Raises:
+        ScenarioError: it makes no sense.
+    """
+    scenario.checked()
+    drawn = draw(scenario, seed) if steps is None else steps
+    with tempfile.TemporaryDirectory(prefix="rekindle-chaos-") as folder:
+        return RealRun(scenario, drawn, speed, Path(folder)).run(seed)
+
+
+class RealRun:
+    """One run of one scenario."""
+
+    def __init__(self, scenario: Scenario, steps: tuple[Step, ...], speed: float, folder: Path) -> None:
+        self.scenario = scenario
+        self.steps = steps
+        self.speed = speed
+        self.folder = folder
+        self.plan: Plan = planned(scenario, folder, speed, time.monotonic())
+        self.plan.write()
+        self.journal = Journal(self.plan)
+        shutil.copyfile(_empty_database(), self.plan.database)
+        for worker in self.plan.workers:
+            (folder / f"{worker.id}.orders").touch()
+        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._by_number = {step.number: step for step in steps}
+        self._process: SupervisorProcess | None = None
+        self._standby: SupervisorProcess | None = None
+        self._marks: list[str] = []
+        self._lives = 0
+        self._locks = ExitStack()
+
+    # ── the run ──────────────────────────────────────────────────────────────────────────
+
+    def run(self, seed: int) -> Outcome:
+        """Everything, from the first start to the last process."""
+        try:
+            self._begin_life()
+            for step in self.steps:
+                self._at(step.at, lambda step=step: self._take(step))  # type: ignore[misc]
+            self._pass_time_until(self.scenario.lasts_s)
+            self._calm_down()
+            self._wait_for_what_is_wanted()
+            self._shut_down()
+        finally:
+            self._locks.close()
+            for process in (self._process, self._standby):
+                if process is not None:
+                    process.kill()
+            for mark in self._marks:
+                sweep(mark, 5.0)
+        return self._judged(seed)
+
+    def _judged(self, seed: int) -> Outcome:
+        entries = self._entries()
+        tolerance = Tolerance(late_s=PATIENCE_S * self.speed, delay_s=0.002 * self.speed)
+        specs = [role.spec for role in self.scenario.roles]
+        broken = violations(entries, specs, self._slack())
+        missing = unmet(self.scenario.expected, entries, tolerance)
+        return Outcome(self.scenario, seed, self.steps, History(entries), broken, missing, self.journal.now())
+
+    def _slack(self) -> Slack:
+        return Slack(order_s=1.0 * self.speed, time_s=0.5 * self.speed)
+
+    def _entries(self) -> list[AnyEntry]:
+        return decoded((self.folder / "history").read_bytes().splitlines())
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────
+
+    def _at(self, moment: float, what: Callable[[], None]) -> None:
+        self._agenda.append((moment, len(self._agenda), what))
+
+    def _after(self, for_s: float | None, what: Callable[[], None]) -> None:
+        if for_s is not None:
+            self._at(self.journal.now() + for_s, what)
+
+    def _pass_time_until(self, moment: float) -> None:
+        while True:
+            due = min((each for each in self._agenda if each[0] <= moment), default=None)
+            target = moment if due is None else due[0]
+            if self._hear(max(0.0, (target - self.journal.now()) / self.speed)):
+                continue  # something happened that may have changed what is due
+            if due is None:
+                return
+            self._agenda.remove(due)
+            due[2]()
+
+    def _hear(self, within_s: float) -> bool:
+        """Wait for what the supervisor says; whether it said something, or ended."""
+        if self._process is None:
+            time.sleep(within_s)
+            return False
+        said_ = self._process.hear(within_s)
+        if said_ is None:
+            return False
+        if "ended" in said_:
+            self._mourn()
+        elif "reached" in said_:
+            self._reached(said_["reached"])
+        return True
+
+    # ── supervisors ──────────────────────────────────────────────────────────────────────
+
+    def _begin_life(self) -> None:
+        if self._process is not None:
+            return
+        self._lives += 1
+        process = self._standby or SupervisorProcess(self.folder)
+        self._standby = None
+        process.open()
+        self._marks.append(process.mark)
+        if self._lives == 1:
+            self.plan.epoch = time.monotonic()
+        self._count()
+        process.say({"do": "begin", "epoch": self.plan.epoch, "life": self._lives})
+        self._process = process
+        if any(isinstance(step.move, moves.KillSupervisor) for step in self.steps):
+            # Loaded beforehand, so that the next one is there as soon as it is wanted.
+            self._standby = SupervisorProcess(self.folder)
+
+    def _mourn(self) -> None:
+        """The supervisor is gone: its workers must be gone too."""
+        assert self._process is not None
+        self.journal.note(SupervisorEnded(self.journal.now(), self._lives, killed=True))
+        self._process.kill()
+        self._process = None
+        deadline = time.monotonic() + 10.0
+        while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
+            time.sleep(0.05)  # a look at every process of the machine costs time
+        if not marked_processes(self._marks[-1]):
+            for worker, facts in self._facts().workers.items():
+                if facts.living is not None:
+                    self.journal.note(Ended(self.journal.now(), worker, facts.living, None, 9, "cleanup"))
+
+    def _facts(self) -> Any:
+        watch = Watch([role.spec for role in self.scenario.roles], self._slack())
+        for entry in self._entries():
+            watch.take(entry)
+        return watch.facts
+
+    def _count(self) -> None:
+        """Write down what the database says, read by other means than ours."""
+        connection = sqlite3.connect(f"file:{self.plan.database}?mode=ro", uri=True, timeout=10)
+        try:
+            rows = connection.execute(
+                "SELECT component_id, restart_count, streak_count, failed_at_wall_ms"
+                " FROM rekindle_worker_restart_policy"
+            ).fetchall()
+        finally:
+            connection.close()
+        for worker, restarts, streak, failed_at in rows:
+            self.journal.note(Counted(self.journal.now(), worker, restarts, streak, failed_at is not None))
+
+    # ── moves ────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, step: Step) -> None:
+        if step.during is None:
+            self._make(step)
+        elif self._process is not None:
+            deadly = isinstance(step.move, moves.KillSupervisor)
+            self._say(do="arm", phase=step.during.value, of=step.of, number=step.number, deadly=deadly)
+
+    def _reached(self, number: int) -> None:
+        step = self._by_number[number]
+        if isinstance(step.move, moves.KillSupervisor):
+            self._note_move(step)
+            self._after(step.move.back_after_s, self._begin_life)
+        else:
+            self._make(step)
+
+    def _note_move(self, step: Step) -> None:
+        move = step.move
+        self.journal.note(
+            Moved(self.journal.now(), step.number, said(move), WORDS[type(move)], worker_of(move))
+        )
+
+    def _make(self, step: Step) -> None:
+        self._note_move(step)
+        if self._process is not None:
+            self._do(step.move)
+
+    def _say(self, **order: object) -> None:
+        if self._process is not None:
+            self._process.say(order)
+
+    def _do(self, move: Move) -> None:
+        match move:
+            case moves.KillSupervisor(back_after_s=back_after_s):
+                assert self._process is not None
+                self._process.signal(signal.SIGKILL)
+                self._mourn()
+                self._after(back_after_s, self._begin_life)
+            case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
+                self._set_database(state, takes_s)
+                self._after(for_s, lambda: self._set_database(DatabaseState.BACK, 0.0))
+            case moves.SetClock(by_s=by_s):
+                self._say(do="clock", by_ms=round(by_s * 1000))
+            case moves.HostSleep(for_s=for_s):
+                self._sleep(for_s / self.speed)
+            case moves.ActorRaises(actor=actor, times=times):
+                self._say(do="mistake", actor=_CLASSES[actor], times=times)
+            case moves.LateFrame(worker=worker, generations=generations):
+                self._say(do="late_frame", worker=worker, generations=max(1, generations))
+            case moves.StaleTimer(worker=worker, generations=generations):
+                self._say(do="stale_timer", worker=worker, generations=max(1, generations))
+            case moves.Pause(worker=worker, for_s=for_s):
+                real_s = None if for_s is None else for_s / self.speed
+                self._say(do="pause", worker=None if worker == EVERYONE else worker, for_s=real_s)
+            case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
+                self._say(do=WORDS[type(move)], worker=worker_of(move))
+            case _:
+                for worker in self.scenario.ids if move.worker == EVERYONE else (move.worker,):
+                    self._touch(worker, move)
+
+    def _touch(
+        self,
+        worker: str,
+        move: moves.Kill
+        | moves.Freeze
+        | moves.Thaw
+        | moves.SlowHeartbeats
+        | moves.LoseHeartbeats
+        | moves.Garbage,
+    ) -> None:
+        match move:
+            case moves.Kill(signal=signum):
+                self._signal(worker, signum)
+            case moves.Freeze(for_s=for_s):
+                self._signal(worker, signal.SIGSTOP)
+                self._after(for_s, lambda: self._signal(worker, signal.SIGCONT))
+            case moves.Thaw():
+                self._signal(worker, signal.SIGCONT)
+            case moves.SlowHeartbeats(every_s=every_s, for_s=for_s):
+                self._order(worker, do="slow", every_s=every_s / self.speed, for_s=self._real(for_s))
+            case moves.LoseHeartbeats(for_s=for_s):
+                self._order(worker, do="lose", for_s=self._real(for_s))
+            case moves.Garbage(lines=lines):
+                self._order(worker, do="garbage", lines=lines)
+
+    def _real(self, seconds: float | None) -> float | None:
+        return None if seconds is None else seconds / self.speed
+
+    def _signal(self, worker: str, signum: int) -> None:
+        for pid in self._pids(worker):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signum)
+
+    def _pids(self, worker: str | None = None) -> list[int]:
+        found = marked_processes(self._marks[-1]) if self._marks else []
+        return [pid for pid, id_ in found if worker in (None, id_)]
+
+    def _order(self, worker: str, **order: object) -> None:
+        with (self.folder / f"{worker}.orders").open("ab") as orders:
+            orders.write(json.dumps(order).encode() + b"\n")
+
+    def _set_database(self, state: DatabaseState, takes_s: float) -> None:
+        self._locks.close()
+        away = self.folder / "database_away"
+        if state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL):
+            away.touch()
+        else:
+            away.unlink(missing_ok=True)
+        if state is DatabaseState.LOCKED:
+            connection = sqlite3.connect(self.plan.database, timeout=10, isolation_level=None)
+            self._locks.callback(connection.close)
+            connection.execute("BEGIN IMMEDIATE")
+            state = DatabaseState.BACK  # the lock is real, nothing needs to be pretended
+        self._say(do="database", state=state.value, takes_s=takes_s / self.speed)
+
+    def _sleep(self, real_s: float) -> None:
+        """Suspend supervisor, guardian and workers, as a host that sleeps does."""
+        assert self._process is not None
+        pids = [self._process.pid, *self._pids()]
+        for signum in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signum)
+            if signum == signal.SIGSTOP:
+                time.sleep(real_s)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────
+
+    def _calm_down(self) -> None:
+        self._agenda.clear()
+        self._begin_life()
+        self._set_database(DatabaseState.BACK, 0.0)
+        for worker in self.scenario.ids:
+            self._signal(worker, signal.SIGCONT)
+            self._order(worker, do="calm")
+
+    def _wait_for_what_is_wanted(self) -> None:
+        deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S
+        while time.monotonic() < deadline:
+            reported = self._report()
+            facts = self._facts()
+            if reported and not any(unreached(facts, entry) for entry in reported):
+                break
+            time.sleep(0.25)
+        for entry in self._report():
+            self.journal.note(entry)
+
+    def _report(self) -> list[Reported]:
+        self._say(do="report")
+        deadline = time.monotonic() + PATIENCE_S
+        while self._process is not None and time.monotonic() < deadline:
+            answer = self._process.hear(1.0)
+            if answer is not None and "report" in answer:
+                return msgspec.convert(answer["report"], list[Reported])
+            if answer is not None and "ended" in answer:
+                return []
+        return []
+
+    def _shut_down(self) -> None:
+        assert self._process is not None
+        code = self._process.stop()
+        left = tuple(sorted({id_ for mark in self._marks for _, id_ in marked_processes(mark)}))
+        self._process = None
+        self._count()
+        self.journal.note(Concluded(self.journal.now(), left or (() if code == 0 else ("the supervisor",))))
+
+
+_making = threading.Lock()
+_empty: list[Path] = []
+
+
+def _empty_database() -> Path:
+    """A database with its tables: they are made once, which takes longer than many a scenario."""
+    with _making:  # alembic works for one thread at a time
+        if not _empty:
+            folder = Path(tempfile.mkdtemp(prefix="rekindle-chaos-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            open_store(folder / "rekindle.db").close()
+            _empty.append(folder / "rekindle.db")
+        return _empty[0]
+
+
+_CLASSES = {
+    moves.ActorName.SUPERVISOR: "Supervisor",
+    moves.ActorName.MONITOR: "HealthMonitor",
+    moves.ActorName.RECORDER: "Recorder",
+    moves.ActorName.PROXY: "WorkerProxy",
+    moves.ActorName.BROKER: "Broker",
+}

@@ -1,0 +1,317 @@
+"""What the actors of a real supervisor do, written down as it happens; and how they are made to fail."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pykka
+
+from rekindle.actors.internal_messages import (
+    BackoffElapsed,
+    Keep,
+    ProcessExited,
+    ProcessStarted,
+    SpawnFailed,
+    StartProcess,
+    StopProcess,
+)
+from rekindle.actors.lifecycle import Stopping, Unkillable
+from rekindle.actors.messages import StatusChanged, StopWorkers
+from rekindle.actors.ports import Receiver, Timer
+from rekindle.actors.runtime import RealClock, ThreadRuntime
+from rekindle.actors.simulation import Behaviour, Phase
+from rekindle.actors.simulation.behaviours import life_of
+from rekindle.actors.simulation.history import (
+    AnyEntry,
+    Decided,
+    Ended,
+    Ordered,
+    Spawned,
+    SpawnRefused,
+    TimerDropped,
+    TimerFired,
+    TimerSet,
+)
+from rekindle.actors.simulation.observing import decided
+from rekindle.actors.simulation.supervised import ScriptedMistakeError, is_stable
+from rekindle.actors.timekeeper import HeapTimer, Timekeeper
+
+from .plan import Plan, acted
+
+
+class Journal:
+    """The history of a real run: a file that everybody appends to, whole lines at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._fd = os.open(
+            Path(plan.folder) / "history", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
+
+    def now(self) -> float:
+        """Seconds of the scenario."""
+        return (time.monotonic() - self._plan.epoch) * self._plan.speed
+
+    def wall(self, wall_ms: int) -> int:
+        """A moment of the wall clock, so that differences are seconds of the scenario."""
+        return round(wall_ms * self._plan.speed)
+
+    def wall_now(self) -> int:
+        """The wall clock now, likewise."""
+        return self.wall(time.time_ns() // 1_000_000)
+
+    def note(self, entry: AnyEntry) -> None:
+        """Write something down; after that not even kill -9 undoes it."""
+        os.write(self._fd, msgspec.json.encode(entry) + b"\n")
+
+
+class JumpingClock(RealClock):
+    """The system's clocks; the wall clock may be set."""
+
+    def __init__(self) -> None:
+        self.offset_ms = 0
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970, as far as anybody here knows."""
+        return super().wall_ms() + self.offset_ms
+
+
+class Tap:
+    """Sees every message before its actor does."""
+
+    def __init__(self, plan: Plan, journal: Journal, reached: Callable[[int], None]) -> None:
+        self.clock = JumpingClock()
+        self.mistakes: dict[str, int] = {}
+        self.refs: dict[str, Receiver] = {}
+        self._plan = plan
+        self._journal = journal
+        self._reached = reached
+        self._armed: list[tuple[Phase, str, int, bool]] = []
+        self._workers = {worker.id: worker for worker in plan.workers}
+        self._generations: dict[str, int] = {}
+        self._lives: dict[str, Behaviour] = {}
+
+    # ── phases and mistakes ──────────────────────────────────────────────────────────────
+
+    def arm(self, phase: Phase, worker: str, number: int, *, deadly: bool) -> None:
+        """Tell when a worker is in a phase; or die of it, at once."""
+        self._armed.append((phase, worker, number, deadly))
+
+    def at(self, phase: Phase, worker: str, in_s: float = 0.0) -> None:
+        """A worker is in a phase, or will be."""
+        for armed in [each for each in self._armed if each[:2] == (phase, worker)]:
+            self._armed.remove(armed)
+            if in_s:
+                timer = threading.Timer(in_s, self._fire, armed[2:])
+                timer.daemon = True
+                timer.start()
+            else:
+                self._fire(*armed[2:])
+
+    def _fire(self, number: int, deadly: bool) -> None:
+        if deadly:
+            # Said with the last breath: whoever waits for us learns which move it was.
+            self._reached(number)
+            os.kill(os.getpid(), signal.SIGKILL)
+            threading.Event().wait()
+        self._reached(number)
+
+    def kept(self, worker: str) -> None:
+        """The death of a worker has just been committed."""
+        self.at(Phase.AFTER_COMMIT, worker)
+
+    def tell(self, actor: str, message: object) -> None:
+        """Tell an actor something that nobody would."""
+        self.refs[actor].tell(message)
+
+    def generation(self, worker: str) -> int:
+        """The latest one that was started."""
+        return self._generations.get(worker, 0)
+
+    def is_stable(self, worker: str) -> bool:
+        """Whether the present life of a worker would stay healthy."""
+        life = self._lives.get(worker)
+        return life is not None and is_stable(life)
+
+    # ── messages ─────────────────────────────────────────────────────────────────────────
+
+    def before(self, name: str, actor: Any, message: Any) -> None:
+        """An actor is about to handle a message."""
+        now = self._journal.now()
+        match message:
+            case StatusChanged(death=death) if name == "Supervisor" and death is not None:
+                self.at(Phase.BEFORE_DECIDE, message.component_id)
+            case StartProcess(generation=generation):
+                self._prepare(actor._spec.id, generation)
+            case StopProcess() if self._armed:
+                self.at(Phase.STOP, actor._spec.id)
+            case ProcessStarted(component_id=id_, generation=generation, pid=pid) if name == "WorkerProxy":
+                self._journal.note(Spawned(now, id_, generation, pid))
+            case SpawnFailed(component_id=id_, generation=generation, error=error) if name == "WorkerProxy":
+                self._journal.note(SpawnRefused(now, id_, generation, error))
+            case ProcessExited(component_id=id_, generation=generation, exit=exit_) if name == "WorkerProxy":
+                by = "supervisor" if isinstance(actor._state, Stopping | Unkillable) else "itself"
+                self._journal.note(Ended(now, id_, generation, exit_.code, exit_.signal, by))
+            case StopWorkers(ids=ids) if name == "Supervisor":
+                for worker in ids or (None,):
+                    self._journal.note(Ordered(now, "stop", worker))
+            case _:
+                pass
+        if self.mistakes.get(name):
+            self.mistakes[name] -= 1
+            raise ScriptedMistakeError("the scenario has it raise")
+
+    def _prepare(self, worker: str, generation: int) -> None:
+        """Set the scene for the next life of a worker, just before it is started."""
+        folder = Path(self._plan.folder)
+        with (folder / f"{worker}.starts").open("ab") as starts:
+            number = starts.tell()
+            starts.write(b".")
+        life = life_of(self._workers[worker].lives, number, self._journal.now())
+        self._lives[worker], self._generations[worker] = life, generation
+        (folder / f"{worker}.life").write_text(json.dumps(acted(life, self._plan)))
+        program = folder / f"{worker}.python"
+        with contextlib.suppress(FileNotFoundError):
+            program.unlink()
+        if life.cannot_be_spawned is None:
+            program.symlink_to(os.path.realpath(sys.executable))
+        if self._armed:
+            self.at(Phase.SPAWN, worker)
+
+    def decides(self, keep: Keep) -> None:
+        """The Supervisor has something written down."""
+        entry = decided(self._journal.now(), keep, lambda worker: None)
+        if entry is not None:
+            if isinstance(entry, Decided):
+                entry = msgspec.structs.replace(entry, delay_ms=round(entry.delay_ms * self._plan.speed))
+            self._journal.note(entry)
+
+    def timer_set(self, delay_s: float, message: BackoffElapsed) -> None:
+        """A restart is pending."""
+        now = self._journal.now()
+        due = now + delay_s * self._plan.speed
+        self._journal.note(TimerSet(now, message.component_id, message.generation, due))
+        self.at(Phase.BACKOFF, message.component_id, delay_s / 2)
+
+    def timer_gone(self, message: BackoffElapsed, *, fired: bool) -> None:
+        """A restart is not pending any more."""
+        kind = TimerFired if fired else TimerDropped
+        self._journal.note(kind(self._journal.now(), message.component_id, message.generation))
+
+
+class _Overheard:
+    """The recorder, as the Supervisor knows it: what it is told is written down first."""
+
+    def __init__(self, recorder: Receiver, tap: Tap) -> None:
+        self._recorder = recorder
+        self._tap = tap
+
+    def tell(self, message: Any) -> None:
+        """Hear it, then tell it on."""
+        if isinstance(message, Keep):
+            self._tap.decides(message)
+        self._recorder.tell(message)
+
+
+class _WatchedTimer(HeapTimer):
+    """The timer of a restart."""
+
+    __slots__ = ("tap",)
+
+    def __init__(self, receiver: Receiver, message: BackoffElapsed, tap: Tap) -> None:
+        super().__init__(receiver, message)
+        self.tap = tap
+
+    def cancel(self) -> None:
+        """Call it off, unless it has fired."""
+        message = self.message
+        if isinstance(message, BackoffElapsed):
+            self.tap.timer_gone(message, fired=False)
+        super().cancel()
+
+
+class _Restart:
+    """Hears that the delay of a restart is over, and tells the Supervisor."""
+
+    def __init__(self, receiver: Receiver, tap: Tap) -> None:
+        self.timer: _WatchedTimer | None = None
+        self._receiver = receiver
+        self._tap = tap
+
+    def tell(self, message: Any) -> None:
+        """It is over."""
+        if self.timer is not None:
+            self.timer.message = None
+        self._tap.timer_gone(message, fired=True)
+        self._receiver.tell(message)
+
+
+class _WatchedTimers:
+    """Timers that write restarts down."""
+
+    def __init__(self, timekeeper: Timekeeper, tap: Tap) -> None:
+        self._timekeeper = timekeeper
+        self._tap = tap
+
+    def after(self, delay_s: float, receiver: Receiver, message: object) -> Timer:
+        """Tell the receiver the message once the delay has passed."""
+        if not isinstance(message, BackoffElapsed):
+            return self._timekeeper.after(delay_s, receiver, message)
+        self._tap.timer_set(delay_s, message)
+        restart = _Restart(receiver, self._tap)
+        restart.timer = _WatchedTimer(receiver, message, self._tap)
+        inner = self._timekeeper.after(delay_s, restart, message)
+        return _Both(inner, restart.timer)
+
+
+class _Both:
+    """A timer and the one that writes down what becomes of it."""
+
+    def __init__(self, inner: Timer, watched: Timer) -> None:
+        self._inner = inner
+        self._watched = watched
+
+    def cancel(self) -> None:
+        """Call both off."""
+        self._inner.cancel()
+        self._watched.cancel()
+
+
+class TappedRuntime(ThreadRuntime):
+    """Threads and the real clock, with a tap on every actor."""
+
+    def __init__(self, tap: Tap) -> None:
+        super().__init__()
+        self._tap = tap
+        self.clock = tap.clock
+        self.timers = _WatchedTimers(self._timekeeper, tap)
+        self._tapped: dict[type[pykka.Actor], type[pykka.Actor]] = {}
+
+    def start(self, actor: Any, /, *args: Any, **kwargs: Any) -> pykka.ActorRef[Any]:
+        """Start an actor with a tap on it."""
+        if actor.__name__ == "Supervisor":
+            kwargs["recorder"] = _Overheard(kwargs["recorder"], self._tap)
+        tapped = self._tapped.get(actor) or self._tapped.setdefault(actor, _tapped(actor, self._tap))
+        ref = super().start(tapped, *args, **kwargs)
+        self._tap.refs[actor.__name__] = ref
+        return ref
+
+
+def _tapped(actor: Any, tap: Tap) -> Any:
+    name, right = actor.__name__, actor.handle
+
+    def handle(self: Any, message: Any) -> None:
+        tap.before(name, self, message)
+        right(self, message)
+
+    return type(name, (actor,), {"__module__": actor.__module__, "__doc__": actor.__doc__, "handle": handle})

@@ -1,0 +1,103 @@
+"""Every scenario that comes with Rekindle, in virtual time and on real processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.chaos.worlds import play
+
+from rekindle.actors.simulation import Outcome, lines
+from rekindle.actors.simulation.history import Moved, Spawned, SupervisorEnded
+from rekindle.cli.chaos.library import library
+from rekindle.cli.chaos.reading import load_scenario
+from rekindle.cli.chaos.real.run import run_real
+
+NAMES = tuple(library())
+SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "6"))
+AT_ONCE = 8
+
+WANTED = {
+    "clock_a_year_forward",
+    "crash_loop",
+    "database_away",
+    "dies_while_being_stopped",
+    "endless_recovering",
+    "flapping_heartbeats",
+    "mass_crash",
+    "pause_refills_no_budget",
+    "slow_thrashing",
+    "stale_news",
+    "supervisor_killed_after_commit",
+    "supervisor_killed_before_decide",
+    "supervisor_killed_during_backoff",
+    "supervisor_killed_during_spawn",
+    "supervisor_killed_during_stop",
+}
+
+
+def passed(outcome: Outcome) -> bool:
+    """Whether everything held; the whole history is shown if not."""
+    assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
+    return True
+
+
+def test_the_library_has_every_scenario_that_it_promises() -> None:
+    assert set(NAMES) >= WANTED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_of_the_library_holds_in_virtual_time_under_every_seed(name: str) -> None:
+    scenario = load_scenario(library()[name])
+    for seed in range(SEEDS):
+        outcome = play(scenario, seed)
+        assert passed(outcome)
+        made = outcome.history.of(Moved)
+        assert scenario.chance or {each.number for each in made} == {step.number for step in outcome.steps}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("supervisor_killed")])
+def test_a_supervisor_that_is_to_be_killed_in_a_phase_is_killed_once(name: str) -> None:
+    ends = play(load_scenario(library()[name])).history.of(SupervisorEnded)
+    assert [end.killed for end in ends] == [True, False]
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[dict[str, Future[Outcome]]]:
+    """All of them on real processes, several at once: most of their time is waiting."""
+    before = set(threading.enumerate())
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        scenarios = {name: load_scenario(path) for name, path in library().items()}
+        yield {
+            name: pool.submit(run_real, scenario, speed=scenario.speed)
+            for name, scenario in sorted(scenarios.items(), key=lambda each: -each[1].lasts_s / each[1].speed)
+        }
+    assert set(threading.enumerate()) <= before, "threads were left behind"
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"chaos/real/actor.py" in _read(path)]
+    assert left == [], "workers were left behind"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.timeout(300)
+def test_the_scenarios_of_the_library_hold_on_real_processes(real: dict[str, Future[Outcome]]) -> None:
+    wrong: list[str] = []
+    for name, running in real.items():
+        outcome = running.result(280)
+        if not outcome.passed:
+            wrong += [f"{name}: {outcome.violations or outcome.unmet}", *lines(outcome.history)]
+        made = {each.number for each in outcome.history.of(Moved)}
+        if not outcome.scenario.chance and made != {step.number for step in outcome.steps}:
+            wrong.append(f"{name} made only the moves {made}")
+        if not outcome.history.of(Spawned):
+            wrong.append(f"{name} started nobody")
+    assert wrong == [], "\n".join(wrong)
