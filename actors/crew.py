@@ -217,6 +217,8 @@ class Crew:
         self._workers[worker.id] = worker
         self._keep_and_announce(step.effects)
         self._perform_all(worker, step.effects)
+        if self._to_stop:
+            self._continue_stopping()  # one that is wanted again keeps nobody from stopping any more
 
     def _keep_and_announce(self, effects: tuple[Effect, ...]) -> None:
         """Hand over all that is to be kept and told in one message: it goes into one transaction."""
@@ -329,7 +331,9 @@ class Crew:
 
     def pause(self, ids: Iterable[str]) -> None:
         """Pause these workers, each in its own way, and those first who wait for the others."""
-        self._to_stop.update((id_, Stop(supervision.pause)) for id_ in ids)
+        for id_ in ids:
+            # A stop that is decided outlasts the pause.
+            self._to_stop.setdefault(id_, Stop(supervision.pause))
         self._continue_stopping()
 
     def is_to_stop(self, component_id: str) -> bool:
@@ -359,7 +363,16 @@ class Crew:
         if not self._to_stop:
             return []
         needed = {id_ for worker in self if self._is_ending(worker) for id_ in worker.spec.after}
-        return [id_ for id_, stop in self._to_stop.items() if not stop.in_order or id_ not in needed]
+        return [
+            id_
+            for id_, stop in self._to_stop.items()
+            if not stop.in_order or id_ not in needed or not self._is_of_use(id_)
+        ]
+
+    def _is_of_use(self, component_id: str) -> bool:
+        """Whether it has a process that others may need; one without must not start any more."""
+        worker = self._workers.get(component_id)
+        return worker is not None and isinstance(worker.phase, Up) and worker.phase.pid is not None
 
     def _is_ending(self, worker: Worker) -> bool:
         """Whether it is to stop, or is about to, so that what it needs must stay for a while."""

@@ -12,6 +12,7 @@ from rekindle.actors.messages import (
     PauseWorkers,
     Refused,
     RemoveWorker,
+    RestartWorker,
     ResumeWorkers,
     Shutdown,
     StartWorkers,
@@ -244,3 +245,53 @@ def test_hundreds_of_workers_that_are_down_are_stopped_without_a_deep_stack() ->
     bench.tell(PauseWorkers())
     bench.start()
     assert len(bench.shut_down()) == 400
+
+
+def test_a_stop_of_everything_goes_on_when_one_that_was_stopping_is_wanted_again() -> None:
+    """Found by hypothesis: the stop of `db` waited for ever for the end of `web`, which came back."""
+    slow = {"web": lambda _generation: Life(stops_after_s=2.0)}
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts=slow)
+    bench.start()
+    bench.run(1)
+    bench.tell(StopWorkers(None))
+    bench.tell(RestartWorker("web"))
+    bench.run(30)
+    assert bench.status("db").shown == "stopped"
+    assert bench.status("web").waits_for == ("db",)
+
+
+def test_what_waits_for_its_turn_to_stop_is_not_started_meanwhile() -> None:
+    """Found by hypothesis: a restart that was under way went on after everything was told to stop."""
+    slow = {id_: lambda _generation: Life(stops_after_s=2.0) for id_ in ("db", "web")}
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts=slow)
+    bench.start()
+    bench.run(1)
+    bench.tell(RestartWorker("db"))
+    bench.run(1)
+    bench.tell(StopWorkers(None))
+    bench.run(30)
+    assert [id_ for _, id_, _ in bench.processes.starts] == ["db", "web"]
+
+
+def test_a_delay_that_ends_while_others_stop_starts_nothing() -> None:
+    slow = {"db": dies_after(2), "web": lambda _generation: Life(stops_after_s=5.0)}
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts=slow)
+    bench.start()
+    bench.run(2.5)
+    bench.tell(StopWorkers(None))
+    bench.run(30)
+    assert [id_ for _, id_, _ in bench.processes.starts] == ["db", "web"]
+
+
+def test_a_pause_does_not_undo_a_stop_that_waits_for_its_turn() -> None:
+    """Found by hypothesis: paused before its turn to stop came, `db` was started by the resume."""
+    slow = {"web": lambda _generation: Life(stops_after_s=2.0)}
+    bench = Bench(worker("db"), worker("web", after=("db",)), scripts=slow)
+    bench.start()
+    bench.run(1)
+    bench.tell(StopWorkers(None))
+    bench.tell(PauseWorkers(None))
+    bench.run(10)
+    bench.tell(ResumeWorkers(None))
+    bench.run(10)
+    assert [bench.status(id_).shown for id_ in ("db", "web")] == ["stopped", "stopped"]
