@@ -40,6 +40,7 @@ from .scenario import Chance, Moment, Planned, Role, Scenario, ScenarioError, St
 from .shrinking import shrink
 from .timeline import lines
 from .virtual import Outcome, run_virtual
+from .virtual_system import VirtualSystem
 
 __all__ = [
     "MOVES",
@@ -67,6 +68,7 @@ __all__ = [
     "Tolerance",
     "Violation",
     "VirtualClock",
+    "VirtualSystem",
     "Watch",
     "cannot_be_spawned",
     "counts",

@@ -113,6 +113,8 @@ class Facts:
         self.told_number: int | None = None
         self.stored_pauses: set[str] = set()
         """Ids that the store holds for paused; the empty one is everybody."""
+        self.stored_ends: dict[str, int] = {}
+        """When those pauses end by themselves, on the wall clock."""
 
     def take(self, entry: AnyEntry) -> None:
         """Follow the history by one entry."""
@@ -132,9 +134,15 @@ class Facts:
         self.an_actor_raised = False
         self.told_number = None
         self.paused_at = entry.at if "" in self.stored_pauses else None
-        self.paused_until = None
+        self.paused_until = self._stored_end("", entry)
         for id_, worker in self.workers.items():
             self.workers[id_] = _remembered(worker, entry, id_ in self.stored_pauses)
+            self.workers[id_].paused_until = self._stored_end(id_, entry)
+
+    def _stored_end(self, id_: str, entry: SupervisorStarted) -> float | None:
+        """When a pause that a former supervisor was told ends for this one."""
+        end = self.stored_ends.get(id_)
+        return None if end is None else entry.at + max(0, end - entry.wall_ms) / 1000
 
     def _ended_supervisor(self, entry: SupervisorEnded) -> None:
         self.is_up = False
@@ -246,6 +254,10 @@ class Facts:
         name, _, id_ = (entry.worker or "").partition(":")
         if name == "worker_enabled":
             (self.stored_pauses.add if entry.value == "false" else self.stored_pauses.discard)(id_)
+        elif name == "pause_until_wall_ms":
+            self.stored_ends.pop(id_, None)
+            if entry.value is not None:
+                self.stored_ends[id_] = int(entry.value)
 
     # ── timers, events, faults ───────────────────────────────────────────────────────────
 
