@@ -56,4 +56,4 @@ def test_the_tests_of_the_readme_pass_beside_its_first_program(tmp_path: Path) -
         text=True,
         timeout=100,
     )
-    assert "4 passed" in done.stdout, done.stdout
+    assert "5 passed" in done.stdout, done.stdout

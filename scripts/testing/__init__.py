@@ -4,6 +4,7 @@ pytest loads the plugin wherever Rekindle is installed, so neither it nor this p
 anything until a test asks for it.
 
     rekindle_system   starts real workers, and ends them after the test
+    virtual_time      the same supervisor on a virtual clock: an hour takes milliseconds
     chaos             a seeded choice of when and whom, for @pytest.mark.chaos(seeds=20)
 """
 
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .chaos import Chaos
     from .systems import Systems, SystemUnderTest
+    from .virtual import VirtualTime
 
-_HOMES = {"Chaos": "chaos", "SystemUnderTest": "systems", "Systems": "systems"}
+_HOMES = {"Chaos": "chaos", "SystemUnderTest": "systems", "Systems": "systems", "VirtualTime": "virtual"}
 
-__all__ = ["Chaos", "SystemUnderTest", "Systems"]
+__all__ = ["Chaos", "SystemUnderTest", "Systems", "VirtualTime"]
 
 
 def __getattr__(name: str) -> object:

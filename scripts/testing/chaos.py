@@ -6,9 +6,16 @@ import random
 import signal as signals
 import time
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from .systems import PATIENCE_S, SystemUnderTest
+
+if TYPE_CHECKING:
+    from rekindle.actors import WorkerSpec
+    from rekindle.actors.simulation import Outcome, Scenario
+
+    from .virtual import Lives
 
 T = TypeVar("T")
 
@@ -26,6 +33,7 @@ class Chaos:
         self.made: list[str] = []
         """What was done, in words."""
         self._test = test
+        self._outcome: Outcome | None = None
 
     # ── on real processes ────────────────────────────────────────────────────────────────
 
@@ -70,9 +78,44 @@ class Chaos:
             self.made.append(f"thawed {id_}, pid {pid}")
         return id_, pid
 
+    # ── in virtual time ──────────────────────────────────────────────────────────────────
+
+    def play(
+        self,
+        *cast: WorkerSpec | Scenario,
+        lives: Lives | None = None,
+        moves: int = 50,
+        lasts_s: float = 600.0,
+    ) -> Outcome:
+        """Let faults of every kind happen to workers in virtual time, as the seed says.
+
+        Args:
+            cast: specs of workers; or a scenario, which says everything itself.
+            lives: what the workers do by themselves; None lets them live on.
+            moves: how many faults there are.
+            lasts_s: for how long they happen, in virtual seconds.
+
+        Raises:
+            AssertionError: a rule did not hold, or what the scenario expects did not come.
+        """
+        from .virtual import LIVES_ON, play, scenario_of
+
+        scenario = scenario_of(cast, LIVES_ON if lives is None else lives)
+        if not (len(cast) == 1 and scenario is cast[0]):
+            scenario = replace(scenario, lasts_s=lasts_s).at_random(moves)
+        self._outcome = outcome = play(scenario, self.seed)
+        self.made.append(f"played {scenario.name!r}: {len(outcome.steps)} moves in {outcome.lasted_s:g} s")
+        problems = [*map(str, outcome.violations), *outcome.unmet]
+        assert not problems, "; ".join(problems)
+        return outcome
+
     # ── for the report of a failure ──────────────────────────────────────────────────────
 
     def sections(self) -> Iterator[tuple[str, str]]:
         """The seed, what was done under it, and how to do it again."""
         again = f"repeat with: pytest {self._test!r} --chaos-seed {self.seed}"
         yield "rekindle: chaos", "\n".join((*self.made, again))
+        if self._outcome is not None:
+            from .virtual import told
+
+            yield from told(self._outcome.history, self._outcome.scenario.ids)

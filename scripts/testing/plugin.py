@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from .chaos import Chaos
     from .systems import Systems
+    from .virtual import VirtualTime
 
 MARKER = "chaos(seeds=N): run the test once for each of N seeds, or for each of the seeds given"
 
@@ -101,6 +102,17 @@ def rekindle_system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
 def chaos_seed() -> int:
     """The seed of this run of a test marked `chaos`."""
     return 0
+
+
+@pytest.fixture
+def virtual_time(request: pytest.FixtureRequest, chaos_seed: int) -> Iterator[VirtualTime]:
+    """Starts supervised systems on a virtual clock: `virtual_time(spec, lives=dies_after(3))`."""
+    from .virtual import VirtualTime
+
+    virtual = VirtualTime(chaos_seed)
+    _called(request, virtual)
+    yield virtual
+    virtual.close()
 
 
 @pytest.fixture

@@ -211,6 +211,66 @@ def test_whenever(rekindle_system, chaos):
     run(suite, test).assert_outcomes(passed=2)
 
 
+# ── virtual time ─────────────────────────────────────────────────────────────────────────
+
+
+def test_an_hour_of_crashes_passes_in_virtual_time_under_the_workers_own_policy(
+    suite: pytest.Pytester,
+) -> None:
+    """RD-09."""
+    test = """
+from rekindle.actors.simulation import Scenario, dies_after, moves, runs
+
+STEADY = WorkerSpec("worker:tag:0", PythonCall("app:tag"))
+
+def test_hour(virtual_time):
+    system = virtual_time(STEADY, lives=dies_after(3))
+    system.run_for(3600)
+    assert system.starts(STEADY.id) == [0, 4, 9, 16, 27, 46]
+    assert system.status(STEADY.id).shown == "failed"
+    assert system.deaths(STEADY.id)[-1].action == "mark_failed"
+    assert system.finish().violations == ()
+
+def test_lives(virtual_time):
+    system = virtual_time(STEADY, lives={STEADY.id: [dies_after(5), runs()]})
+    system.run_for(100)
+    system.make(moves.Kill(STEADY.id))
+    system.run_for(100)
+    assert system.starts(STEADY.id) == [0, 6, 102]
+
+def test_wrong(virtual_time):
+    system = virtual_time(Scenario("mine").worker("tag", dies_after(3)))
+    system.run_for(10)
+    assert system.status("tag").shown == "failed"
+"""
+    said = run(suite, test)
+    said.assert_outcomes(passed=2, failed=1)
+    said.stdout.fnmatch_lines(
+        [
+            "*- rekindle: tag in virtual time -*",
+            "*0.000*#1 starts, pid*",
+            "*3.000*died: exited; decided: restart in 1 s",
+        ]
+    )
+
+
+def test_chaos_plays_with_policies_in_virtual_time_and_says_what_was_not_met(suite: pytest.Pytester) -> None:
+    test = """
+from rekindle.actors.simulation import Scenario, dies_after, reaches
+
+@pytest.mark.chaos(seeds=5)
+def test_any_faults(chaos):
+    outcome = chaos.play(TAG, lives=dies_after(40), moves=20)
+    assert outcome.lasted_s >= 600
+
+def test_unmet(chaos):
+    chaos.play(Scenario("calm", 60).worker("tag").expect(reaches("tag", "failed", by=50)))
+"""
+    said = run(suite, test)
+    said.assert_outcomes(passed=5, failed=1)
+    said.stdout.fnmatch_lines(["E*tag*failed*", "*- rekindle: chaos -*", "played 'calm': 0 moves*"])
+
+
 # ── a guest in everyone's test runs ──────────────────────────────────────────────────────
 
 

@@ -1,0 +1,88 @@
+"""Your workers' policies on a virtual clock: the real supervisor, workers that act, no waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rekindle.actors import WorkerSpec
+from rekindle.actors.simulation import (
+    Behaviour,
+    History,
+    Outcome,
+    Role,
+    Scenario,
+    VirtualSystem,
+    lines,
+    run_virtual,
+)
+from rekindle.persistence import MemoryStore
+
+from .telling import LAST
+
+Lives = Behaviour | Sequence[Behaviour] | Mapping[str, Behaviour | Sequence[Behaviour]]
+"""What all workers do, in each of their lives or in one after the other; or each its own, by id."""
+
+
+def scenario_of(
+    cast: Iterable[WorkerSpec | Scenario], lives: Lives = Behaviour(), name: str = "test"
+) -> Scenario:  # noqa: B008  # immutable
+    """A scenario with these workers, each of which lives these lives; or the scenario itself.
+
+    Raises:
+        ValueError: a scenario comes alone, and brings its own workers.
+    """
+    given = tuple(cast)
+    if len(given) == 1 and isinstance(given[0], Scenario):
+        return given[0]
+    specs = [each for each in given if isinstance(each, WorkerSpec)]
+    if len(specs) != len(given):
+        raise ValueError("give one scenario, or the specs of workers")
+    return Scenario("test", roles=tuple(Role(spec, _lives_of(spec.id, lives)) for spec in specs))
+
+
+def _lives_of(id_: str, lives: Lives) -> tuple[Behaviour, ...]:
+    own = lives.get(id_, LIVES_ON) if isinstance(lives, Mapping) else lives
+    return (own,) if isinstance(own, Behaviour) else tuple(own)
+
+
+class VirtualTime:
+    """Starts systems in virtual time; the fixture `virtual_time`."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._made: list[VirtualSystem] = []
+
+    def __call__(self, *cast: WorkerSpec | Scenario, lives: Lives = LIVES_ON) -> VirtualSystem:
+        """Start these workers, or those of a scenario.
+
+        Args:
+            cast: specs of workers, whose policies hold and whose programs do not run; or a scenario.
+            lives: what the workers do instead, in the words of `rekindle.actors.simulation`.
+        """
+        system = VirtualSystem(scenario_of(cast, lives), self._seed, store=MemoryStore())
+        self._made.append(system)
+        return system
+
+    def close(self) -> None:
+        """End every system."""
+        while self._made:
+            self._made.pop().close()
+
+    def sections(self) -> Iterator[tuple[str, str]]:
+        """What happened, for the report of a failed test."""
+        for system in self._made:
+            yield from told(system.history, system.scenario.ids)
+            if system.violations:
+                yield "rekindle: broken rules", "\n".join(str(each) for each in system.violations)
+
+
+def play(scenario: Scenario, seed: int) -> Outcome:
+    """Run a whole scenario under a seed."""
+    return run_virtual(scenario, seed, store=MemoryStore())
+
+
+def told(history: History, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The last entries of each worker in a history."""
+    for id_ in ids:
+        own = [each for each in history if getattr(each, "worker", None) == id_]
+        yield f"rekindle: {id_} in virtual time", "\n".join(list(lines(own, every=False))[-LAST:])
