@@ -23,9 +23,10 @@ Lives = Behaviour | Sequence[Behaviour] | Mapping[str, Behaviour | Sequence[Beha
 """What all workers do, in each of their lives or in one after the other; or each its own, by id."""
 
 
-def scenario_of(
-    cast: Iterable[WorkerSpec | Scenario], lives: Lives = Behaviour(), name: str = "test"
-) -> Scenario:  # noqa: B008  # immutable
+LIVES_ON = Behaviour()
+
+
+def scenario_of(cast: Iterable[WorkerSpec | Scenario], lives: Lives = LIVES_ON) -> Scenario:
     """A scenario with these workers, each of which lives these lives; or the scenario itself.
 
     Raises:
