@@ -32,7 +32,7 @@ from .assembly import Actors, assemble
 from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
 from .changes import Changes
-from .edges import EventStream, Inbox
+from .edges import EventStream, Inbox, LatestInbox
 from .enqueueing import checked_queue, new_job, payload_text
 from .errors import (
     Problem,
@@ -74,11 +74,12 @@ from .messages import (
 from .ordering import check_order, longest_stop_s
 from .ports import Jobs, Receiver, Store
 from .processes import RealProcesses
-from .records import DeathRecord, MetaSet, Remembered
+from .records import DeathRecord, EventPage, MetaSet, Remembered
 from .release_desk import ReleaseDesk
 from .resources import Usage
 from .runtime import ThreadRuntime, tell
 from .spec import WorkerSpec
+from .topics import problem
 
 MARK = "system_mark"
 """The setting that holds the mark of the latest run's processes."""
@@ -474,17 +475,34 @@ class System:
         if self._processes is not None:
             self._processes.reap_strangers()
 
-    def events(self) -> EventStream:
-        """Everything that happens from now on."""
-        inbox = Inbox()
-        self.subscribe(inbox)
+    def events(self, *topics: str) -> EventStream:
+        """Everything that happens from now on; with topics their snapshot first, then what changes.
+
+        Whoever does not read it loses the oldest, and nobody else notices.
+        """
+        inbox = LatestInbox()
+        self.subscribe(inbox, *topics)
         return EventStream(inbox, lambda: self.unsubscribe(inbox))
 
-    def subscribe(self, receiver: Receiver) -> None:
-        """Tell a receiver, such as a host's actor ref, every event from now on."""
-        tell(self._running().broker, Subscribe(receiver))
+    def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
+        """The events that are kept, after a number, oldest first."""
+        return self._store.events(after_id, limit)
 
-    def unsubscribe(self, receiver: Receiver) -> None:
+    def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
+        """Tell a receiver, such as a host's actor ref, every event from now on.
+
+        With topics such as `worker:*:status` it is told a `Snapshot` first, then a `StateChanged`
+        for every change; with those of the log, such as `event:*`, numbered events.
+
+        Raises:
+            RequestRefusedError: one of the topics can choose nothing.
+        """
+        wrong = [text for text in map(problem, topics) if text is not None]
+        if wrong:
+            raise RequestRefusedError(wrong[0])
+        tell(self._running().broker, Subscribe(receiver, topics or None))
+
+    def unsubscribe(self, receiver: Receiver, /) -> None:
         """Stop telling it."""
         if self._actors is not None:
             tell(self._actors.broker, Unsubscribe(receiver))

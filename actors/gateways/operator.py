@@ -14,8 +14,8 @@ from typing import Protocol
 from ..alert import Alert
 from ..audit import AuditEntry
 from ..messages import StatusReport, StopResult, WorkerStatus
-from ..ports import Jobs
-from ..records import DeathRecord
+from ..ports import Jobs, Receiver
+from ..records import DeathRecord, EventPage
 from ..resources import Usage
 
 Summary = Mapping[str, object]
@@ -53,6 +53,18 @@ class Operator(Protocol):
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders that were kept, newest first."""
+        ...
+
+    def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
+        """The events that are kept, after a number, oldest first."""
+        ...
+
+    def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
+        """Tell a receiver a snapshot of these topics, then what changes. Never waits."""
+        ...
+
+    def unsubscribe(self, receiver: Receiver, /) -> None:
+        """Stop telling it. Never waits."""
         ...
 
     def alerts(self) -> tuple[Alert, ...]:

@@ -73,6 +73,7 @@ _KINDS: dict[str, type[ControlError]] = {
     "too_large": InvalidRequestError,
     "unknown_job": RequestRefusedError,
     "unknown_queue": InvalidRequestError,
+    "unknown_topic": InvalidRequestError,
     "unknown_worker": UnknownWorkerError,
 }
 
@@ -111,14 +112,14 @@ class ControlClient:
         deadline = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                self._connect(connection, deadline)
+                connect(connection, self._path, deadline)
                 answer = _exchange(connection, self._request(method, path, body), deadline)
         except TimeoutError:
             message = "the supervisor did not answer in time; an order may still be carried out"
             raise RequestTimeoutError(message, "timeout") from None
         except OSError as error:
             raise NoSupervisorError(f"the supervisor went away: {error.strerror}") from error
-        return _result(answer)
+        return result_of(answer)
 
     def _request(self, method: str, path: str, body: bytes) -> bytes:
         if not path.isascii() or not path.isprintable() or " " in path:
@@ -130,15 +131,21 @@ class ControlClient:
         lines.append(f"content-length: {len(body)}\r\n\r\n")
         return "\r\n".join(lines).encode("ascii") + body
 
-    def _connect(self, connection: socket.socket, deadline: float) -> None:
-        try:
-            _connect(connection, self._path, deadline)
-        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
-            raise NoSupervisorError(f"no supervisor listens on {self._path}: {error.strerror}") from error
-        except PermissionError as error:
-            message = f"{self._path} belongs to another user's supervisor"
-            raise RequestRefusedError(message, "forbidden") from error
-        _check_server(connection)
+
+def connect(connection: socket.socket, path: str, deadline: float) -> None:
+    """Connect to a supervisor's socket, and make sure that it is one whom we may tell anything.
+
+    Raises:
+        NoSupervisorError: nobody listens.
+        RequestRefusedError: it is another user's.
+    """
+    try:
+        _connect(connection, path, deadline)
+    except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
+        raise NoSupervisorError(f"no supervisor listens on {path}: {error.strerror}") from error
+    except PermissionError as error:
+        raise RequestRefusedError(f"{path} belongs to another user's supervisor", "forbidden") from error
+    _check_server(connection)
 
 
 def _connect(connection: socket.socket, path: str, deadline: float) -> None:
@@ -182,7 +189,7 @@ def _exchange(connection: socket.socket, request: bytes, deadline: float) -> byt
     return bytes(answer)
 
 
-def _result(answer: bytes) -> Any:
+def result_of(answer: bytes) -> Any:
     """The JSON in an HTTP answer, or the problem that it tells, raised."""
     head, whole, body = answer.partition(b"\r\n\r\n")
     try:

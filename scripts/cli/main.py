@@ -12,6 +12,7 @@ from .commands.breaking import chaos
 from .commands.completing import completion
 from .commands.dashboard import dashboard
 from .commands.database import db
+from .commands.following import events
 from .commands.jobs import jobs
 from .commands.looking import audit, explain, history, output, resources, status
 from .commands.simulating import simulate
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, output, resources, alerts, audit, dashboard),
+    *(run, status, explain, history, output, resources, alerts, audit, events, dashboard),
     *(ack, pause, resume, start, stop, restart, reset, reload, scale),
     *(jobs, config, db, completion, simulate),
     chaos,

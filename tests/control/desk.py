@@ -16,8 +16,8 @@ from rekindle.actors import (
 from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.gateways.operator import Summary
-from rekindle.actors.ports import Jobs
-from rekindle.actors.records import DeathRecord
+from rekindle.actors.ports import Jobs, Receiver
+from rekindle.actors.records import DeathRecord, EventPage
 from rekindle.actors.resources import Usage
 
 GROUPS = ("tag",)
@@ -37,9 +37,13 @@ class Desk:
         self.stops_may_end.set()
         self.error: Exception | None = None
         """What the next look at the workers raises instead."""
+        self.store_error: Exception | None = None
+        """What every look into the store raises instead."""
 
     def _ask_the_store(self) -> None:
         self.store_was_asked.set()
+        if self.store_error is not None:
+            raise self.store_error
         self.store_is_back.wait(60.0)
 
     def report(self) -> StatusReport:
@@ -80,6 +84,16 @@ class Desk:
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         self._ask_the_store()
         return self.system.audited(limit)
+
+    def event_log(self, after_id: int = 0, limit: int = 100) -> EventPage:
+        self._ask_the_store()
+        return self.system.event_log(after_id, limit)
+
+    def subscribe(self, receiver: Receiver, *topics: str) -> None:
+        self.system.subscribe(receiver, *topics)
+
+    def unsubscribe(self, receiver: Receiver) -> None:
+        self.system.unsubscribe(receiver)
 
     def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
         self.orders.append(("pause", *component_ids, reason, for_s))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import msgspec
 
 from ...audit import AuditEntry
+from ...event_text import document
 from ...messages import WorkerStatus
 from ...records import DeathRecord
+from ...topics import Topics
+from .log_reading import read_log
+from .requests import Reading, topics_of
 from .served import Asked
 from .wire import Outcome, view, view_type
 
@@ -94,6 +99,17 @@ class Audit(msgspec.Struct, frozen=True):
     entries: list[Order]  # type: ignore[valid-type]
 
 
+class EventLog(msgspec.Struct, frozen=True, kw_only=True):
+    """Events of the log, oldest first, and which ones are kept at all."""
+
+    events: list[dict[str, Any]]
+    """Each as it is sent over the stream."""
+    oldest: int
+    newest: int
+    next_after: int
+    """Ask with `after` set to this for what comes next."""
+
+
 # ── what there is to see ─────────────────────────────────────────────────────────────────
 
 
@@ -144,6 +160,17 @@ def output(asked: Asked) -> object:
 def resources(asked: Asked) -> object:
     usages = asked.operator.usages()
     return Resources([Used(id_, **view(usage)) for id_, usage in usages.items()])
+
+
+def event_log(asked: Asked) -> object:
+    wanted: Reading = asked.arguments
+    found = read_log(asked.operator.event_log, wanted.after, wanted.limit, Topics(topics_of(wanted.topics)))
+    return EventLog(
+        events=[msgspec.json.decode(document(record)) for record in found.events],
+        oldest=found.oldest,
+        newest=found.newest,
+        next_after=found.next_after,
+    )
 
 
 def audit(asked: Asked) -> object:

@@ -13,21 +13,42 @@ from starlette.routing import Route
 
 from ...errors import RekindleError, UnknownWorkerError
 from ...spec import COMPONENT_ID
+from ...topics import Topics
 from ..operator import Operator
 from .auditing import Client, carry_out, claim
+from .hub import MOST_CLIENTS, Hub
 from .lanes import Lanes
 from .problems import Refusal, broken, declined, refusal
-from .requests import InvalidRequestError, Nothing, decode_body, decode_query
+from .requests import (
+    Following,
+    InvalidRequestError,
+    Nothing,
+    decode_body,
+    decode_query,
+    last_event_id,
+    topics_of,
+)
 from .routes import ROUTES
 from .served import PREFIX, Asked, Identity, Served
+from .streaming import EventStreamResponse, Wish, reader
 from .wire import Problem, encode
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def create_app(operator: Operator, identity: Identity, lanes: Lanes) -> Starlette:
+def create_app(
+    operator: Operator, identity: Identity, lanes: Lanes, *, most_followers: int = MOST_CLIENTS
+) -> Starlette:
     """An application that serves the table of routes for this operator."""
-    routes = [_route(served, _endpoint(served, operator, identity, lanes)) for served in ROUTES]
+    hub = Hub(operator, most_followers)
+    lanes.before_closing.append(hub.close)
+
+    def endpoint(served: Served) -> Endpoint:
+        if served.streams:
+            return _streaming(served, operator, identity, hub, lanes)
+        return _endpoint(served, operator, identity, lanes)
+
+    routes = [_route(served, endpoint(served)) for served in ROUTES]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route})
     app.router.redirect_slashes = False
     return app
@@ -53,6 +74,33 @@ def _endpoint(served: Served, operator: Operator, identity: Identity, lanes: Lan
         return _json(200, body)
 
     return endpoint
+
+
+def _streaming(served: Served, operator: Operator, identity: Identity, hub: Hub, lanes: Lanes) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        try:
+            asked = await _decoded(served, request, operator, identity)
+            wish = _wish(asked.arguments, request.headers.get("last-event-id"))
+            connection = getattr(request.state, "connection", None)
+            follower = await hub.join(Topics(wish.topics), _nothing if connection is None else connection.cut)
+        except ClientDisconnect:
+            return Response()  # to nobody
+        except Exception as error:  # noqa: BLE001  # a request never ends the server
+            return _refused(_refusal(served, error))
+        if connection is not None:
+            connection.stream()
+        return EventStreamResponse(wish, follower, hub, reader(operator.event_log, lanes))
+
+    return endpoint
+
+
+def _wish(arguments: Following, last_id: str | None) -> Wish:
+    resumed = last_event_id(last_id)
+    return Wish(topics_of(arguments.topics), arguments.since if resumed is None else resumed)
+
+
+def _nothing() -> None:
+    """Nobody can be cut whose connection is unknown."""
 
 
 def _answer(served: Served, asked: Asked, client: Client) -> object:

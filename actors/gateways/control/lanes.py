@@ -63,6 +63,8 @@ class Lanes:
         self._hands = {lane: Hands(lane.name.lower(), lane.places) for lane in Lane}
         self._waiting: set[asyncio.Future[Any]] = set()
         self._closed = False
+        self.before_closing: list[Callable[[], None]] = []
+        """Ends what would not end by itself, before anybody is waited for."""
 
     async def run(self, lane: Lane, call: Callable[[], R]) -> R:
         """What the call returns or raises.

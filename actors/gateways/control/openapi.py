@@ -61,12 +61,27 @@ def _operation(route: Served, result: dict[str, Any], body: dict[str, Any]) -> d
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
-        "responses": {"200": _json("Done.", result), **_refusals()},
+        "responses": {"200": _stream() if route.streams else _json("Done.", result), **_refusals()},
     }
+    if route.streams:
+        operation["parameters"].append(_LAST_EVENT_ID)
     if route.body is not Nothing:
         required = any(field.required for field in msgspec.structs.fields(route.body))
         operation["requestBody"] = {"required": required, "content": _content(body)}
     return operation
+
+
+_LAST_EVENT_ID = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+}
+
+
+def _stream() -> dict[str, Any]:
+    content = {"text/event-stream": {"schema": {"type": "string"}}}
+    return {"description": "Server-sent events, without an end.", "content": content}
 
 
 def _operation_id(route: Served) -> str:

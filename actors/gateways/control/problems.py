@@ -14,6 +14,7 @@ from ...errors import (
     UnknownWorkerError,
 )
 from .auditing import NotAllowedError
+from .hub import StreamsFullError
 from .lanes import LaneFullError, LanesClosedError, LaneSlowError
 from .requests import InvalidRequestError
 from .wire import Problem
@@ -50,6 +51,8 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(503, "store_unavailable", str(error))
         case LaneFullError():
             return _refusal(503, "busy", "too many requests like this one are under way; nothing was done")
+        case StreamsFullError():
+            return _refusal(503, "busy", "as many clients as may follow the events already, or we stop")
         case LaneSlowError():
             return _refusal(504, "timeout", "no answer in time; the request may still be carried out")
         case LanesClosedError():

@@ -22,7 +22,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from .lanes import Lane
 from .wire import Problem, encode
 
-MOST_CONNECTIONS = 64
+MOST_CONNECTIONS = 128
+"""Half of them may follow events, so that there is always room for other requests."""
 REQUEST_S = 5.0
 """How long a client may take to send a request, and how long it may keep silent after an answer."""
 ANSWER_S = max(lane.patience_s for lane in Lane) + 10.0
@@ -52,6 +53,8 @@ class ControlProtocol(H11Protocol):
         self.access_log = False
         self.since = 0.0
         self._admitted = False
+        self._streams = False
+        """What is being sent has no end; only a client that does not take it is cut."""
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -63,6 +66,7 @@ class ControlProtocol(H11Protocol):
             self._turn_away(503, "busy", f"{self.most_connections} requests are under way")
             return
         self._admitted = True
+        self.app_state = {**self.app_state, "connection": self}
         self.since = self.loop.time()
         super().connection_made(transport)
         self._allow(REQUEST_S)
@@ -78,6 +82,7 @@ class ControlProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, not for long; nor for the client to take this answer."""
         self.since = self.loop.time()
+        self._streams = False
         self._allow(REQUEST_S)
         super().on_response_complete()
         if not self.idle:  # the next one was there already
@@ -141,9 +146,18 @@ class ControlProtocol(H11Protocol):
         self.transport.close()
         self._allow(REQUEST_S)
 
+    def stream(self) -> None:
+        """Let this answer take for ever, as long as the client reads it."""
+        self._streams = True
+        self._allow_an_answer()
+
     def _allow_an_answer(self) -> None:
-        if not self.flow.write_paused:
+        if self.flow.write_paused:
+            return
+        if not self._streams:
             self._allow(ANSWER_S)
+        elif self._deadline is not None:
+            self._deadline.cancel()
 
     def _allow(self, seconds: float) -> None:
         if self._deadline is not None:

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from ...topics import ALL_EVENTS, MOST_PATTERNS, problem
+
 LARGEST_BODY = 64 * 1024
 MOST_ROWS = 1000
 MOST_JOBS = 1000
@@ -71,6 +73,55 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many rows to answer with at most."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
+
+
+Number = Annotated[int, Meta(ge=0, le=10**18)]
+Patterns = Annotated[str, Meta(min_length=1, max_length=2000)]
+"""Topics, with commas between them."""
+
+
+class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which topics to follow, and after which event; `Last-Event-ID` wins over `since`."""
+
+    topics: Patterns = ALL_EVENTS
+    since: Number | None = None
+
+
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which events of the log to answer with: those after a number, or the latest ones."""
+
+    after: Number | None = None
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
+    topics: Patterns = ALL_EVENTS
+
+
+def topics_of(text: str) -> tuple[str, ...]:
+    """The patterns in a query's `topics`.
+
+    Raises:
+        InvalidRequestError: one of them can choose nothing, or there are too many.
+    """
+    patterns = tuple(part.strip() for part in text.split(","))
+    if len(patterns) > MOST_PATTERNS:
+        raise InvalidRequestError(422, "invalid", f"more than {MOST_PATTERNS} topics are asked for")
+    for pattern in patterns:
+        wrong = problem(pattern)
+        if wrong is not None:
+            raise InvalidRequestError(422, "unknown_topic", wrong)
+    return patterns
+
+
+def last_event_id(text: str | None) -> int | None:
+    """The number in a `Last-Event-ID` header.
+
+    Raises:
+        InvalidRequestError: it is none.
+    """
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise InvalidRequestError(422, "invalid", "Last-Event-ID is not the number of an event")
+    return int(text)
 
 
 def decode_body(body: bytes, kind: type[Any]) -> Any:

@@ -12,7 +12,7 @@ from . import alarms, answers
 from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
-from .requests import PauseArguments, Rows, ScaleArguments
+from .requests import Following, PauseArguments, Reading, Rows, ScaleArguments
 from .served import Asked, Served
 from .wire import Outcome
 
@@ -62,6 +62,22 @@ ROUTES: tuple[Served, ...] = (
         result=answers.Deaths,
         lane=Lane.STORE,
         query=Rows,
+    ),
+    Served(
+        path="/events",
+        summary="Everything that happens, as server-sent events; resumes after Last-Event-ID",
+        answer=answers.event_log,
+        result=str,
+        query=Following,
+        streams=True,
+    ),
+    Served(
+        path="/events/log",
+        summary="Events that are kept, oldest first",
+        answer=answers.event_log,
+        result=answers.EventLog,
+        lane=Lane.STORE,
+        query=Reading,
     ),
     Served(
         path="/audit",

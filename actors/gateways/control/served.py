@@ -52,3 +52,5 @@ class Served:
     largest_body: int = LARGEST_BODY
     action: str = ""
     """What the audit calls it; empty: it changes nothing."""
+    streams: bool = False
+    """The answer is a stream of events, and has no end."""

@@ -154,6 +154,8 @@ class _Server(uvicorn.Server):
         """Let requests end for a moment, then answer that we stop, then cut."""
         loop = asyncio.get_running_loop()
         await self._let_in_nobody(loop, sockets or [])
+        for end in self.lanes.before_closing:
+            end()
         timers = [
             loop.call_later(GRACE_S, self.lanes.close),
             loop.call_later(GRACE_S + FAREWELL_S, self._cut),

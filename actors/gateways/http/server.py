@@ -112,7 +112,12 @@ class HttpServer:
 
     def _serve(self, listening: socket.socket, tokens: Tokens) -> None:
         lanes = Lanes()
-        api = create_app(self._operator, identity(self._directory, self.url), lanes)
+        api = create_app(
+            self._operator,
+            identity(self._directory, self.url),
+            lanes,
+            most_followers=self._settings.max_clients,
+        )
         door = Door(api, read_pages(), self._rules(tokens))
         self._serving = Serving(
             door,

@@ -1,0 +1,204 @@
+"""The hub: hears everything once, encodes it once, and queues it for every client of one server.
+
+Belongs to the server's event loop; only `tell` is called from elsewhere. It subscribes when the
+first client comes and leaves with the last one, so that a server nobody follows costs nothing.
+A client that does not keep up is cut off when its queue is full; it comes back by the number of
+the last event that it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from ...messages import Published, Snapshot, StateChanged
+from ...topics import ALL_EVENTS, ALL_STATES, Topics
+from ..operator import Operator
+from .event_frames import KEEPALIVE, Frame, envelope, published_frame, state_frame
+
+MOST_CLIENTS = 64
+MOST_FRAMES = 20_000
+MOST_BYTES = 16 * 1024 * 1024
+"""All clients share the frames themselves, so that a thousand deaths at once cut nobody off who reads."""
+LARGEST_PIECE = 256 * 1024
+RECENT = 256
+KEEPALIVE_S = 3.0
+TICK_S = 0.5
+
+
+class StreamsFullError(Exception):
+    """As many clients as there may be follow the events already."""
+
+
+class Follower:
+    """One client: what it wants, and what waits for it."""
+
+    def __init__(self, topics: Topics, cut: Callable[[], None]) -> None:
+        self.topics = topics
+        self.cut = cut
+        self.ended = False
+        self.heard_at = 0.0
+        """When something was last on its way to it."""
+        self._frames: deque[bytes] = deque()
+        self._bytes = 0
+        self._waiter: asyncio.Future[None] | None = None
+
+    def push(self, body: bytes) -> bool:
+        """Queue a piece; whether there was room."""
+        if len(self._frames) >= MOST_FRAMES or self._bytes > MOST_BYTES:
+            return False
+        self._frames.append(body)
+        self._bytes += len(body)
+        self._wake()
+        return True
+
+    def end(self) -> None:
+        """Nothing more is to come."""
+        self.ended = True
+        self._wake()
+
+    async def take(self) -> bytes:
+        """What waits, once there is something; nothing at the end."""
+        while not self._frames and not self.ended:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        taken, size = [], 0
+        while self._frames and size < LARGEST_PIECE:
+            taken.append(self._frames.popleft())
+            size += len(taken[-1])
+        self._bytes -= size
+        return b"".join(taken)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Hub:
+    """Everything that happens, for the clients of one server."""
+
+    def __init__(self, operator: Operator, most_clients: int = MOST_CLIENTS) -> None:
+        self._operator = operator
+        self._most_clients = most_clients
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._inbox: deque[object] = deque()
+        self._is_woken = False
+        self._followers: set[Follower] = set()
+        self._snapshot: asyncio.Event = asyncio.Event()
+        self._envelopes: dict[str, bytes] = {}
+        self._recent: deque[Frame] = deque(maxlen=RECENT)
+        self._tick: asyncio.TimerHandle | None = None
+        self._closed = False
+        self.last_id = 0
+
+    # ── from the actors ──────────────────────────────────────────────────────────────────
+
+    def tell(self, message: object) -> None:
+        """Hear something, on any thread; many at once cost the loop one wake-up."""
+        self._inbox.append(message)
+        if not self._is_woken and self._loop is not None:
+            self._is_woken = True
+            self._loop.call_soon_threadsafe(self._hear)
+
+    def _hear(self) -> None:
+        self._is_woken = False
+        while self._inbox:
+            match self._inbox.popleft():
+                case Snapshot() as snapshot:
+                    self._begin(snapshot)
+                case Published() as published if self._snapshot.is_set():
+                    frame = published_frame(published)
+                    self.last_id = published.id
+                    self._recent.append(frame)
+                    self._send(frame)
+                case StateChanged() as changed if self._snapshot.is_set():
+                    self._send(self._noted(changed))
+                case _:
+                    pass  # of an earlier subscription
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        self.last_id = snapshot.last_id
+        self._recent = deque((published_frame(each) for each in snapshot.recent), maxlen=RECENT)
+        self._envelopes = {each.topic: envelope(each) for each in snapshot.states}
+        self._snapshot.set()
+
+    def _noted(self, changed: StateChanged) -> Frame:
+        enveloped = envelope(changed)
+        if changed.state is None:
+            self._envelopes.pop(changed.topic, None)
+        else:
+            self._envelopes[changed.topic] = enveloped
+        return state_frame(changed, enveloped)
+
+    def _send(self, frame: Frame) -> None:
+        now = asyncio.get_running_loop().time()
+        for follower in tuple(self._followers):
+            if follower.topics.choose(frame.topic):
+                follower.heard_at = now
+                self._push(follower, frame.body)
+
+    def _push(self, follower: Follower, body: bytes) -> None:
+        if not follower.push(body):
+            self.leave(follower)
+            follower.end()
+            follower.cut()
+
+    # ── for the clients ──────────────────────────────────────────────────────────────────
+
+    async def join(self, topics: Topics, cut: Callable[[], None]) -> Follower:
+        """A client that hears what its topics choose, from now on.
+
+        Raises:
+            StreamsFullError: there are too many.
+        """
+        if self._closed or len(self._followers) >= self._most_clients:
+            raise StreamsFullError
+        follower = Follower(topics, cut)
+        self._loop = asyncio.get_running_loop()
+        follower.heard_at = self._loop.time()
+        self._followers.add(follower)
+        if len(self._followers) == 1:
+            self._operator.subscribe(self, ALL_EVENTS, *ALL_STATES)
+            self._tick = self._loop.call_later(TICK_S, self._keep_alive)
+        return follower
+
+    async def is_ready(self) -> None:
+        """Return once it is known how everything is."""
+        await self._snapshot.wait()
+
+    def leave(self, follower: Follower) -> None:
+        """Forget a client; the last one that leaves ends the subscription."""
+        if follower not in self._followers:
+            return
+        self._followers.discard(follower)
+        if not self._followers:
+            self._operator.unsubscribe(self)
+            self._snapshot.clear()
+            if self._tick is not None:
+                self._tick.cancel()
+
+    def recent(self) -> tuple[Frame, ...]:
+        """The latest events of the log, oldest first."""
+        return tuple(self._recent)
+
+    def envelopes(self, topics: Topics) -> list[bytes]:
+        """The states of these topics."""
+        return [body for topic, body in self._envelopes.items() if topics.choose(topic)]
+
+    def close(self) -> None:
+        """Let every client go, and take no other."""
+        self._closed = True
+        for follower in tuple(self._followers):
+            self.leave(follower)
+            follower.end()
+
+    def _keep_alive(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for follower in tuple(self._followers):
+            if now - follower.heard_at >= KEEPALIVE_S:
+                follower.heard_at = now
+                self._push(follower, KEEPALIVE)
+        if self._followers:
+            self._tick = loop.call_later(TICK_S, self._keep_alive)
