@@ -19,7 +19,7 @@ from .internal_messages import Attend, Declare, Keep
 from .job_desk import JobDesk
 from .ports import Processes, Receiver, Runtime, Store
 from .recorder import Recorder
-from .records import FormerClaimsReleased, MirrorWiped, Remembered
+from .records import FormerClaimsReleased, MirrorWiped, Remembered, Retention
 from .spec import WorkerSpec
 from .supervisor import Supervisor
 
@@ -47,6 +47,7 @@ def assemble(
     max_concurrent_starts: int | None = None,
     remembered: Remembered | None = None,
     event_linger_s: float = 0.0,
+    retention: Retention | None = None,
     run: str = "",
     releases: Receiver | None = None,
     alerts: AlertPolicy | None = None,
@@ -59,7 +60,7 @@ def assemble(
     """
     specs = tuple(specs)
     remembered = remembered or store.load()
-    recorder = runtime.start(Recorder, runtime=runtime, store=store)
+    recorder = runtime.start(Recorder, runtime=runtime, store=store, retention=retention)
     broker = runtime.start(
         Broker,
         runtime=runtime,

@@ -455,6 +455,11 @@ class RetryCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class PruneDue:
+    """Timer: something may have grown too old to be kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeepMirror:
     """Write these states of health when it is convenient; the latest one of a worker counts."""
 
@@ -475,4 +480,4 @@ class Flushed:
     unsaved: int
 
 
-RecorderMessage = Attend | Keep | KeepTogether | CommitBatch | RetryCommit | KeepMirror | Flush
+RecorderMessage = Attend | Keep | KeepTogether | CommitBatch | RetryCommit | PruneDue | KeepMirror | Flush

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from .alert import Alert
 from .audit import AuditEntry
 from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
-from .records import DeathRecord, EventPage, Record, Remembered
+from .records import DeathRecord, EventPage, Record, Remembered, Retention
 from .resources import Usage
 from .spec import WorkerSpec
 
@@ -211,6 +211,10 @@ class Store(Protocol):
 
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
         """The events after a number, oldest first."""
+        ...
+
+    def prune(self, retention: Retention, now_wall_ms: int) -> bool:
+        """Delete a little of what is too old; whether there may be more. Only the recorder calls it."""
         ...
 
     def alerts(self) -> tuple[Alert, ...]:

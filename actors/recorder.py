@@ -29,13 +29,14 @@ from .internal_messages import (
     Keep,
     KeepMirror,
     KeepTogether,
+    PruneDue,
     RecorderMessage,
     RetryCommit,
 )
 from .jobs import JobSettled
 from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered
-from .ports import Receiver, Runtime, Store
-from .records import DeathRecord, EventRecord, HealthMirrored, Record, StateRemoved
+from .ports import Receiver, Runtime, Store, Timer
+from .records import DeathRecord, EventRecord, HealthMirrored, Record, Retention, StateRemoved
 from .runtime import ResilientActor, tell
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -43,6 +44,12 @@ RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 MOST_WAITING = 10_000
 """Past this many waiting records the oldest deaths keep their counts and lose their rows."""
+
+PRUNE_AFTER_S = 600.0
+"""How long after a commit what is too old is deleted."""
+
+PRUNE_AGAIN_S = 0.05
+"""How long to leave the store to others between two chunks."""
 
 MOST_EVENTS = 10_000
 """Past this many waiting events the oldest ones are given up."""
@@ -53,8 +60,10 @@ class Recorder(ResilientActor):
 
     lane: ClassVar[str] = "store"
 
-    def __init__(self, *, runtime: Runtime, store: Store) -> None:
+    def __init__(self, *, runtime: Runtime, store: Store, retention: Retention | None = None) -> None:
         super().__init__()
+        self._retention = retention or Retention()
+        self._prune_timer: Timer | None = None
         self._runtime = runtime
         self._store = store
         self._supervisor: Receiver | None = None
@@ -87,6 +96,8 @@ class Recorder(ResilientActor):
                 self._commit_queued = False
                 if not self._failures:
                     self._commit()
+            case PruneDue():
+                self._prune()
             case RetryCommit(attempt=attempt):
                 if attempt == self._failures:
                     self._commit()
@@ -143,6 +154,7 @@ class Recorder(ResilientActor):
             self._failed(error)
             return
         self._waiting, self._events, self._mirror = [], deque(), {}
+        self._prune_later(PRUNE_AFTER_S)
         deaths = tuple((r.component_id, r.generation) for r in batch if isinstance(r, DeathRecord))
         if deaths:
             # First: a restart is more urgent than that everyone hears of the death.
@@ -155,6 +167,23 @@ class Recorder(ResilientActor):
             self._failures, self._trouble = 0, None
             logger.info("the store is back, {} records were written", len(batch))
             self._announce(StoreRecovered())
+
+    def _prune_later(self, delay_s: float) -> None:
+        """Have a look some time after something was written; who writes nothing wakes up never."""
+        if self._prune_timer is None:
+            self._prune_timer = self._runtime.timers.after(delay_s, self.actor_ref, PruneDue())
+
+    def _prune(self) -> None:
+        self._prune_timer = None
+        if self._failures:
+            return  # the first commit that succeeds brings us back
+        try:
+            more = self._store.prune(self._retention, self._runtime.clock.wall_ms())
+        except StoreError as error:
+            logger.warning("what is too old could not be deleted: {}", str(error))
+            return
+        if more:
+            self._prune_later(PRUNE_AGAIN_S)
 
     def _failed(self, error: StoreError) -> None:
         self._failures += 1

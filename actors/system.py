@@ -74,7 +74,7 @@ from .messages import (
 from .ordering import check_order, longest_stop_s
 from .ports import Jobs, Receiver, Store
 from .processes import RealProcesses
-from .records import DeathRecord, EventPage, MetaSet, Remembered
+from .records import DeathRecord, EventPage, MetaSet, Remembered, Retention
 from .release_desk import ReleaseDesk
 from .resources import Usage
 from .runtime import ThreadRuntime, tell
@@ -114,6 +114,7 @@ class System:
         max_concurrent_starts: int | None = None,
         guarded: bool = True,
         alerts: AlertPolicy | None = None,
+        retention: Retention | None = None,
     ) -> None:
         """Describe a system; nothing runs yet.
 
@@ -123,6 +124,7 @@ class System:
             max_concurrent_starts: how many workers may be starting at the same time.
             guarded: keep a small process beside us that ends the workers if we are killed.
             alerts: keep alerts, under this policy; None keeps none.
+            retention: how much of the past is kept.
 
         Raises:
             SpecError: two workers share an id.
@@ -132,6 +134,7 @@ class System:
         self._max_concurrent_starts = max_concurrent_starts
         self._guarded = guarded
         self._alert_policy = alerts
+        self._retention = retention
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._actors: Actors | None = None
@@ -195,6 +198,7 @@ class System:
                 remembered=remembered,
                 max_concurrent_starts=self._max_concurrent_starts,
                 event_linger_s=EVENT_LINGER_S,
+                retention=self._retention,
                 run=self._processes.mark,
                 releases=self._releases,
                 alerts=self._alert_policy,

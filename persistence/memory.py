@@ -32,6 +32,7 @@ from rekindle.actors.records import (
     RestartRecord,
     RestartReset,
     RestartsCounted,
+    Retention,
     StateRemoved,
     StreakCleared,
 )
@@ -113,6 +114,19 @@ class MemoryStore:
                 case _:
                     self._keep(record)
         return tuple(settled)
+
+    def prune(self, retention: Retention, now_wall_ms: int) -> bool:
+        """Forget the events that are too old, from the oldest on; the newest stays."""
+        if self.fault is not None:
+            raise self.fault
+        newest = next(reversed(self._events), 0)
+        before_ms = now_wall_ms - round(retention.event_days * 86_400_000)
+        for number, event in tuple(self._events.items()):
+            is_young = number > newest - retention.event_count and event.at_wall_ms >= before_ms
+            if is_young or number == newest:
+                break
+            del self._events[number]
+        return False
 
     def close(self) -> None:
         """Nothing to let go of: the next user of this object finds what was kept."""

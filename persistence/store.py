@@ -37,6 +37,7 @@ from rekindle.actors.records import (
     Remembered,
     RestartReset,
     RestartsCounted,
+    Retention,
     StateRemoved,
     StreakCleared,
 )
@@ -59,6 +60,7 @@ from .jobs.queue import JobQueue
 from .jobs.release import release_claims, release_former_claims
 from .ownership import Ownership, Unowned
 from .prepared import Prepared
+from .pruning import Pruning
 from .recall import audit_entry, death_record, event_record, remembered
 
 Rows = list[dict[str, Any]]
@@ -89,6 +91,7 @@ class SqlStore:
         self._reader = reader
         self._ownership = ownership or Unowned()
         self._wall_ms = wall_ms
+        self._pruning = Pruning()
         self._kept: Connection | None = None
         self._closed = False
         self._driver_error: type[Exception] = writer.dialect.loaded_dbapi.Error
@@ -175,6 +178,21 @@ class SqlStore:
             self._drop_connection()
             raise failure(self.name, error) from error
         return tuple(self._settled)
+
+    def prune(self, retention: Retention, now_wall_ms: int) -> bool:
+        """Delete a little of what is too old; whether there may be more.
+
+        Raises:
+            StoreUnavailableError: nothing was deleted; trying again may help.
+        """
+        self._ownership.confirm()
+        try:
+            connection = self._connection()
+            with connection.begin():
+                return self._pruning.step(connection, retention, now_wall_ms)
+        except (SQLAlchemyError, self._driver_error) as error:
+            self._drop_connection()
+            raise failure(self.name, error) from error
 
     def close(self) -> None:
         """Let go of files and connections. Safe to call twice."""

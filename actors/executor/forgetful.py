@@ -9,7 +9,7 @@ from ..audit import AuditEntry
 from ..errors import RequestRefusedError
 from ..jobs import JobSettled
 from ..ports import Jobs
-from ..records import DeathRecord, EventPage, Record, Remembered
+from ..records import DeathRecord, EventPage, Record, Remembered, Retention
 
 
 class Forgetful:
@@ -54,6 +54,10 @@ class Forgetful:
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
         """None that is kept."""
         return EventPage((), 0, 0)
+
+    def prune(self, retention: Retention, now_wall_ms: int) -> bool:
+        """There is nothing."""
+        return False
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -35,6 +35,7 @@ class Fleet(System):
             store=store,
             max_concurrent_starts=config.max_concurrent_starts,
             alerts=config.alerts.policy,
+            retention=config.retention,
         )
         self._config = config
         self._changing = threading.Lock()
@@ -149,5 +150,5 @@ def _summary(changes: Changes) -> dict[str, object]:
 
 def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
     """Settings that changed and that a running supervisor cannot take up."""
-    names = ("state_dir", "database", "max_concurrent_starts", "http", "alerts")
+    names = ("state_dir", "database", "max_concurrent_starts", "retention", "http", "alerts")
     return [name for name in names if getattr(before, name) != getattr(after, name)]

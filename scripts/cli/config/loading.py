@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from .alerts import alerts_of
 from .decoding import decoded, nearest
+from .events import retention_of
 from .grouping import group_of, group_warnings
 from .http import http_of
 from .layers import Layers, default_findings
@@ -43,6 +44,7 @@ def parse(text: str, path: Path) -> Config:
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
     starts = _starts(file, findings)
+    retention = retention_of(file, findings)
     http = http_of(file, folder, findings)
     alerts = alerts_of(file, folder, findings)
     findings += default_findings(file.defaults)
@@ -57,6 +59,7 @@ def parse(text: str, path: Path) -> Config:
         state_dir=state_dir,
         database=database,
         max_concurrent_starts=starts,
+        retention=retention,
         http=http,
         alerts=alerts,
         groups=tuple(groups.values()),

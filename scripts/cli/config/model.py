@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.gateways.http_settings import HttpSettings
+from rekindle.actors.records import Retention
 from rekindle.actors.spec import WorkerSpec
 
 from .alerts import AlertSettings
@@ -53,6 +54,8 @@ class Config:
     database: str
     """A path or an address; may hold a password."""
     max_concurrent_starts: int | None
+    retention: Retention
+    """How much of the past is kept."""
     http: HttpSettings | None
     """Where the dashboard is; None: nowhere."""
     alerts: AlertSettings

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.http_settings import HttpSettings
+from rekindle.actors.records import Retention
 from rekindle.actors.spec import Command, WorkerSpec
 
 from .alerts import AlertSettings
@@ -23,6 +24,8 @@ _POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release"
 def as_text(config: Config) -> str:
     """Every group with its effective policy."""
     parts = [settings_text(_top(config))]
+    if config.retention != Retention():
+        parts.append(table_text(("events",), _events(config.retention)))
     if config.http is not None:
         parts.append(table_text(("http",), _http(config.http)))
     parts += (_group_text(group) for group in config.groups)
@@ -37,6 +40,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "file": str(config.path),
         **_top(config),
         "max_concurrent_starts": config.max_concurrent_starts,
+        "events": _events(config.retention),
         "http": None if config.http is None else _http(config.http),
         "alerts": _alerts(config.alerts),
         "workers": workers,
@@ -51,6 +55,14 @@ def _top(config: Config) -> dict[str, Any]:
     if config.max_concurrent_starts is not None:
         top["max_concurrent_starts"] = config.max_concurrent_starts
     return top
+
+
+def _events(retention: Retention) -> dict[str, Any]:
+    return {
+        "keep_days": retention.event_days,
+        "keep_count": retention.event_count,
+        "history_days": retention.history_days,
+    }
 
 
 def _http(settings: HttpSettings) -> dict[str, Any]:

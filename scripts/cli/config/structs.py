@@ -228,6 +228,14 @@ class Gateways(Table, frozen=True):
     """Reserved for the edges to HTTP, NATS and metrics."""
 
 
+class Events(Table, frozen=True):
+    """How much of the past is kept."""
+
+    keep_days: Annotated[float, about("Older events are deleted.", exclusiveMinimum=0)] = 30.0
+    keep_count: Annotated[int, about("No more events than so many are kept.", minimum=1)] = 100_000
+    history_days: Annotated[float, about("Older deaths and orders are deleted.", exclusiveMinimum=0)] = 365.0
+
+
 class Http(Table, frozen=True):
     """HTTP over TCP, with the dashboard. The table alone turns it on."""
 
@@ -283,6 +291,7 @@ class File(Table, frozen=True):
         Annotated[int, about("How many workers may be starting at the same time.", minimum=1)] | UnsetType
     ) = UNSET
     gateways: Gateways = Gateways()
+    events: Events = Events()
     http: Http | UnsetType = UNSET
     alerts: Alerts = Alerts()
     defaults: Defaults = Defaults()

@@ -1,0 +1,82 @@
+"""What is too old goes, a little at a time: nothing waits long for it.
+
+Events go from the oldest on, so that those that are kept have no gap, and the newest stays: the
+numbers go on from it. Of a worker's deaths the latest stay however old they are: restarts are
+decided by them.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, func, select
+
+from rekindle.actors.records import RECENT_DEATHS, Retention
+
+from .tables import AUDIT, DEATH, EVENT
+
+CHUNK = 500
+DAY_MS = 86_400_000
+
+
+class Pruning:
+    """Goes through the tables step by step, and through the workers one after the other."""
+
+    def __init__(self) -> None:
+        self._worker = ""
+        """The one whose deaths were looked at last."""
+
+    def step(self, connection: Connection, retention: Retention, now_wall_ms: int) -> bool:
+        """Delete one chunk; whether there may be more to delete."""
+        history_ms = now_wall_ms - round(retention.history_days * DAY_MS)
+        if self._prune_events(connection, retention, now_wall_ms):
+            return True
+        if self._prune_audit(connection, history_ms):
+            return True
+        return self._prune_deaths(connection, history_ms)
+
+    def _prune_events(self, connection: Connection, retention: Retention, now_wall_ms: int) -> bool:
+        newest = connection.scalar(select(func.max(EVENT.c.id))) or 0
+        before_ms = now_wall_ms - round(retention.event_days * DAY_MS)
+        oldest = connection.execute(
+            select(EVENT.c.id, EVENT.c.at_wall_ms).order_by(EVENT.c.id).limit(CHUNK)
+        ).all()
+        gone = 0
+        for number, at_wall_ms in oldest:
+            if number == newest or (number > newest - retention.event_count and at_wall_ms >= before_ms):
+                break
+            gone = number
+        if gone:
+            connection.execute(delete(EVENT).where(EVENT.c.id <= gone))
+        return bool(oldest) and gone == oldest[-1][0]
+
+    def _prune_audit(self, connection: Connection, before_ms: int) -> bool:
+        oldest = connection.execute(
+            select(AUDIT.c.id, AUDIT.c.at_wall_ms).order_by(AUDIT.c.id).limit(CHUNK)
+        ).all()
+        gone = [number for number, at_wall_ms in oldest if at_wall_ms < before_ms]
+        if gone:
+            connection.execute(delete(AUDIT).where(AUDIT.c.id.in_(gone)))
+        return len(gone) == CHUNK
+
+    def _prune_deaths(self, connection: Connection, before_ms: int) -> bool:
+        following = select(func.min(DEATH.c.component_id)).where(DEATH.c.component_id > self._worker)
+        worker = connection.scalar(following)
+        if worker is None:
+            self._worker = ""
+            return False
+        of_worker = DEATH.c.component_id == worker
+        kept_from = connection.scalar(
+            select(DEATH.c.generation)
+            .where(of_worker)
+            .order_by(DEATH.c.generation.desc())
+            .limit(1)
+            .offset(RECENT_DEATHS - 1)
+        )
+        old = select(DEATH.c.id).where(
+            of_worker, DEATH.c.generation < (kept_from or 0), DEATH.c.died_at_wall_ms < before_ms
+        )
+        gone = connection.scalars(old.order_by(DEATH.c.generation).limit(CHUNK)).all()
+        if gone:
+            connection.execute(delete(DEATH).where(DEATH.c.id.in_(gone)))
+        if len(gone) < CHUNK:
+            self._worker = worker
+        return True

@@ -1,0 +1,27 @@
+"""`[events]`: how much of the past is kept."""
+
+from __future__ import annotations
+
+import math
+
+from rekindle.actors.records import Retention
+
+from .problems import Finding
+from .structs import File
+
+LONGEST_DAYS = 36_500.0
+
+
+def retention_of(file: File, findings: list[Finding]) -> Retention:
+    """What the file says, or the defaults."""
+    table = file.events
+    for name in ("keep_days", "history_days"):
+        days: float = getattr(table, name)
+        if not (math.isfinite(days) and 0 < days <= LONGEST_DAYS):
+            findings.append(Finding(("events", name), f"must be above 0 and at most {LONGEST_DAYS:g}", days))
+    if not 1 <= table.keep_count <= 10**9:
+        reason = "must be between 1 and 1000000000"
+        findings.append(Finding(("events", "keep_count"), reason, table.keep_count))
+    return Retention(
+        event_days=table.keep_days, event_count=table.keep_count, history_days=table.history_days
+    )

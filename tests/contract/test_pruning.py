@@ -1,0 +1,95 @@
+"""What is too old is deleted, a little at a time; what a restart is decided by stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.records import NOW, TAG, death, event, known
+
+from rekindle.actors.audit import AuditEntry, AuditResult
+from rekindle.actors.ports import Store
+from rekindle.actors.records import RECENT_DEATHS, Retention
+from rekindle.persistence import pruning
+from rekindle.persistence.store import SqlStore
+
+DAY = 86_400_000
+ALL = Retention(event_days=36_500.0, event_count=10**9, history_days=36_500.0)
+
+
+def prune(store: Store, retention: Retention, now: int = NOW) -> int:
+    """Prune until nothing is left to prune; in how many steps."""
+    steps = 1
+    while store.prune(retention, now):
+        steps += 1
+        assert steps < 1000
+    return steps
+
+
+def test_no_more_events_are_kept_than_so_many(store: Store) -> None:
+    store.commit([event(number) for number in range(1, 31)])
+    prune(store, replace(ALL, event_count=10))
+    page = store.events(limit=100)
+    assert [each.id for each in page.events] == list(range(21, 31))
+    assert page.oldest == 21
+
+
+def test_events_are_deleted_when_they_are_old(store: Store) -> None:
+    store.commit([event(number, at_wall_ms=NOW - (10 - number) * DAY) for number in range(1, 11)])
+    prune(store, replace(ALL, event_days=2.5))
+    assert [each.id for each in store.events().events] == [8, 9, 10]
+
+
+def test_the_newest_event_stays_so_that_the_numbers_go_on(store: Store) -> None:
+    store.commit([event(1, at_wall_ms=0), event(2, at_wall_ms=0)])
+    prune(store, Retention(event_days=1, event_count=1))
+    assert store.load().last_event_id == 2
+
+
+def test_a_wall_clock_that_jumped_leaves_no_gap(store: Store) -> None:
+    stamps = [NOW - 9 * DAY, NOW, NOW - 9 * DAY, NOW]
+    store.commit([event(number, at_wall_ms=at) for number, at in enumerate(stamps, 1)])
+    prune(store, replace(ALL, event_days=5))
+    assert [each.id for each in store.events().events] == [2, 3, 4]
+
+
+def test_it_goes_in_small_steps(sql_store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "CHUNK", 10)
+    sql_store.commit([event(number) for number in range(1, 101)])
+    assert prune(sql_store, replace(ALL, event_count=5)) >= 10
+    assert len(sql_store.events().events) == 5
+
+
+def test_the_deaths_that_restarts_are_decided_by_stay_however_old_they_are(sql_store: SqlStore) -> None:
+    old = NOW - 1000 * DAY
+    sql_store.commit([death(number, died_at_wall_ms=old + number) for number in range(1, 251)])
+    sql_store.commit([death(1, component_id="worker:other:0", died_at_wall_ms=old)])
+    before = known(sql_store)
+    prune(sql_store, Retention(history_days=365))
+    assert known(sql_store) == before
+    assert len(sql_store.deaths(TAG, limit=1000)) == RECENT_DEATHS
+    assert len(sql_store.deaths("worker:other:0")) == 1
+
+
+def test_young_deaths_stay_however_many_they_are(sql_store: SqlStore) -> None:
+    sql_store.commit([death(number, died_at_wall_ms=NOW - number) for number in range(1, 251)])
+    prune(sql_store, Retention(history_days=365))
+    assert len(sql_store.deaths(TAG, limit=1000)) == 250
+
+
+def test_old_orders_of_operators_are_deleted(sql_store: SqlStore) -> None:
+    entry = AuditEntry(
+        at_wall_ms=NOW,
+        gateway="control",
+        uid=0,
+        pid=1,
+        claimed_user=None,
+        action="restart",
+        target=TAG,
+        detail="",
+        result=AuditResult.DONE,
+        reason="",
+    )
+    sql_store.commit([replace(entry, at_wall_ms=NOW - 400 * DAY), entry])
+    prune(sql_store, Retention(history_days=365))
+    assert sql_store.audit() == (entry,)
