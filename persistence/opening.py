@@ -60,7 +60,9 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
     except BaseException:
         ownership.release()
         raise
-    return SqlStore(writer, reader, name=name, address=f"sqlite:///{name}", ownership=ownership)
+    return SqlStore(
+        writer, reader, name=name, address=f"sqlite:///{name}", database=database, ownership=ownership
+    )
 
 
 def _open_postgresql(engine: Engine, url: URL, exclusive: bool) -> SqlStore:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -59,6 +60,7 @@ from .failures import failure, translated
 from .jobs.queue import JobQueue
 from .jobs.release import release_claims, release_former_claims
 from .ownership import Ownership, Unowned
+from .precedence import Precedence
 from .prepared import Prepared
 from .pruning import Pruning
 from .recall import audit_entry, death_record, event_record, remembered
@@ -80,13 +82,15 @@ class SqlStore:
         *,
         name: str,
         address: str | None = None,
+        database: Path | None = None,
         ownership: Ownership | None = None,
         wall_ms: Callable[[], int] = _wall_ms,
     ) -> None:
         self.name = name
         self.address = address
         """Where a worker finds the queues. It holds the password, and belongs in no log."""
-        self.jobs = JobQueue(writer, name=name)
+        self.jobs = JobQueue(writer, reader, name=name, database=database)
+        self._precedence = Precedence(database)
         self._writer = writer
         self._reader = reader
         self._ownership = ownership or Unowned()
@@ -171,7 +175,7 @@ class SqlStore:
         self._settled = []
         try:
             connection = self._connection()
-            with connection.begin():
+            with self._precedence, connection.begin():
                 for kind, run in groupby(records, type):
                     self._keep[kind](connection, list(run))
         except (SQLAlchemyError, self._driver_error) as error:
@@ -198,6 +202,7 @@ class SqlStore:
         """Let go of files and connections. Safe to call twice."""
         self._closed = True
         self._drop_connection()
+        self._precedence.close()
         self.jobs.close()
         self._ownership.release()
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, select
@@ -25,7 +26,8 @@ from rekindle.actors.jobs import (
 )
 
 from ..encoding import storable
-from ..failures import failure
+from ..failures import failure, translated
+from ..precedence import Precedence
 from ..tables import META
 from . import statements as sql
 from .reading import crash, queues, view
@@ -35,12 +37,14 @@ from .release import notify_workers
 class JobQueue:
     """All queues of one database. Opened by `open_queue`, or found as `jobs` of a store.
 
-    One connection is kept, and used by one thread at a time.
+    One connection is kept for writing, and used by one thread at a time; a look brings its own.
     """
 
-    def __init__(self, engine: Engine, *, name: str) -> None:
+    def __init__(self, writer: Engine, reader: Engine, *, name: str, database: Path | None = None) -> None:
         self.name = name
-        self._engine = engine
+        self._writer = writer
+        self._reader = reader
+        self._precedence = Precedence(database)
         self._lock = threading.Lock()
         self._kept: Connection | None = None
         self._closed = False
@@ -75,7 +79,7 @@ class JobQueue:
 
     def served(self) -> tuple[str, ...]:
         """The queues that the workers of the latest supervisor serve."""
-        with self._transaction() as connection:
+        with self._reading() as connection:
             names = connection.execute(select(META.c.value).where(META.c.key == SERVED_QUEUES)).scalar()
         return served_queues(names)
 
@@ -96,7 +100,7 @@ class JobQueue:
         Raises:
             UnknownJobError: there is none with that number.
         """
-        with self._transaction() as connection:
+        with self._reading() as connection:
             row = connection.execute(sql.get(job_id)).one_or_none()
         if row is None:
             raise UnknownJobError(job_id)
@@ -106,17 +110,17 @@ class JobQueue:
         self, *, queue: str | None = None, state: str | None = None, limit: int = 100
     ) -> tuple[JobView, ...]:
         """Jobs, the newest first; those of one queue or in one state only."""
-        with self._transaction() as connection:
+        with self._reading() as connection:
             return tuple(view(row) for row in connection.execute(sql.found(queue, state, limit)))
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
-        with self._transaction() as connection:
+        with self._reading() as connection:
             return tuple(crash(row) for row in connection.execute(sql.crashes(job_ids)))
 
     def stats(self) -> tuple[QueueStats, ...]:
         """The figures of every queue that has jobs, by name."""
-        with self._transaction() as connection:
+        with self._reading() as connection:
             return queues(connection.execute(sql.STATS))
 
     def retry(self, job_ids: Sequence[int]) -> None:
@@ -152,6 +156,12 @@ class JobQueue:
         self._closed = True
         with self._lock:
             self._drop_connection()
+            self._precedence.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with translated(self.name), self._reader.connect() as connection:
+            yield connection
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -160,8 +170,8 @@ class JobQueue:
                 if self._closed:
                     raise StoreUnavailableError(f"the store {self.name} is closed")
                 if self._kept is None:
-                    self._kept = self._engine.connect()
-                with self._kept.begin():
+                    self._kept = self._writer.connect()
+                with self._precedence, self._kept.begin():
                     yield self._kept
             except SQLAlchemyError as error:
                 self._drop_connection()

@@ -2,7 +2,8 @@
 
 Writers of one file take turns. SQLite's own way of waiting is to sleep and look again, for longer
 each time, so four busy workers would mostly sleep. Ours wait for their turn in the kernel instead, on
-the lock of a file beside the database; SQLite's lock is still what counts.
+the lock of a file beside the database; SQLite's lock is still what counts. Who is not a worker and
+wants the file goes first, else it would hardly ever find it free (`rekindle.persistence.precedence`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -30,6 +32,9 @@ from .claims import (
 
 BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
+WANT_SUFFIX = ".want"
+LONGEST_WAY_S = 0.1
+"""How long a worker lets others go first, at the most."""
 
 FIRST_GLANCE_S = 0.01
 LONGEST_GLANCE_S = 0.2
@@ -44,6 +49,7 @@ class SqliteClaims:
         self._claimant = claimant
         self._connection: sqlite3.Connection | None = None
         self._turn: int | None = None
+        self._want: int | None = None
         self._seen_version: int | None = None
 
     def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
@@ -94,9 +100,10 @@ class SqliteClaims:
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            os.close(turn)
+        for descriptor in (self._turn, self._want):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._turn = self._want = None
 
     def _claim(self, connection: sqlite3.Connection, wish: Wish) -> Claim | None:
         for queue in wish.queues:
@@ -141,16 +148,32 @@ class SqliteClaims:
             assert self._turn is not None
             fcntl.flock(self._turn, fcntl.LOCK_EX)
             try:
+                self._give_way()
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
                 connection.execute("COMMIT")
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 
+    def _give_way(self) -> None:
+        """Let those go first who want the file; all workers wait with us, since it is our turn."""
+        assert self._want is not None
+        deadline = time.monotonic() + LONGEST_WAY_S
+        while True:
+            try:
+                fcntl.flock(self._want, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.0005)
+            else:
+                fcntl.flock(self._want, fcntl.LOCK_UN)
+                return
+
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._turn = os.open(self._path + TURN_SUFFIX, flags, 0o600)
+            self._turn = _side_file(self._path + TURN_SUFFIX)
+            self._want = _side_file(self._path + WANT_SUFFIX)
             self._connection = sqlite3.connect(
                 f"file:{_uri_escaped(self._path)}?mode=rw",
                 uri=True,
@@ -160,6 +183,10 @@ class SqliteClaims:
             )
             self._connection.execute("PRAGMA synchronous = FULL")
         return self._connection
+
+
+def _side_file(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def _data_version(connection: sqlite3.Connection) -> int:

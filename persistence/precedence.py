@@ -1,0 +1,52 @@
+"""Precedence over workers at an SQLite file.
+
+Workers that serve queues take turns at the file without a pause, one commit after the other. Whoever
+waits for it in SQLite's way, by looking again after a while, would hardly ever find it free: a death
+would not be written down because jobs are being done. So whoever is not a worker says that it wants
+the file, and workers let it go first (`rekindle.worker.jobs.sqlite`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from .database_file import open_lock, side_file
+
+SUFFIX = ".want"
+
+
+class Precedence:
+    """Held for the length of a `with` block; used by one thread at a time.
+
+    It is a courtesy and no lock: where it cannot be had, SQLite's own lock still does its work.
+    """
+
+    def __init__(self, database: Path | None) -> None:
+        """For the file of a database; PostgreSQL has none, and needs none."""
+        self._path = None if database is None else side_file(database, SUFFIX)
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> None:
+        if self._path is None:
+            return
+        with suppress(OSError):
+            if self._descriptor is None:
+                self._descriptor = open_lock(self._path)
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._descriptor is not None:
+            with suppress(OSError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Let go of the descriptor."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
