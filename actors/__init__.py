@@ -5,6 +5,7 @@
 
 from loguru import logger
 
+from .breaker import BreakerPolicy
 from .deaths import Cause, Death, Exit
 from .edges import EventStream
 from .errors import (
@@ -31,6 +32,9 @@ from .job_policy import JobPolicy
 from .jobs import JobState, JobView, QueueStats
 from .limits import RecyclePolicy, ResourceLimits
 from .messages import (
+    BreakerClosed,
+    BreakerOpened,
+    CanaryStarted,
     JobConvicted,
     JobRequeued,
     PauseBegan,
@@ -81,6 +85,10 @@ logger.disable("rekindle")
 
 __all__ = [
     "PRESETS",
+    "BreakerClosed",
+    "BreakerOpened",
+    "BreakerPolicy",
+    "CanaryStarted",
     "Cause",
     "Command",
     "Death",

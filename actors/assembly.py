@@ -51,6 +51,7 @@ def assemble(
     run: str = "",
     releases: Receiver | None = None,
     alerts: AlertPolicy | None = None,
+    prober: Receiver | None = None,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
@@ -81,6 +82,7 @@ def assemble(
         desk=desk,
         max_concurrent_starts=max_concurrent_starts,
         releases=releases,
+        prober=prober,
     )
     for actor in (recorder, monitor):
         actor.tell(Attend(supervisor, broker, desk))

@@ -32,7 +32,7 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 tallies[id_].count(record)
             case StreakCleared(component_id=id_):
                 tallies[id_].clear(record)
-            case DeathRecord(component_id=id_, action=Action.NONE | Action.NOTIFY_ONLY):
+            case DeathRecord(component_id=id_, action=Action.NONE | Action.NOTIFY_ONLY | Action.HELD):
                 tallies[id_].lost = record.generation
             case DeathAmended() | ReleaseNoted():
                 others += [record] if record.generation > tallies[record.component_id].lost else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .breaker_messages import BreakerDue, ProbeAnswered
 from .deaths import Exit, Job
 from .frames import Frame
 from .jobs import JobSettled
@@ -347,6 +348,8 @@ class MonitorReplaced:
 
 SupervisorMessage = (
     HostCommand
+    | BreakerDue
+    | ProbeAnswered
     | Declare
     | StatusChanged
     | ProcessStarted

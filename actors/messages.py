@@ -326,6 +326,33 @@ class WorkerStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class BreakerOpened:
+    """Restarts of these workers are held back: what they need seems to be away."""
+
+    breaker: str
+    reason: str
+    workers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryStarted:
+    """One worker of an open breaker tries whether it holds."""
+
+    breaker: str
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerClosed:
+    """The canary held, and all come back."""
+
+    breaker: str
+    open_for_s: float
+    workers: tuple[str, ...]
+    """Those who were held back."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkReleased:
     """The release hook of a worker that died or was killed has answered."""
 
@@ -521,6 +548,9 @@ Event = (
     | WorkerFailed
     | WorkerStopped
     | WorkerUnkillable
+    | BreakerOpened
+    | CanaryStarted
+    | BreakerClosed
     | WorkReleased
     | WorkReleaseFailed
     | WorkerRecycled

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Never
 
 from loguru import logger
+from msgspec import structs
 
 from . import supervision
 from .changes import Changes, compare
@@ -69,6 +70,10 @@ class Operations:
         """When pauses end by themselves, on the monotonic clock: setting the other one moves no end."""
         self._pause_timer: Timer | None = None
         self._started = self._stopping = False
+        self.held: Callable[[Worker], str | None] = lambda worker: None
+        """Why a breaker holds a worker back."""
+        self.held_in_full: Callable[[Worker], str | None] = lambda worker: None
+        """The same for people, with what happens next."""
 
     def world(self, worker: Worker | None, at: float | None = None) -> World:
         """The moment, as it is for this worker."""
@@ -78,6 +83,7 @@ class Operations:
             wall_ms=clock.wall_ms(),
             stopping=self._stopping,
             paused=worker is not None and self._pauses.holds(worker.id),
+            held=None if worker is None else self.held(worker),
             chance=self._runtime.chance(),
         )
 
@@ -100,7 +106,7 @@ class Operations:
             case StopWorkers(ids=ids, reply_to=reply_to, urgency=urgency):
                 self._stop(ids, reply_to, urgency)
             case RestartWorker(component_id=id_, reply_to=reply_to):
-                self._change((id_,), reply_to, supervision.restart)
+                self._change((id_,), reply_to, _in_spite(supervision.restart))
             case ResetWorker(component_id=id_, reply_to=reply_to):
                 self._change((id_,), reply_to, supervision.reset)
             case PauseWorkers():
@@ -133,7 +139,8 @@ class Operations:
             tell(reply_to, Refused(f"{failed}; reset it first"))
             return
         self._started = self._started or ids is None
-        self._change(ids, reply_to, supervision.start)
+        # One that an operator names is started whatever a breaker says: it is a canary by hand.
+        self._change(ids, reply_to, supervision.start if ids is None else _in_spite(supervision.start))
 
     def _failure(self, component_id: str) -> str | None:
         worker = self._crew.get(component_id)
@@ -301,6 +308,7 @@ class Operations:
             pause=self._pauses.of(worker.id),
             pause_ends_in_s=None if end is None else max(0.0, end - now),
             waits_for=self._crew.waits_for(worker),
+            held=self.held_in_full(worker) if supervision.is_held(worker) else None,
         )
 
     def _trouble(self) -> tuple[int, str | None]:
@@ -325,6 +333,11 @@ class Operations:
 
     def _staying(self, ids: Ids) -> tuple[str, ...]:
         return tuple(id_ for id_ in self._chosen(ids) if not self._crew.is_leaving(id_))
+
+
+def _in_spite(change: Callable[[Worker, World], Step]) -> Callable[[Worker, World], Step]:
+    """The same change, also where a breaker is open."""
+    return lambda worker, world: change(worker, structs.replace(world, held=None))
 
 
 def _note_unknown(message: Never) -> None:

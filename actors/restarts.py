@@ -39,6 +39,8 @@ class Action(StrEnum):
     RESTART = "restart"
     MARK_FAILED = "mark_failed"
     NOTIFY_ONLY = "notify_only"
+    HELD = "held"
+    """A breaker is open: not counted, and brought back when it closes."""
     NONE = "none"
 
 
@@ -66,6 +68,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     stopping: bool = False
     paused: bool = False
+    held: str | None = None
+    """Why a breaker holds restarts back, if it does."""
     chance: float = 0.0
     """A number from 0 up to but not including 1, for the jitter."""
 
@@ -74,7 +78,7 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
     """The verdict on a death; a function of its arguments alone."""
     if around.stopping:
         return _leave(state, "not restarted: stop requested")
-    state = _with_death(policy, state, around.now_ms)
+    before, state = state, _with_death(policy, state, around.now_ms)
     if around.paused:
         return _leave(state, "not restarted: paused")
     if not policy.enabled:
@@ -85,6 +89,8 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
         return _exhausted(
             policy, state, f"exit code {death.exit.code} means that a restart is pointless", death
         )
+    if around.held is not None:
+        return Decision(action=Action.HELD, reason=f"held back: {around.held}", state=before)
     rested = _sustained(policy, death)
     if rested:
         state = replace(state, streak_count=0)

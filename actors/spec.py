@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from .breaker import BreakerPolicy
 from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse, shares
 from .errors import Problem, SpecError
 from .job_policy import JobPolicy
@@ -237,6 +238,8 @@ class WorkerSpec:
     jobs: JobPolicy | None = field(default_factory=JobPolicy)
     limits: ResourceLimits | None = None
     recycle: RecyclePolicy | None = None
+    breaker: BreakerPolicy | None = None
+    """Workers that name the same one are held back together when what they need is away."""
     release: ReleasePolicy | None = None
     """What is done about the work item of a worker that died."""
     group: str = ""
@@ -314,7 +317,18 @@ class WorkerSpec:
         }
         unknown = sorted(
             others.keys()
-            - {"env", "inherit_env", "cwd", "user", "after", "recycle", "release", "group", *settings}
+            - {
+                "env",
+                "inherit_env",
+                "cwd",
+                "user",
+                "after",
+                "recycle",
+                "release",
+                "breaker",
+                "group",
+                *settings,
+            }
         )
         problems += [Problem(name, "is not a setting of a worker") for name in unknown]
         if isinstance(jobs := others.get("jobs"), Mapping):

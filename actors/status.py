@@ -16,11 +16,12 @@ def worker_status(
     pause: Pause | None = None,
     pause_ends_in_s: float | None = None,
     waits_for: tuple[str, ...] = (),
+    held: str | None = None,
 ) -> WorkerStatus:
     """What a status view shows of a worker."""
     phase = worker.phase
     up = phase if isinstance(phase, Up) else None
-    due_ms = phase.due_ms if isinstance(phase, BackingOff) else None
+    due_ms = phase.due_ms if isinstance(phase, BackingOff) and held is None else None
     return WorkerStatus(
         component_id=worker.id,
         status=worker.status,
@@ -34,7 +35,7 @@ def worker_status(
         failure_reason=phase.reason if isinstance(phase, Failed) else None,
         current_job=worker.job,
         paused=pause is not None,
-        why=f"waits for {', '.join(waits_for)}" if waits_for else why(worker),
+        why=f"waits for {', '.join(waits_for)}" if waits_for else (held or why(worker)),
         budget=budget(worker, now_ms),
         waits_for=waits_for,
         pause_reason="" if pause is None else pause.reason,
@@ -67,7 +68,7 @@ def shown(worker: Worker) -> str:
             return "stopping"
         case Failed():
             return "failed"
-        case Idle(rest=Rest.LEFT):
+        case Idle(rest=Rest.LEFT | Rest.HELD):
             return "crashed"
         case Idle():
             return "stopped"

@@ -100,7 +100,7 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
 
 def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int = 0) -> Step:
     """A change of a living worker, some time ago: only sustained health ever clears the streak."""
-    if not _is_up(worker, generation):
+    if not is_up(worker, generation):
         return Step(worker)
     worker = replace(worker, status=status)
     after = worker.spec.restart.reset_after_healthy_s
@@ -112,12 +112,12 @@ def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int 
 
 def job_changed(worker: Worker, generation: int, job: Job | None) -> Step:
     """The living worker took or left a job."""
-    return Step(replace(worker, job=job) if _is_up(worker, generation) else worker)
+    return Step(replace(worker, job=job) if is_up(worker, generation) else worker)
 
 
 def sustained(worker: Worker, generation: int, world: World) -> Step:
     """Health lasted long enough: the streak is over, the lifetime count stays."""
-    if not _is_up(worker, generation) or worker.status is not Status.HEALTHY:
+    if not is_up(worker, generation) or worker.status is not Status.HEALTHY:
         return Step(worker)
     worker = replace(worker, restarts=cleared_streak(worker.restarts))
     return Step(worker, (KeepRecord(StreakCleared(worker.id, world.wall_ms)),))
@@ -125,10 +125,14 @@ def sustained(worker: Worker, generation: int, world: World) -> Step:
 
 def died(worker: Worker, death: Death, world: World) -> Step:
     """A death, once per incarnation: decide, write it down, then act."""
-    if not _is_up(worker, death.generation):
+    if not is_up(worker, death.generation):
         return Step(worker)
     around = Circumstances(
-        now_ms=world.now_ms, stopping=world.stopping, paused=world.paused, chance=world.chance
+        now_ms=world.now_ms,
+        stopping=world.stopping,
+        paused=world.paused,
+        held=world.held,
+        chance=world.chance,
     )
     decision = decide(worker.spec.restart, worker.restarts, death, around)
     ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
@@ -192,6 +196,8 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
             failed = replace(worker, phase=Failed(reason), status=Status.FAILED)
             event = WorkerFailed(worker.id, death.generation, reason)
             return Step(failed, (GiveUp(), Announce(event)))
+        case Action.HELD:
+            return Step(replace(worker, phase=Idle(Rest.HELD, decision.reason)))
         case Action.NOTIFY_ONLY | Action.NONE:
             rest = Rest.PAUSED if world.paused else Rest.STOPPED if world.stopping else Rest.LEFT
             return Step(replace(worker, phase=Idle(rest, f"{death}; {decision.reason}")))
@@ -269,7 +275,21 @@ def _proceed(worker: Worker, phase: BackingOff, world: World) -> Step:
     if world.stopping or world.paused:
         rest = Rest.PAUSED if world.paused else Rest.STOPPED
         return Step(replace(worker, phase=Idle(rest)), (CancelTimers(),))
-    return _launch(worker, world)
+    return _hold(worker, world.held) if world.held is not None else _launch(worker, world)
+
+
+def _hold(worker: Worker, why: str) -> Step:
+    """What would start now waits for the breaker instead."""
+    return Step(replace(worker, phase=Idle(Rest.HELD, f"held back: {why}")), (CancelTimers(),))
+
+
+def is_held(worker: Worker) -> bool:
+    """Whether it comes back when its breaker closes, instead of sitting out its delay."""
+    match worker.phase:
+        case Idle(rest=Rest.HELD) | BackingOff():
+            return True
+        case _:
+            return False
 
 
 def _launch(worker: Worker, world: World) -> Step:
@@ -301,7 +321,7 @@ def process_started(worker: Worker, generation: int, pid: int, world: World) -> 
 
 def refused(worker: Worker, generation: int) -> Step:
     """The monitor holds the worker for failed and will not watch it: it must not run unwatched."""
-    return stop(worker, Urgency.KILL) if _is_up(worker, generation) else Step(worker)
+    return stop(worker, Urgency.KILL) if is_up(worker, generation) else Step(worker)
 
 
 def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | None, world: World) -> Step:
@@ -353,7 +373,7 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
         # Not a death; but who is killed on the way leaves behind what it was at.
         ended += (ReleaseWork(release),)
     if phase.relaunch and not world.stopping and not world.paused:
-        step = _launch(worker, world)
+        step = _launch(worker, world) if world.held is None else _hold(worker, world.held)
         return Step(step.worker, (*ended, *step.effects))
     rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
     worker = replace(worker, phase=Idle(rest), status=None, job=None)
@@ -376,6 +396,8 @@ def start(worker: Worker, world: World) -> Step:
             if worker.lingering is not None:
                 waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True)
                 return Step(replace(worker, phase=waiting), (CancelTimers(),))
+            if world.held is not None:
+                return _hold(worker, world.held)
             if worker.not_before_ms is not None and worker.not_before_ms > world.now_ms:
                 return _resume_backoff(worker, worker.not_before_ms, world)
             return _launch(worker, world)
@@ -419,6 +441,8 @@ def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
             return Step(idle, (CancelTimers(), Forget(), *_rested(worker)))
+        case Idle(rest=Rest.HELD):
+            return Step(replace(worker, phase=Idle(rest), status=None), _rested(worker))
         case Idle(why=why):
             return Step(replace(worker, phase=Idle(rest, why)), _rested(worker))
         case Failed():
@@ -456,8 +480,8 @@ def reset(worker: Worker, world: World) -> Step:
     match worker.phase:
         case Failed() | Idle() | BackingOff() as phase:
             # One that an operator stopped stays stopped: a later resume is not meant for it.
-            stopped = isinstance(phase, Idle) and phase.rest is Rest.STOPPED
-            worker = replace(worker, phase=Idle(Rest.STOPPED if stopped else Rest.RESET), status=None)
+            stays = isinstance(phase, Idle) and phase.rest in (Rest.STOPPED, Rest.HELD)
+            worker = replace(worker, phase=phase if stays else Idle(Rest.RESET), status=None)
             return Step(worker, (CancelTimers(), *clear, Forget()))
         case Up() | Stopping():
             return Step(worker, clear)
@@ -490,7 +514,7 @@ def recycle(worker: Worker, reason: str) -> Step:
 
 def limit_exceeded(worker: Worker, generation: int, detail: str) -> Step:
     """Kill a worker that uses too much; its death is the monitor's to tell."""
-    if not _is_up(worker, generation):
+    if not is_up(worker, generation):
         return Step(worker)
     return Step(worker, (Blame(generation, detail), Halt(generation, Urgency.KILL)))
 
@@ -527,5 +551,6 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
             return Step(worker, (*late, *rested) if found is None else (Halt(found, Urgency.FIRM),))
 
 
-def _is_up(worker: Worker, generation: int) -> bool:
+def is_up(worker: Worker, generation: int) -> bool:
+    """Whether this incarnation is the one that runs, or is to."""
     return isinstance(worker.phase, Up) and worker.phase.generation == generation

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import supervision
+from . import breaker, supervision
+from .breaker_messages import BreakerDue, ProbeAnswered
+from .breakers import Breakers
 from .crew import Colleagues, Crew
-from .deaths import Death
+from .deaths import Cause, Death
 from .health import Status
 from .internal_messages import (
     BackoffElapsed,
@@ -35,6 +37,7 @@ from .internal_messages import (
 )
 from .lifecycle import Urgency
 from .messages import (
+    AddWorker,
     ChangeWorkers,
     StatusChanged,
     StoodDown,
@@ -47,7 +50,7 @@ from .operations import Operations
 from .ports import Processes, Receiver, Runtime
 from .runtime import ResilientActor
 from .upkeep import Upkeep
-from .worker_state import Announce, Step, Worker, World
+from .worker_state import Announce, Idle, Rest, Step, Worker, World
 
 
 class Supervisor(ResilientActor):
@@ -63,6 +66,7 @@ class Supervisor(ResilientActor):
         desk: Receiver,
         max_concurrent_starts: int | None = None,
         releases: Receiver | None = None,
+        prober: Receiver | None = None,
     ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
@@ -79,6 +83,12 @@ class Supervisor(ResilientActor):
         self._upkeep = Upkeep(
             runtime, self._crew, supervisor=self.actor_ref, processes=processes, broker=broker
         )
+
+        self._breakers = Breakers(
+            runtime, self._crew, self.actor_ref, broker, start=self._start_held, prober=prober
+        )
+        self._operations.held = self._breakers.holds
+        self._operations.held_in_full = self._breakers.shown
 
     def on_stop(self) -> None:
         """Leave no process behind, whoever stopped us: `ActorRegistry.stop_all()` asks no System."""
@@ -99,6 +109,7 @@ class Supervisor(ResilientActor):
                 # One that was stopped while it started never tells how it is.
                 self._crew.start_is_over(id_, generation)
                 self._upkeep.gone(id_, generation)
+                self._left(id_)
             case BatchKept(deaths=deaths):
                 self._kept(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
@@ -134,11 +145,20 @@ class Supervisor(ResilientActor):
             case StoodDown():
                 self._operations.stand_down()
                 self._operations.handle(StopWorkers(urgency=Urgency.FIRM))
+            case BreakerDue(name=name):
+                self._breakers.due(name)
+            case ProbeAnswered(name=name, wrong=wrong):
+                self._breakers.probed(name, wrong)
             case Declare(specs=specs, remembered=remembered):
                 self._operations.declare(specs, remembered)
+                self._breakers.remember(remembered.meta)
             case ChangeWorkers():
                 self._operations.handle(message)
                 self._upkeep.respecified()
+                self._breakers.watch()
+            case AddWorker():
+                self._operations.handle(message)
+                self._breakers.watch()
             case command:
                 self._operations.handle(command)
 
@@ -146,15 +166,42 @@ class Supervisor(ResilientActor):
         id_, generation = changed.component_id, changed.generation
         death = changed.death
         if death is not None:
+            self._count_for_breaker(death, changed.at)
             # The delay runs from the death, whenever we come to hear of it.
             self._crew.step(id_, lambda w: self._died(w, changed, death))
         else:
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
             self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
+            self._health_for_breaker(changed)
         self._crew.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
             self._crew.start_those_who_waited()
             self._upkeep.reconsider()
+
+    # ── breakers ─────────────────────────────────────────────────────────────────────────
+
+    def _count_for_breaker(self, death: Death, at: float) -> None:
+        worker = self._crew.get(death.component_id)
+        if worker is None or not supervision.is_up(worker, death.generation):
+            return
+        if not self._world(worker).stopping and not (death.cause is Cause.EXITED and death.exit.clean):
+            self._breakers.take(worker.spec.breaker, breaker.Died(worker.id), at)
+
+    def _health_for_breaker(self, changed: StatusChanged) -> None:
+        worker = self._crew.get(changed.component_id)
+        if worker is not None and supervision.is_up(worker, changed.generation):
+            healthy = changed.new is Status.HEALTHY
+            self._breakers.take(worker.spec.breaker, breaker.Health(worker.id, healthy), changed.at)
+
+    def _left(self, component_id: str) -> None:
+        worker = self._crew.get(component_id)
+        if worker is not None and isinstance(worker.phase, Idle) and worker.phase.rest is not Rest.HELD:
+            self._breakers.take(worker.spec.breaker, breaker.Left(component_id))
+
+    def _start_held(self, component_id: str) -> None:
+        worker = self._crew.get(component_id)
+        if worker is not None and not self._world(worker).stopping:
+            self._crew.step(component_id, lambda w: supervision.start(w, self._world(w)))
 
     def _died(self, worker: Worker, changed: StatusChanged, death: Death) -> Step:
         step = supervision.died(worker, death, self._world(worker, changed.at))

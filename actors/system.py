@@ -73,6 +73,7 @@ from .messages import (
 )
 from .ordering import check_order, longest_stop_s
 from .ports import Jobs, Receiver, Store
+from .prober import Prober
 from .processes import RealProcesses
 from .records import DeathRecord, EventPage, MetaSet, Remembered, Retention
 from .release_desk import ReleaseDesk
@@ -139,6 +140,7 @@ class System:
         self._processes: RealProcesses | None = None
         self._actors: Actors | None = None
         self._releases: ReleaseDesk | None = None
+        self._prober = Prober()
         self._process = os.getpid()
         self._life = threading.Lock()
         self._ended = False
@@ -202,6 +204,7 @@ class System:
                 run=self._processes.mark,
                 releases=self._releases,
                 alerts=self._alert_policy,
+                prober=self._prober,
             )
             self._releases.attend(self._actors.broker)
         except BaseException:
@@ -235,6 +238,7 @@ class System:
             try:
                 return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
             finally:
+                self._prober.close(RELEASES_S)
                 self._finish_releases()
                 self._flush()
                 self._tear_down()

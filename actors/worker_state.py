@@ -29,6 +29,7 @@ class Rest(StrEnum):
     PAUSED = "paused"
     RESET = "reset"
     LEFT = "not restarted"
+    HELD = "held back"
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -110,6 +111,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: int
     stopping: bool = False
     paused: bool = False
+    held: str | None = None
+    """Why a breaker holds this worker back, if it does."""
     chance: float = 0.0
 
 

@@ -185,7 +185,7 @@ class MemoryStore:
                     failed_at_wall_ms=death.died_at_wall_ms,
                     failure_reason=death.reason,
                 )
-            case Action.NOTIFY_ONLY | Action.NONE:
+            case Action.NOTIFY_ONLY | Action.HELD | Action.NONE:
                 pass
 
     def _add_death(self, death: DeathRecord) -> bool:
@@ -238,7 +238,8 @@ class MemoryStore:
         last, reset_at = deaths[-1], self._reset_at.get(worker, -1)
         waits = last.action is Action.RESTART and last.died_at_wall_ms > reset_at
         due = last.died_at_wall_ms + last.delay_ms if waits else None
-        stamps = tuple(death.died_at_wall_ms for death in deaths if death.died_at_wall_ms > reset_at)
+        counting = (death for death in deaths if death.action is not Action.HELD)
+        stamps = tuple(death.died_at_wall_ms for death in counting if death.died_at_wall_ms > reset_at)
         return replace(
             self._counters.get(worker, _NEW),
             last_generation=last.generation,

@@ -36,7 +36,8 @@ def remembered(
     last: dict[str, Any] = {}
     for death in deaths:
         worker, _, died_at, *_ = death
-        stamps[worker].append(died_at)
+        if death.action != Action.HELD:  # a breaker was open: it counts for nothing
+            stamps[worker].append(died_at)
         last[worker] = death
     counters = {row.component_id: row for row in policies}
     workers = {

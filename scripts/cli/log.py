@@ -13,6 +13,9 @@ from loguru import logger
 from rekindle.actors.messages import (
     ActorReplaced,
     AlertChanged,
+    BreakerClosed,
+    BreakerOpened,
+    CanaryStarted,
     Event,
     EventsLost,
     JobConvicted,
@@ -126,6 +129,12 @@ class EventLog:
                 log.error("{} is given up: {}", id_, reason)
             case WorkerStopped(component_id=id_, exit=exit_):
                 log.info("{} stopped, {}", id_, str(exit_))
+            case BreakerOpened(breaker=name, reason=reason, workers=workers):
+                log.error("breaker {} opened: {}; {} workers are held back", name, reason, len(workers))
+            case CanaryStarted(breaker=name, component_id=id_):
+                log.info("breaker {}: {} tries for all", name, id_)
+            case BreakerClosed(breaker=name, open_for_s=open_s, workers=workers):
+                log.info("breaker {} closed after {:.0f} s; {} come back", name, open_s, len(workers))
             case WorkReleased(component_id=id_, work_item=item, detail=detail):
                 log.info("{}: work item {}: {}", id_, item, detail)
             case WorkReleaseFailed(component_id=id_, work_item=item, reason=reason):

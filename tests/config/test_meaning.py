@@ -214,3 +214,25 @@ release.recipe = "br"
     assert first.release.cwd.endswith("/beads")
     assert (first.release.timeout_s, second.release.timeout_s) == (3.0, 3.0)
     assert (second.release.recipe, second.release.command) == (Recipe.BR, ())
+
+
+def test_workers_share_the_breaker_that_they_name() -> None:
+    text = f"""
+[breakers.db]
+deaths = 4
+probe_tcp = "localhost:5432"
+[defaults]
+breaker = "db"
+[worker.a]
+{TRUE}
+count = 2
+[worker.b]
+{TRUE}
+breaker = "none"
+"""
+    first, second, other = good(text).specs()
+    assert first.breaker == second.breaker
+    assert first.breaker is not None
+    assert (first.breaker.name, first.breaker.deaths) == ("db", 4)
+    assert first.breaker.probe_tcp == "localhost:5432"
+    assert other.breaker is None

@@ -9,6 +9,7 @@ import pytest
 from tests.config.files import good, reason, refused, warned
 
 from rekindle.cli.config import ConfigError, load
+from rekindle.cli.config.structs import File
 
 MANY = """\
 state_dir = ""
@@ -65,8 +66,7 @@ SAID = """\
 workers.toml:1: state_dir = "": must be a path
 workers.toml:2: database = "mysql://root:***@db/x": must be a path, sqlite:///PATH or postgresql://…
 workers.toml:3: max_concurrent_starts = 0: must be at least 1
-workers.toml:4: colour = "blue": is not known; known here: state_dir, database, max_concurrent_starts, \
-gateways, http, defaults, worker
+workers.toml:4: colour = "blue": is not known; known here: KNOWN
 workers.toml:7: gateways.http = true: is not known: this table is reserved, nothing can be set in it yet
 workers.toml:10: defaults.preset = "steadi": must be one of notify, patient, plugin, steady; \
 did you mean 'steady'?
@@ -102,7 +102,8 @@ workers.toml:48: worker.slow.stop.kill_s = -0.5: must not be negative
 
 
 def test_every_problem_of_a_file_is_told_at_once_with_file_line_key_value_and_reason() -> None:
-    assert sorted(refused(MANY)) == sorted(SAID.splitlines())
+    said = SAID.replace("KNOWN", ", ".join(File.__struct_fields__))
+    assert sorted(refused(MANY)) == sorted(said.splitlines())
 
 
 def test_problems_come_in_the_order_of_the_file() -> None:
@@ -141,6 +142,7 @@ def one(settings: str) -> str:
         ("limits.kill_cpu_percent", "0"),
         ("limits.kill_memory_mb", "inf"),
         ("jobs.crash_retries", "-1"),
+        ("breaker", '"nobody"'),
         ("release.command", '["br", "{work_itme}"]'),
         ("release.command", '"br"'),
         ("release.recipe", '"jira"'),
@@ -308,3 +310,12 @@ class TestWarnings:
 
     def test_nothing_else(self) -> None:
         assert warned(one("")) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("deaths", "0"), ("deaths", '"none"'), ("window_s", "0"), ("probe_tcp", '"db"'), ("surprise", "1")],
+)
+def test_a_bad_value_of_a_breaker_is_refused_by_its_own_key(key: str, value: str) -> None:
+    text = f'[breakers.db]\n{key} = {value}\n[worker.a]\ncommand = ["true"]\n'
+    assert reason(text, f"breakers.db.{key}")

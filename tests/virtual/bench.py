@@ -80,6 +80,17 @@ class Listener:
         return [message for _, message in self.heard]
 
 
+class ScriptedProber:
+    """Answers probes as a test says."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[], None] = lambda: None
+
+    def tell(self, message: object) -> None:
+        """Be asked to probe."""
+        self.answer()
+
+
 class Bench:
     """One supervised system, and everything that it says."""
 
@@ -105,6 +116,7 @@ class Bench:
         self._max_concurrent_starts = max_concurrent_starts
         self._event_linger_s = event_linger_s
         self._alerts = alerts
+        self.prober = ScriptedProber()
         self._build(SimulationRuntime(seed))
 
     def _build(self, runtime: SimulationRuntime) -> None:
@@ -119,6 +131,7 @@ class Bench:
             max_concurrent_starts=self._max_concurrent_starts,
             event_linger_s=self._event_linger_s,
             alerts=self._alerts,
+            prober=self.prober,
         )
         self.actors.broker.tell(Subscribe(self.listener))
         runtime.settle()

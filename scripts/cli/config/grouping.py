@@ -13,6 +13,7 @@ from rekindle.actors.presets import PRESETS
 from rekindle.actors.spec import Command, PythonCall, WorkerSpec
 from rekindle.actors.work_items import ReleasePolicy
 
+from .breaking import Breakers, breaker_of
 from .layers import MOST_MEMBERS, POLICIES, WORKER_NAME, Layers, changed
 from .model import Group, member_id
 from .places import absolute
@@ -21,7 +22,7 @@ from .problems import Finding
 _ONLY_COMMANDS = ("reports_health", "pdeathsig")
 
 
-def group_of(layers: Layers, folder: Path, findings: list[Finding]) -> Group:
+def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> Group:
     """The group that a table declares; what is wrong with it joins the findings.
 
     With findings the group is only a stand-in, good for looking for further problems.
@@ -33,7 +34,7 @@ def group_of(layers: Layers, folder: Path, findings: list[Finding]) -> Group:
         name=layers.name,
         count=count,
         preset=layers.preset,
-        template=_template(layers, folder, findings),
+        template=_template(layers, folder, breakers, findings),
         waits_for=layers.setting("after", ()),
         declared_min_healthy=_min_healthy(layers, count, findings),
     )
@@ -88,9 +89,10 @@ def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | N
     return least
 
 
-def _template(layers: Layers, folder: Path, findings: list[Finding]) -> WorkerSpec:
+def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> WorkerSpec:
     policies = {table: layers.policy(table, findings) for table in POLICIES}
     policies["release"] = _release(layers, policies["release"], folder, findings)
+    policies["breaker"] = breaker_of(layers, breakers, findings)
     policies["pause_mode"] = layers.setting("pause_mode", PRESETS[layers.preset].pause_mode)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
     settings = {

@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import UNSET
 
 from .alerts import alerts_of
+from .breaking import breakers_of
 from .decoding import decoded, nearest
 from .events import retention_of
 from .grouping import group_of, group_warnings
@@ -48,8 +49,9 @@ def parse(text: str, path: Path) -> Config:
     http = http_of(file, folder, findings)
     alerts = alerts_of(file, folder, findings)
     findings += default_findings(file.defaults)
+    breakers = breakers_of(file, findings)
     layers = [_layers(name, file, raw) for name in file.worker]
-    groups = {each.name: group_of(each, folder, findings) for each in layers}
+    groups = {each.name: group_of(each, folder, breakers, findings) for each in layers}
     findings += order_findings(groups)
     places = _Places(path, text, raw)
     if findings:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
+from rekindle.actors.breaker import BreakerPolicy
 from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.records import Retention
 from rekindle.actors.spec import Command, WorkerSpec
@@ -28,6 +29,7 @@ def as_text(config: Config) -> str:
         parts.append(table_text(("events",), _events(config.retention)))
     if config.http is not None:
         parts.append(table_text(("http",), _http(config.http)))
+    parts += (table_text(("breakers", name), breaker) for name, breaker in _breakers(config).items())
     parts += (_group_text(group) for group in config.groups)
     return "\n".join(parts)
 
@@ -43,6 +45,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "events": _events(config.retention),
         "http": None if config.http is None else _http(config.http),
         "alerts": _alerts(config.alerts),
+        "breakers": _breakers(config),
         "workers": workers,
     }
 
@@ -96,6 +99,18 @@ def _host(address: str) -> str:
     return f"{parts.scheme}://{parts.hostname}/***"
 
 
+def _breakers(config: Config) -> dict[str, dict[str, Any]]:
+    """The breakers that a worker shares, by name."""
+    shared = (group.template.breaker for group in config.groups)
+    return {breaker.name: _breaker(breaker) for breaker in shared if breaker is not None}
+
+
+def _breaker(policy: BreakerPolicy) -> dict[str, Any]:
+    settings = asdict(policy)
+    del settings["name"], settings["probe_call"]
+    return settings | {"probe_command": masked("", policy.probe_command)}
+
+
 def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     settings = _settings(spec, group) | {"after": list(spec.after), "min_healthy": group.min_healthy}
     policies = {table: _policy(spec, table) for table in _POLICIES}
@@ -109,7 +124,8 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
         "env": masked("", spec.env),
         "inherit_env": list(spec.inherit_env),
     }
-    optional = {"cwd": spec.cwd, "user": spec.user}
+    breaker = None if spec.breaker is None else spec.breaker.name
+    optional = {"cwd": spec.cwd, "user": spec.user, "breaker": breaker}
     return settings | {name: value for name, value in optional.items() if value is not None}
 
 

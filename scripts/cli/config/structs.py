@@ -174,6 +174,32 @@ class Release(Table, frozen=True):
     ) = UNSET
 
 
+class Breaker(Table, frozen=True):
+    """When restarts of the workers that name this breaker are held back, and how they come back."""
+
+    deaths: (
+        Annotated[Count, about("So many different workers dying within the window open it.", minimum=1)]
+        | UnsetType
+    ) = UNSET
+    window_s: Annotated[float, about("The window, in seconds.", exclusiveMinimum=0)] | UnsetType = UNSET
+    canary_delay_s: (
+        Annotated[float, about("Until the first canary tries; doubled after each that dies.", minimum=0)]
+        | UnsetType
+    ) = UNSET
+    canary_max_delay_s: Annotated[float, about("No wait is longer.", minimum=0)] | UnsetType = UNSET
+    hold_s: (
+        Annotated[float, about("A canary that is healthy for this long closes it.", minimum=0)] | UnsetType
+    ) = UNSET
+    probe_tcp: Annotated[str, about("host:port that must be reachable.")] | UnsetType = UNSET
+    probe_command: (
+        Annotated[tuple[str, ...], about("A program that exits with 0 while all is well.")] | UnsetType
+    ) = UNSET
+    probe_interval_s: Annotated[float, about("Between two probes.", exclusiveMinimum=0)] | UnsetType = UNSET
+    probe_timeout_s: (
+        Annotated[float, about("After this long a probe has failed.", exclusiveMinimum=0)] | UnsetType
+    ) = UNSET
+
+
 class Settings(Table, frozen=True):
     """What may stand in the defaults and in every worker."""
 
@@ -189,6 +215,7 @@ class Settings(Table, frozen=True):
     ) = UNSET
     cwd: Annotated[str, about("Its working directory, relative to this file.")] | UnsetType = UNSET
     user: Annotated[str, about("Whom it runs as; only root may say so.")] | UnsetType = UNSET
+    breaker: Annotated[str, about("The breaker that it shares with others.")] | UnsetType = UNSET
     pause_mode: Annotated[PauseMode, about("What a pause does to the process.")] | UnsetType = UNSET
     restart: Restart = Restart()
     health: Health = Health()
@@ -295,4 +322,5 @@ class File(Table, frozen=True):
     http: Http | UnsetType = UNSET
     alerts: Alerts = Alerts()
     defaults: Defaults = Defaults()
+    breakers: Annotated[dict[str, Breaker], about("Circuit breakers by name.")] = {}
     worker: dict[str, Worker] = {}

@@ -134,7 +134,7 @@ def _row(life: PastLife, longest_ms: int, brush: Brush) -> tuple[str, ...]:
             then, drawn = f"restart #{number} after {lasting(delay)}", bar(delay, longest_ms, brush)
         case Action.MARK_FAILED:
             then, drawn = f"given up: {_why(life)}", ""
-        case Action.NOTIFY_ONLY | Action.NONE:
+        case Action.NOTIFY_ONLY | Action.HELD | Action.NONE:
             then, drawn = f"left down: {_why(life)}", ""
     lived = lasting(life.death.uptime_ms)
     return (str(life.number), clock(life.started_ms), clock(life.died_ms), lived, then, drawn)

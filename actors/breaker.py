@@ -1,0 +1,248 @@
+"""Pure: a circuit breaker for workers that need the same thing.
+
+    closed ─ k workers die within the window, or the probe fails ─▶ open
+    open ─ the wait is over, and the probe (if there is one) passes ─▶ half open: one canary
+    half open ─ the canary dies ─▶ open, with a longer wait
+    half open ─ the canary is healthy for long enough ─▶ closed: all come back at once
+
+While it is not closed, deaths are held: written down, not counted, and nobody restarts but the
+canary. Times are integer milliseconds on one timeline; nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse
+from .errors import Problem
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_ADDRESS = re.compile(r"(?P<host>[^\s:]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerPolicy:
+    """When restarts of the workers that share this breaker are held, and how they come back."""
+
+    name: str
+    deaths: int | None = 3
+    """So many different workers dying within the window open it; None: only the probe does."""
+    window_s: float = 30.0
+    canary_delay_s: float = 10.0
+    """How long after it opened the first canary tries; doubled after each that dies."""
+    canary_max_delay_s: float = 60.0
+    hold_s: float = 10.0
+    """A canary that is healthy for this long closes it."""
+    probe_tcp: str | None = None
+    """`host:port` of what they need: it can be connected to, or restarts are held."""
+    probe_command: tuple[str, ...] = ()
+    """A program that exits with 0 while all is well."""
+    probe_call: Callable[[], object] | None = None
+    """A function that returns (not False) while all is well."""
+    probe_interval_s: float = 5.0
+    probe_timeout_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        coerce(self)
+        refuse(f"breaker {self.name!s:.64}", self.problems())
+
+    @property
+    def probes(self) -> bool:
+        """Whether there is a probe."""
+        return self.probe_tcp is not None or bool(self.probe_command) or self.probe_call is not None
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this policy, field by field."""
+        wrong = {problem.field: problem for problem in mistyped(self)}
+        yield from wrong.values()
+        yield from at_least(1, self, "deaths")
+        yield from durations(self, "window_s", "probe_interval_s", "probe_timeout_s", least=SHORTEST_S)
+        yield from durations(self, "canary_delay_s", "canary_max_delay_s", "hold_s")
+        if exceeds(self, "canary_delay_s", "canary_max_delay_s"):
+            yield Problem("canary_max_delay_s", f"must not be below canary_delay_s ({self.canary_delay_s})")
+        if "name" not in wrong and not _NAME.fullmatch(self.name):
+            yield Problem("name", f"must match {_NAME.pattern}, is {self.name[:80]!r}")
+        if not wrong:
+            yield from self._probe_problems()
+
+    def _probe_problems(self) -> Iterator[Problem]:
+        if sum((self.probe_tcp is not None, bool(self.probe_command), self.probe_call is not None)) > 1:
+            yield Problem("probe_tcp", "only one of probe_tcp, probe_command and probe_call can be set")
+        if self.probe_tcp is not None and address(self.probe_tcp) is None:
+            yield Problem("probe_tcp", f"must look like 'host:port', is {self.probe_tcp!r:.80}")
+        if self.probe_command and not self.probe_command[0]:
+            yield Problem("probe_command", "names no program")
+        if self.deaths is None and not self.probes:
+            yield Problem("deaths", "must be a number where there is no probe: nothing would ever open it")
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """Host and port; None if it is no address."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 65536:
+        return None
+    return found["host"].strip("[]"), int(found["port"])
+
+
+# ── states ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """All is well, as far as anybody knows."""
+
+    deaths: tuple[tuple[int, str], ...] = ()
+    """When who died lately, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Restarts are held until a canary may try."""
+
+    since_ms: int
+    due_ms: int
+    why: str
+    attempt: int = 0
+    """How many canaries have died."""
+
+
+@dataclass(frozen=True, slots=True)
+class HalfOpen:
+    """One worker tries for all."""
+
+    since_ms: int
+    why: str
+    canary: str
+    attempt: int
+    healthy_ms: int | None = None
+    """Since when the canary is healthy."""
+
+
+State = Closed | Open | HalfOpen
+
+# ── what happens ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A worker of this breaker died."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A worker's health changed."""
+
+    component_id: str
+    healthy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The probe has answered; `wrong` says what is the matter, None that all is well."""
+
+    wrong: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """A wait may be over; `held` are those who could be the canary."""
+
+    held: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A worker was stopped, paused, given up or removed by somebody."""
+
+    component_id: str
+
+
+Trigger = Died | Health | Probed | Elapsed | Left
+
+
+def advance(state: State, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    """The state afterwards; what there is to do follows from the difference."""
+    match state:
+        case Closed():
+            return _closed(state, trigger, policy, now_ms)
+        case Open():
+            return _open(state, trigger, policy, now_ms)
+        case HalfOpen():
+            return _half_open(state, trigger, policy, now_ms)
+
+
+def next_look_ms(state: State, policy: BreakerPolicy) -> int | None:
+    """When time alone may change the state; None if it cannot."""
+    match state:
+        case Open(due_ms=due_ms):
+            return due_ms
+        case HalfOpen(healthy_ms=int(healthy_ms)):
+            return healthy_ms + _ms(policy.hold_s)
+        case _:
+            return None
+
+
+def holds(state: State, component_id: str) -> str | None:
+    """Why a worker must not be restarted now; None if it may."""
+    match state:
+        case Open(why=why):
+            return why
+        case HalfOpen(canary=canary, why=why) if canary != component_id:
+            return why
+        case _:
+            return None
+
+
+def _closed(state: Closed, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    match trigger:
+        case Died(component_id=id_):
+            since = now_ms - _ms(policy.window_s)
+            recent = tuple((at, who) for at, who in state.deaths if at > since and who != id_)
+            recent = (*recent, (now_ms, id_))
+            if policy.deaths is None or len(recent) < policy.deaths:
+                return Closed(recent)
+            return _opened(policy, now_ms, f"{len(recent)} workers died within {policy.window_s:g} s")
+        case Probed(wrong=str(wrong)):
+            return _opened(policy, now_ms, f"the probe failed: {wrong}")
+        case _:
+            return state
+
+
+def _open(state: Open, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    match trigger:
+        case Elapsed(held=held) if now_ms >= state.due_ms:
+            # Nobody to try: all of them run, or somebody stopped them.
+            return HalfOpen(state.since_ms, state.why, held[0], state.attempt) if held else Closed()
+        case Probed(wrong=str(wrong)):
+            # What they need is away still: a canary would only die of it.
+            wait = _ms(policy.probe_interval_s)
+            return replace(state, due_ms=max(state.due_ms, now_ms + wait), why=f"the probe failed: {wrong}")
+        case _:
+            return state
+
+
+def _half_open(state: HalfOpen, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    match trigger:
+        case Died(component_id=id_) if id_ == state.canary:
+            delay = min(policy.canary_delay_s * 2 ** min(state.attempt + 1, 30), policy.canary_max_delay_s)
+            return Open(state.since_ms, now_ms + _ms(delay), state.why, state.attempt + 1)
+        case Left(component_id=id_) if id_ == state.canary:
+            return Open(state.since_ms, now_ms, state.why, state.attempt)
+        case Health(component_id=id_, healthy=healthy) if id_ == state.canary:
+            return replace(state, healthy_ms=now_ms if healthy else None)
+        case Elapsed() if state.healthy_ms is not None and now_ms >= state.healthy_ms + _ms(policy.hold_s):
+            return Closed()
+        case _:
+            return state
+
+
+def _opened(policy: BreakerPolicy, now_ms: int, why: str) -> Open:
+    return Open(now_ms, now_ms + _ms(policy.canary_delay_s), why)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,207 @@
+"""The circuit breakers of a Supervisor: which are open, and what follows from that.
+
+Belongs to the Supervisor and runs in it. `breaker` decides; this keeps one state and one timer for
+each name, has the opening written down, starts the canary, and brings all back when it holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from .breaker import (
+    BreakerPolicy,
+    Closed,
+    Elapsed,
+    HalfOpen,
+    Open,
+    Probed,
+    State,
+    Trigger,
+    advance,
+    holds,
+    next_look_ms,
+)
+from .breaker_messages import BreakerDue, Probe
+from .crew import Crew
+from .internal_messages import KeepTogether
+from .messages import BreakerClosed, BreakerOpened, CanaryStarted, Event
+from .ports import Receiver, Runtime, Timer
+from .records import MetaSet
+from .runtime import tell
+from .supervision import is_held
+from .worker_state import Worker
+
+META = "breaker:"
+"""Before the name, in the settings that are kept while a breaker is open."""
+
+
+class Breakers:
+    """Every breaker that a worker names."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        crew: Crew,
+        supervisor: Receiver,
+        broker: Receiver,
+        start: Callable[[str], None],
+        prober: Receiver | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._crew = crew
+        self._supervisor = supervisor
+        self._broker = broker
+        self._start = start
+        self._prober = prober
+        self._states: dict[str, State] = {}
+        self._timers: dict[str, Timer] = {}
+        self._probes: dict[str, Timer] = {}
+        self._passed: dict[str, bool] = {}
+
+    # ── what others ask ──────────────────────────────────────────────────────────────────
+
+    def holds(self, worker: Worker) -> str | None:
+        """Why this worker must not be restarted now, in words; None if it may."""
+        policy = worker.spec.breaker
+        if policy is None:
+            return None
+        why = holds(self._state(policy.name), worker.id)
+        return None if why is None else f"breaker {policy.name} is open: {why}"
+
+    def shown(self, worker: Worker) -> str | None:
+        """The same with what happens next, for people."""
+        why, policy = self.holds(worker), worker.spec.breaker
+        if why is None or policy is None:
+            return None
+        match self._state(policy.name):
+            case Open(since_ms=since, due_ms=due):
+                return f"held back: {why}; open for {self._ago(since)}, canary in {self._until(due)}"
+            case HalfOpen(since_ms=since, canary=canary):
+                return f"held back: {why}; open for {self._ago(since)}, {canary} tries for all"
+            case Closed():
+                return None
+
+    def _ago(self, at_ms: int) -> str:
+        return f"{max(0, self._now_ms() - at_ms) / 1000:.0f} s"
+
+    def _until(self, at_ms: int) -> str:
+        return f"{max(0, at_ms - self._now_ms()) / 1000:.0f} s"
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────
+
+    def remember(self, meta: Mapping[str, str]) -> None:
+        """Take up what the former run left open: its workers start with a canary, not all at once."""
+        now, wall = self._now_ms(), self._runtime.clock.wall_ms()
+        for policy in self._policies():
+            text = meta.get(META + policy.name)
+            if text is not None and policy.name not in self._states:
+                since, why = _read(text, wall)
+                opened = Open(now - max(0, wall - since), now, why)
+                self._states[policy.name] = opened
+                self._look_later(policy, opened)
+        self.watch()
+
+    def watch(self) -> None:
+        """Probe for every breaker that wants it, those that were added since included."""
+        for policy in self._policies():
+            if policy.probes and self._prober is not None and policy.name not in self._probes:
+                self._probe_after(policy, 0.0)
+
+    def take(self, policy: BreakerPolicy | None, trigger: Trigger, at: float | None = None) -> None:
+        """Something happened that a breaker may mind."""
+        if policy is None:
+            return
+        now_ms = self._now_ms() if at is None else round(at * 1000)
+        was = self._state(policy.name)
+        now = self._states[policy.name] = advance(was, trigger, policy, now_ms)
+        if now != was:
+            self._look_later(policy, now)
+            self._follow(policy, was, now)
+
+    def due(self, name: str) -> None:
+        """A wait may be over."""
+        for policy in self._policies():
+            if policy.name == name:
+                self._timers.pop(name, None)
+                held = tuple(worker.id for worker in self._members(name) if is_held(worker))
+                if self._passed.get(name, True) or not isinstance(self._state(name), Open):
+                    self.take(policy, Elapsed(held))
+                else:
+                    self._look_again(policy)
+                return
+
+    def probed(self, name: str, wrong: str | None) -> None:
+        """The probe has answered."""
+        for policy in self._policies():
+            if policy.name == name:
+                self._passed[name] = wrong is None
+                self.take(policy, Probed(wrong))
+                self._probe_after(policy, policy.probe_interval_s)
+                return
+        self._probes.pop(name, None)
+
+    # ── what follows ─────────────────────────────────────────────────────────────────────
+
+    def _follow(self, policy: BreakerPolicy, was: State, now: State) -> None:
+        name = policy.name
+        match was, now:
+            case Closed(), Open(why=why):
+                wall = self._runtime.clock.wall_ms()
+                opened = BreakerOpened(name, why, tuple(worker.id for worker in self._members(name)))
+                self._keep(MetaSet(META + name, json.dumps({"since": wall, "why": why})), opened)
+            case Open(), HalfOpen(canary=canary):
+                tell(self._broker, CanaryStarted(name, canary))
+                self._start(canary)
+            case Open() | HalfOpen(), Closed():
+                back = tuple(worker.id for worker in self._members(name) if is_held(worker))
+                closed = BreakerClosed(name, (self._now_ms() - was.since_ms) / 1000, back)
+                self._keep(MetaSet(META + name, None), closed)
+                for id_ in back:
+                    self._start(id_)
+            case _:
+                pass
+
+    def _keep(self, record: MetaSet, event: Event) -> None:
+        tell(self._broker, KeepTogether((record, event)))
+
+    def _look_later(self, policy: BreakerPolicy, state: State) -> None:
+        earlier = self._timers.pop(policy.name, None)
+        if earlier is not None:
+            earlier.cancel()
+        at_ms = next_look_ms(state, policy)
+        if at_ms is not None:
+            self._arm(policy.name, max(0, at_ms - self._now_ms()) / 1000)
+
+    def _look_again(self, policy: BreakerPolicy) -> None:
+        self._arm(policy.name, policy.probe_interval_s)
+
+    def _arm(self, name: str, delay_s: float) -> None:
+        self._timers[name] = self._runtime.timers.after(delay_s, self._supervisor, BreakerDue(name))
+
+    def _probe_after(self, policy: BreakerPolicy, delay_s: float) -> None:
+        assert self._prober is not None
+        probe = Probe(policy, self._supervisor)
+        self._probes[policy.name] = self._runtime.timers.after(delay_s, self._prober, probe)
+
+    def _state(self, name: str) -> State:
+        return self._states.get(name, Closed())
+
+    def _members(self, name: str) -> list[Worker]:
+        return [w for w in self._crew if w.spec.breaker is not None and w.spec.breaker.name == name]
+
+    def _policies(self) -> list[BreakerPolicy]:
+        found = {w.spec.breaker.name: w.spec.breaker for w in self._crew if w.spec.breaker is not None}
+        return list(found.values())
+
+    def _now_ms(self) -> int:
+        return round(self._runtime.clock.monotonic() * 1000)
+
+
+def _read(text: str, wall_ms: int) -> tuple[int, str]:
+    """Since when, and why; whatever stands there, a breaker was open."""
+    try:
+        kept = json.loads(text)
+        return int(kept["since"]), str(kept["why"])
+    except (ValueError, KeyError, TypeError):
+        return wall_ms, "it was open before the supervisor restarted"

@@ -1,0 +1,108 @@
+"""The circuit breaker with real workers: a file stands for the database, a port for its server."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from tests.processes.conftest import Run
+from tests.processes.waiting import PATIENCE_S
+
+from rekindle.actors import (
+    BreakerClosed,
+    BreakerOpened,
+    BreakerPolicy,
+    RestartPolicy,
+    Status,
+    StopPolicy,
+    WorkerSpec,
+    WorkerStarted,
+    command,
+)
+from rekindle.actors.prober import looked
+
+IDS = ("w:0", "w:1", "w:2", "w:3")
+FRUGAL = RestartPolicy(max_lifetime=1, initial_delay_s=0.05, min_delay_s=0.05)
+
+
+def needing(file: Path, policy: BreakerPolicy) -> list[WorkerSpec]:
+    """Workers that run while the file is there, and may die once in their lives."""
+    script = f"while test -e {file}; do sleep 0.05; done; exit 1"
+    return [
+        WorkerSpec(
+            id_, command("sh", "-c", script), restart=FRUGAL, stop=StopPolicy(ask_s=0.2), breaker=policy
+        )
+        for id_ in IDS
+    ]
+
+
+def test_workers_whose_database_goes_away_come_back_with_it(run: Run, tmp_path: Path) -> None:
+    database = tmp_path / "database"
+    database.touch()
+    policy = BreakerPolicy(name="db", deaths=2, canary_delay_s=0.2, canary_max_delay_s=0.4, hold_s=0.5)
+    system = run(*needing(database, policy))
+    for id_ in IDS:
+        system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S)
+    with system.events() as events:
+        database.unlink()
+        opened = events.until(lambda e: isinstance(e, BreakerOpened), PATIENCE_S)
+        assert isinstance(opened, BreakerOpened)
+        assert opened.workers == IDS
+        # Three canaries die of it: each would have failed a worker that may be restarted once.
+        for _ in range(3):
+            events.until(lambda e: isinstance(e, WorkerStarted), PATIENCE_S)
+        assert "held back: breaker db is open" in system.explain("w:3")
+        database.touch()
+        closed = events.until(lambda e: isinstance(e, BreakerClosed), PATIENCE_S)
+        assert isinstance(closed, BreakerClosed)
+    for id_ in IDS:
+        system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert sum(system.status(id_).restart_count for id_ in IDS) <= 1
+
+
+def test_a_probe_finds_a_server_that_is_gone_and_that_is_back(run: Run, tmp_path: Path) -> None:
+    database = tmp_path / "database"
+    database.touch()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        policy = BreakerPolicy(
+            name="db",
+            deaths=None,
+            probe_tcp=f"127.0.0.1:{port}",
+            probe_interval_s=0.1,
+            canary_delay_s=0.1,
+            hold_s=0.1,
+        )
+        system = run(*needing(database, policy))
+        for id_ in IDS:
+            system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S)
+        events = system.events()
+    opened = events.until(lambda e: isinstance(e, BreakerOpened), PATIENCE_S)
+    assert isinstance(opened, BreakerOpened)
+    assert "refused" in opened.reason
+    with socket.create_server(("127.0.0.1", port)):
+        assert isinstance(events.until(lambda e: isinstance(e, BreakerClosed), PATIENCE_S), BreakerClosed)
+    events.close()
+
+
+def hang() -> None:
+    socket.socketpair()[0].recv(1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "wrong"),
+    [
+        (BreakerPolicy(name="a", probe_command=("true",)), None),
+        (BreakerPolicy(name="a", probe_command=("false",)), "false exited with code 1"),
+        (BreakerPolicy(name="a", probe_command=("sleep", "9"), probe_timeout_s=0.1), "cut off after 0.1 s"),
+        (BreakerPolicy(name="a", probe_call=lambda: None), None),
+        (BreakerPolicy(name="a", probe_call=lambda: False), "said no"),
+        (BreakerPolicy(name="a", probe_call=lambda: 1 // 0), "ZeroDivisionError"),
+    ],
+)
+def test_a_probe_is_a_command_or_a_function_with_a_time_limit(
+    policy: BreakerPolicy, wrong: str | None, no_traces: None
+) -> None:
+    found = looked(policy)
+    assert found is None if wrong is None else wrong in (found or "")

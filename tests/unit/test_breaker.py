@@ -1,0 +1,110 @@
+"""The circuit breaker's machine: every state against every trigger."""
+
+from __future__ import annotations
+
+import pytest
+
+from rekindle.actors import BreakerPolicy, SpecError
+from rekindle.actors.breaker import (
+    Closed,
+    Died,
+    Elapsed,
+    HalfOpen,
+    Health,
+    Left,
+    Open,
+    Probed,
+    State,
+    Trigger,
+    address,
+    advance,
+    holds,
+    next_look_ms,
+)
+
+P = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, canary_max_delay_s=30, hold_s=5)
+NOW = 100_000
+OPEN = Open(90_000, 95_000, "why")
+WAITING = Open(90_000, 105_000, "why")
+TRIES = HalfOpen(90_000, "why", "a", 0)
+WELL = HalfOpen(90_000, "why", "a", 0, healthy_ms=95_000)
+SOON = HalfOpen(90_000, "why", "a", 0, healthy_ms=99_000)
+
+
+@pytest.mark.parametrize(
+    ("state", "trigger", "after"),
+    [
+        (Closed(), Died("a"), Closed(((NOW, "a"),))),
+        (Closed(((70_001, "a"),)), Died("b"), Open(NOW, 110_000, "2 workers died within 30 s")),
+        (Closed(((70_000, "a"),)), Died("b"), Closed(((NOW, "b"),))),
+        (Closed(((99_000, "a"),)), Died("a"), Closed(((NOW, "a"),))),
+        (Closed(), Probed(None), Closed()),
+        (Closed(), Probed("refused"), Open(NOW, 110_000, "the probe failed: refused")),
+        (Closed(), Health("a", True), Closed()),
+        (Closed(), Elapsed(("a",)), Closed()),
+        (Closed(), Left("a"), Closed()),
+        (OPEN, Died("a"), OPEN),
+        (OPEN, Elapsed(("b", "a")), HalfOpen(90_000, "why", "b", 0)),
+        (OPEN, Elapsed(()), Closed()),
+        (WAITING, Elapsed(("b",)), WAITING),
+        (OPEN, Health("a", True), OPEN),
+        (OPEN, Probed(None), OPEN),
+        (OPEN, Probed("refused"), Open(90_000, 105_000, "the probe failed: refused")),
+        (OPEN, Left("a"), OPEN),
+        (TRIES, Died("a"), Open(90_000, 120_000, "why", 1)),
+        (HalfOpen(90_000, "why", "a", 9), Died("a"), Open(90_000, 130_000, "why", 10)),
+        (TRIES, Died("b"), TRIES),
+        (TRIES, Health("a", True), HalfOpen(90_000, "why", "a", 0, NOW)),
+        (WELL, Health("a", False), TRIES),
+        (TRIES, Health("b", True), TRIES),
+        (TRIES, Elapsed(()), TRIES),
+        (SOON, Elapsed(("b",)), SOON),
+        (WELL, Elapsed(("b",)), Closed()),
+        (TRIES, Probed("refused"), TRIES),
+        (TRIES, Left("a"), Open(90_000, NOW, "why")),
+        (TRIES, Left("b"), TRIES),
+    ],
+)
+def test_the_table(state: State, trigger: Trigger, after: State) -> None:
+    assert advance(state, trigger, P, NOW) == after
+
+
+def test_everybody_but_the_canary_is_held_while_it_is_not_closed() -> None:
+    assert holds(Closed(), "a") is None
+    assert holds(OPEN, "a") == "why"
+    assert holds(TRIES, "b") == "why"
+    assert holds(TRIES, "a") is None
+
+
+def test_it_looks_again_when_time_alone_may_change_something() -> None:
+    assert next_look_ms(Closed(), P) is None
+    assert next_look_ms(OPEN, P) == 95_000
+    assert next_look_ms(TRIES, P) is None
+    assert next_look_ms(WELL, P) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"name": "a b"}, "name"),
+        ({"deaths": 0}, "deaths"),
+        ({"deaths": None}, "deaths"),
+        ({"window_s": 0}, "window_s"),
+        ({"canary_delay_s": 100}, "canary_max_delay_s"),
+        ({"probe_tcp": "localhost"}, "probe_tcp"),
+        ({"probe_tcp": "a:1", "probe_command": ["true"]}, "probe_tcp"),
+        ({"probe_command": [""]}, "probe_command"),
+        ({"probe_call": 3}, "probe_call"),
+        ({"probe_timeout_s": -1}, "probe_timeout_s"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings: dict[str, object], field: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        BreakerPolicy(**{"name": "db", **settings})  # type: ignore[arg-type]
+    assert field in [problem.field for problem in refused.value.problems]
+
+
+def test_an_address_is_a_host_and_a_port() -> None:
+    assert address("db.local:5432") == ("db.local", 5432)
+    assert address("[::1]:5432") == ("::1", 5432)
+    assert address("db:0") is None

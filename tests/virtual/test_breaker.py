@@ -1,0 +1,165 @@
+"""Ten workers and a database that is away for ten minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from tests.virtual.bench import Bench, ids, workers
+
+from rekindle.actors import (
+    BreakerClosed,
+    BreakerOpened,
+    BreakerPolicy,
+    CanaryStarted,
+    Status,
+    WorkerFailed,
+    WorkerStarted,
+)
+from rekindle.actors.breaker_messages import ProbeAnswered
+from rekindle.actors.deaths import Exit
+from rekindle.actors.simulation import Life
+
+AWAY, BACK = 100.0, 700.0
+DB = BreakerPolicy(name="db", deaths=3, window_s=30, canary_delay_s=10, canary_max_delay_s=60, hold_s=10)
+TEN = ids(10)
+
+
+class Outage:
+    """What every worker needs is away from 100 s to 700 s; whoever starts meanwhile dies after 2 s."""
+
+    def __init__(self) -> None:
+        self.bench: Bench | None = None
+        self.offset = 0.0
+
+    def life(self, _generation: int) -> Life:
+        now = self.offset + (0.0 if self.bench is None else self.bench.now)
+        if AWAY <= now < BACK:
+            return Life(dies_after_s=2.0, exit=Exit(code=1))
+        return Life(dies_after_s=AWAY - now + 0.5) if now < AWAY else Life()
+
+
+def bench_of(breaker: BreakerPolicy | None) -> tuple[Bench, Outage]:
+    outage = Outage()
+    specs = workers(10, breaker=breaker)
+    outage.bench = bench = Bench(*specs, scripts=outage.life)
+    return bench.start(), outage
+
+
+@pytest.fixture
+def guarded() -> Iterator[tuple[Bench, Outage]]:
+    bench, outage = bench_of(DB)
+    yield bench, outage
+    bench.close()
+
+
+def test_without_a_breaker_the_outage_fails_all_ten() -> None:
+    """What the others prove is worth something only because of this."""
+    bench, _ = bench_of(None)
+    bench.run_to(900)
+    assert {worker.status for worker in bench.report().workers} == {Status.FAILED}
+    assert len(bench.events(WorkerFailed)) == 10
+    bench.close()
+
+
+def test_with_a_breaker_all_ten_survive_it_and_come_back_at_once(guarded: tuple[Bench, Outage]) -> None:
+    bench, _ = guarded
+    bench.run_to(900)
+    assert {worker.status for worker in bench.report().workers} == {Status.HEALTHY}
+    assert bench.events(WorkerFailed) == []
+    [(opened, _)] = bench.events(BreakerOpened)
+    [(closed, event)] = bench.events(BreakerClosed)
+    assert opened == pytest.approx(100.5, abs=0.1)
+    # The last canary of the outage dies at most a minute before its end, and the next one holds.
+    assert BACK < closed <= BACK + 60 + 2 + 10
+    assert len(event.workers) == 9
+    back = [at for at, started in bench.events(WorkerStarted) if at >= closed]
+    assert len(back) == 9
+    assert max(back) == pytest.approx(closed, abs=0.5), "nobody sits out a delay"
+
+
+def test_while_it_is_open_only_the_canary_tries_and_no_budget_is_spent(guarded: tuple[Bench, Outage]) -> None:
+    bench, _ = guarded
+    bench.run_to(690)
+    tries = [at for at, _ in bench.events(CanaryStarted)]
+    assert [round(later - earlier) for earlier, later in pairwise(tries)][:4] == [22, 42, 62, 62]
+    meanwhile = [event for at, event in bench.events(WorkerStarted) if AWAY + 1 < at < BACK]
+    assert len(meanwhile) == len(tries), "nobody but the canaries"
+    # Two deaths came before the breaker could know; all later ones are held.
+    assert sum(bench.stored(id_).restart_count for id_ in TEN) == 2
+    assert {died.action for id_ in TEN for died in bench.deaths(id_)} == {"restart", "held"}
+    bench.run_to(900)
+    assert sum(bench.stored(id_).restart_count for id_ in TEN) == 2
+
+
+def test_status_and_explain_say_what_is_going_on(guarded: tuple[Bench, Outage]) -> None:
+    bench, _ = guarded
+    bench.run_to(105)
+    worker = bench.status(TEN[9])
+    assert worker.shown == "crashed"
+    assert worker.why == (
+        "held back: breaker db is open: 3 workers died within 30 s; open for 4 s, canary in 6 s"
+    )
+    bench.run_to(111.5)
+    assert bench.status(TEN[9]).why.endswith("tries for all")
+
+
+def test_a_supervisor_that_restarts_during_the_outage_begins_with_a_canary(
+    guarded: tuple[Bench, Outage],
+) -> None:
+    bench, outage = guarded
+    bench.run_to(300)
+    outage.offset = 300
+    outage.bench = None
+    bench.restart_application()
+    outage.bench = bench
+    bench.start()
+    bench.run(1)
+    assert len(bench.events(WorkerStarted)) == 1, "one, not ten"
+    bench.run_to(600)
+    assert {worker.status for worker in bench.report().workers} == {Status.HEALTHY}
+    assert bench.events(WorkerFailed) == []
+
+
+def test_an_operator_may_try_one_by_hand(guarded: tuple[Bench, Outage]) -> None:
+    bench, _ = guarded
+    bench.run_to(103)
+    before = len(bench.starts(TEN[5]))
+    bench.start(TEN[5])
+    assert len(bench.starts(TEN[5])) == before + 1
+    bench.run(5)
+    assert bench.deaths(TEN[5])[-1].action == "held"
+
+
+def test_a_worker_that_is_stopped_while_it_is_held_stays_stopped(guarded: tuple[Bench, Outage]) -> None:
+    bench, _ = guarded
+    bench.run_to(105)
+    bench.stop(TEN[3])
+    bench.run_to(900)
+    assert bench.status(TEN[3]).shown == "stopped"
+    assert sum(worker.status is Status.HEALTHY for worker in bench.report().workers) == 9
+
+
+def test_a_probe_that_fails_opens_it_and_holds_the_canary_back_until_it_passes() -> None:
+    policy = BreakerPolicy(name="db", deaths=None, probe_tcp="db:5432", probe_interval_s=5, hold_s=10)
+    outage = Outage()
+    bench = Bench(*workers(10, breaker=policy), scripts=outage.life)
+    outage.bench = bench
+    supervisor = bench.actors.supervisor
+
+    def answer() -> None:
+        wrong = "connection refused" if AWAY <= bench.now < BACK else None
+        supervisor.tell(ProbeAnswered("db", wrong))
+
+    bench.prober.answer = answer
+    bench.start()
+    bench.run_to(900)
+    assert {worker.status for worker in bench.report().workers} == {Status.HEALTHY}
+    [(opened, event)] = bench.events(BreakerOpened)
+    assert event.reason == "the probe failed: connection refused"
+    assert opened == pytest.approx(AWAY, abs=5.1)
+    [(tried, _)] = bench.events(CanaryStarted)
+    assert BACK <= tried <= BACK + 10, "nobody died while the probe failed"
+    assert sum(bench.stored(id_).restart_count for id_ in TEN) == 0
+    bench.close()
