@@ -159,6 +159,8 @@ class ProcessFound:
     component_id: str
     generation: int | None
     pid: int | None = None
+    told: int = 0
+    """For a proxy: the latest generation that it was to start when it asked."""
 
 
 MonitorMessage = (

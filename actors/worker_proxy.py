@@ -8,6 +8,8 @@ the Supervisor repeats its wishes.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .deaths import Exit
 from .internal_messages import (
     LadderElapsed,
@@ -75,7 +77,6 @@ class WorkerProxy(ResilientActor):
         self._state: State = Absent()
         self._told = 0
         """The latest generation that was to be started."""
-        self._told_when_asking = 0
         self._timer: Timer | None = None
 
     def recover(self) -> None:
@@ -109,24 +110,23 @@ class WorkerProxy(ResilientActor):
                 self._advance(Ended(generation, exit_))
             case ReportProcess():
                 self._ask_what_runs()
-            case ProcessFound(generation=found, pid=pid):
-                self._found(found, pid)
+            case ProcessFound():
+                self._found(message)
             case unknown:
                 self.unexpected(unknown)
 
     def _ask_what_runs(self) -> None:
-        self._told_when_asking = self._told
-        self._processes.report(self._spec.id, self.actor_ref)
+        self._processes.report(self._spec.id, _Question(self.actor_ref, self._told))
 
-    def _found(self, generation: int | None, pid: int | None) -> None:
-        if isinstance(self._state, Spawning) and self._told_when_asking != self._told:
+    def _found(self, found: ProcessFound) -> None:
+        if isinstance(self._state, Spawning) and found.told != self._told:
             return  # asked before this start: the answer knows nothing of it
-        if generation is None or pid is None:
+        if found.generation is None or found.pid is None:
             self._cancel_timer()
             self._state = Absent()
         elif isinstance(self._state, Absent | Spawning):
-            self._state = Alive(generation, pid)
-        tell(self._supervisor, ProcessReported(self._spec.id, generation, self._told))
+            self._state = Alive(found.generation, found.pid)
+        tell(self._supervisor, ProcessReported(self._spec.id, found.generation, self._told))
 
     def _advance(self, trigger: Trigger) -> None:
         step = advance(self._state, trigger, self._terms)
@@ -159,3 +159,15 @@ class WorkerProxy(ResilientActor):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _Question:
+    """Has the answer say what its asker knew: one that comes late must not be taken for a new one."""
+
+    def __init__(self, proxy: Receiver, told: int) -> None:
+        self._proxy = proxy
+        self._told = told
+
+    def tell(self, message: ProcessFound) -> None:
+        """Hand the answer on."""
+        self._proxy.tell(replace(message, told=self._told))

@@ -35,6 +35,7 @@ from rekindle.actors.internal_messages import (
     MirrorDue,
     PauseProcess,
     ProcessExited,
+    ProcessFound,
     ProcessGone,
     ProcessReported,
     ProcessStarted,
@@ -588,3 +589,18 @@ def test_the_place_of_a_stopped_start_is_free_although_the_supervisor_missed_its
     system.stop(ids(2)[0])
     system.run(1)
     assert system.starts(ids(2)[1]) == [0]
+
+
+def test_an_answer_from_before_a_start_is_not_believed_after_a_second_mistake(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by hypothesis: `nothing runs`, asked before the start, outlived it and left an orphan."""
+    Mistake(WorkerProxy, at(StartProcess)).put_in(monkeypatch)
+    Mistake(WorkerProxy, at(ProcessFound)).put_in(monkeypatch)
+    system = bench(worker(restart={"min_delay_s": 0, "initial_delay_s": 0})).start()
+    system.run(5)
+    assert system.starts() == [0]
+    assert system.deaths() == []
+    assert system.status().status is Status.HEALTHY
+    system.shut_down()
+    assert not system.processes.alive(W)
