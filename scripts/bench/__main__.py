@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .floor import FloorFigures, measure_floor, programs
 from .measure import Summary
+from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, SupervisorFigures, measure_supervisor
 
 
@@ -24,9 +25,17 @@ def main() -> None:
         rekindle = measure_supervisor(
             built, rounds=options.rounds, mass_rounds=options.mass_rounds, idle_s=options.idle
         )
+    print("measuring chaos in virtual time ...", flush=True)
+    chaos = measure_chaos()
     print(_table(floor, rekindle))
+    print(chaos_table(chaos))
     if options.json:
-        document = {"machine": _machine(), "floor": asdict(floor), "rekindle": asdict(rekindle)}
+        document = {
+            "machine": _machine(),
+            "floor": asdict(floor),
+            "rekindle": asdict(rekindle),
+            "chaos": asdict(chaos),
+        }
         options.json.write_text(json.dumps(document, indent=2) + "\n")
 
 
