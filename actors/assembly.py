@@ -15,12 +15,13 @@ from .alert_desk import AlertDesk
 from .broker import Broker
 from .errors import StoreUnavailableError
 from .health_monitor import HealthMonitor
-from .internal_messages import Attend, Declare, Keep
+from .internal_messages import Attend, Declare, Keep, WatchQueues
 from .job_desk import JobDesk
 from .ports import Processes, Receiver, Runtime, Store
+from .queue_watch import QueueWatch
 from .recorder import Recorder
 from .records import FormerClaimsReleased, MirrorWiped, Remembered, Retention
-from .spec import WorkerSpec
+from .spec import WorkerSpec, served_by
 from .supervisor import Supervisor
 
 Ref = pykka.ActorRef[Any]
@@ -28,13 +29,14 @@ Ref = pykka.ActorRef[Any]
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The five actors that every system has, and the desk of alerts; the proxies belong to the Supervisor."""
+    """The six actors that every system has, and the desk of alerts; the proxies belong to the Supervisor."""
 
     broker: Ref
     recorder: Ref
     monitor: Ref
     supervisor: Ref
     desk: Ref
+    watch: Ref
     alerts: Ref | None = None
 
 
@@ -89,9 +91,11 @@ def assemble(
     recorder.tell(Keep(MirrorWiped()))
     recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
     # Before anything can happen that it should hear of.
-    watch = None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts)
+    alert_desk = None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts)
+    watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker)
+    watch.tell(WatchQueues(served_by(specs)))
     supervisor.tell(Declare(specs, remembered))
-    return Actors(broker, recorder, monitor, supervisor, desk, watch)
+    return Actors(broker, recorder, monitor, supervisor, desk, watch, alert_desk)
 
 
 def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:

@@ -24,6 +24,7 @@ from .broker_messages import (
     EventsDue,
     EventsKept,
     EventsOverdue,
+    QueuesSeen,
     Subscribe,
     Unsubscribe,
     WorkerForgotten,
@@ -103,7 +104,7 @@ class Broker(ResilientActor):
             case Flush():
                 self._send()
                 tell(self._recorder, message)
-            case WorkerKnown() | WorkerForgotten() | JobChanged() | Passing():
+            case WorkerKnown() | WorkerForgotten() | JobChanged() | QueuesSeen() | Passing():
                 clock = self._runtime.clock
                 self._outbox.note(message, clock.wall_ms(), clock.monotonic())
                 self._publish()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .internal_messages import Flush, JobChanged, KeepTogether
+from .jobs import JobView, QueueStats
 from .messages import Event
 from .ports import Receiver
 
@@ -56,7 +57,15 @@ class WorkerForgotten:
     component_id: str
 
 
-Notice = WorkerKnown | WorkerForgotten | JobChanged
+@dataclass(frozen=True, slots=True)
+class QueuesSeen:
+    """How the queues are, and which jobs are being executed; said again and again, changed or not."""
+
+    queues: tuple[QueueStats, ...]
+    running: tuple[JobView, ...]
+
+
+Notice = WorkerKnown | WorkerForgotten | JobChanged | QueuesSeen
 """What changes a state without being an event: it has no number and is not kept."""
 
 BrokerMessage = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from .broker_messages import Notice, WorkerForgotten, WorkerKnown
+from .broker_messages import Notice, QueuesSeen, WorkerForgotten, WorkerKnown
 from .health import Status
 from .internal_messages import JobChanged
 from .messages import (
@@ -24,8 +24,16 @@ from .messages import (
     WorkerStopped,
     WorkerUnkillable,
 )
-from .states import State, SystemHealthState, WorkerState, worker_state
-from .topics import SYSTEM, worker_topic
+from .states import (
+    QueueState,
+    State,
+    SystemHealthState,
+    WorkerState,
+    aggregate,
+    queue_state,
+    worker_state,
+)
+from .topics import QUEUES, SYSTEM, queue_topic, worker_topic
 
 SHOWN = {
     Status.PENDING: "starting",
@@ -37,7 +45,11 @@ SHOWN = {
 }
 """The internal statuses in the words of the views."""
 
-TYPES: dict[type[State], str] = {WorkerState: "worker_update", SystemHealthState: "system_update"}
+TYPES: dict[type[State], str] = {
+    WorkerState: "worker_update",
+    QueueState: "queue_update",
+    SystemHealthState: "system_update",
+}
 
 
 class Current:
@@ -74,6 +86,10 @@ class Current:
                 yield from self._blame(id_, None)
             case JobChanged(component_id=id_, job=job):
                 yield worker_topic(id_), replace(self._worker(id_), current_job=job)
+            case QueuesSeen(queues=queues):
+                states = tuple(queue_state(stats) for stats in queues)
+                yield from ((queue_topic(state.queue_type or ""), state) for state in states)
+                yield QUEUES, aggregate(states)
             case WorkerStarted(component_id=id_, pid=pid):
                 started = replace(self._worker(id_), status="starting", pid=pid, current_job=None)
                 yield worker_topic(id_), started

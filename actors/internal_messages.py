@@ -430,6 +430,23 @@ class JobsSettled:
 
 DeskMessage = IncarnationEnded | JobsSettled
 
+# ── To the QueueWatch ────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class WatchQueues:
+    """These are the queues that workers serve; without any there is nothing to look at."""
+
+    queues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtQueues:
+    """Timer: it is time to look."""
+
+
+WatchMessage = WatchQueues | LookAtQueues
+
 # ── To the Recorder ──────────────────────────────────────────────────────────────────────
 
 

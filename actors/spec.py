@@ -8,7 +8,7 @@ sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -340,6 +340,11 @@ class WorkerSpec:
             raise SpecError(str(id), [*problems, *error.problems]) from None
         refuse(id, problems)
         return spec
+
+
+def served_by(specs: Iterable[WorkerSpec]) -> tuple[str, ...]:
+    """The queues that some of these serve, by name."""
+    return tuple(sorted({queue for spec in specs for queue in spec.serves}))
 
 
 def _environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:

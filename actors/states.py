@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .deaths import Job
+from .jobs import QueueStats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,18 @@ def worker_state(component_id: str, status: str) -> WorkerState:
     kind = ":".join(parts[1:-1]) if len(parts) > 2 and parts[0] == "worker" else None
     number = int(parts[-1]) if parts[-1].isascii() and parts[-1].isdecimal() else None
     return WorkerState(component=component_id, id=number, queue_type=kind, status=status)
+
+
+def queue_state(stats: QueueStats) -> QueueState:
+    """The numbers of a queue, as the queue itself gives them."""
+    return QueueState(
+        queue_type=stats.queue,
+        pending=stats.pending,
+        running=stats.running,
+        completed=stats.completed,
+        avg_time=round(stats.average_s, 3),
+        eta=round(stats.eta_s, 3),
+    )
 
 
 def aggregate(queues: Iterable[QueueState]) -> QueueState:

@@ -45,7 +45,7 @@ from .errors import (
 )
 from .explaining import explain
 from .health import Status
-from .internal_messages import Flush, Flushed, Keep
+from .internal_messages import Flush, Flushed, Keep, WatchQueues
 from .jobs import SERVED_QUEUES
 from .lifecycle import Urgency
 from .messages import (
@@ -79,7 +79,7 @@ from .records import DeathRecord, EventPage, MetaSet, Remembered, Retention
 from .release_desk import ReleaseDesk
 from .resources import Usage
 from .runtime import ThreadRuntime, tell
-from .spec import WorkerSpec
+from .spec import WorkerSpec, served_by
 from .topics import problem
 
 MARK = "system_mark"
@@ -356,6 +356,7 @@ class System:
         before, self._specs = self._served(), specs
         if self._served() != before:
             tell(self._running().recorder, Keep(self._served()))
+            tell(self._running().watch, WatchQueues(self.queues))
 
     def _served(self) -> MetaSet:
         return MetaSet(SERVED_QUEUES, json.dumps(self.queues))
@@ -370,7 +371,7 @@ class System:
     @property
     def queues(self) -> tuple[str, ...]:
         """The queues that our workers serve."""
-        return tuple(sorted({queue for spec in self._specs for queue in spec.serves}))
+        return served_by(self._specs)
 
     def enqueue(
         self,
