@@ -17,6 +17,7 @@ from .commands.jobs import jobs
 from .commands.looking import audit, explain, history, output, resources, status
 from .commands.simulating import simulate
 from .commands.top_level import TopLevel
+from .commands.topping import top
 from .config_commands import config
 from .run_command import run
 
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, output, resources, alerts, audit, events, dashboard),
+    *(run, status, explain, history, output, resources, alerts, audit, events, dashboard, top),
     *(ack, pause, resume, start, stop, restart, reset, reload, scale),
     *(jobs, config, db, completion, simulate),
     chaos,

@@ -49,9 +49,14 @@ def limit_option(what: str) -> Callable[[F], F]:
     )
 
 
+def socket_of(state: Path) -> str:
+    """Where the supervisor of a state directory listens."""
+    return str(state / SOCKET_NAME)
+
+
 def client_of(state: Path) -> ControlClient:
     """Who answers for a state directory; nothing is connected yet."""
-    return ControlClient(state / SOCKET_NAME, user=os.environ.get("SUDO_USER"))
+    return ControlClient(socket_of(state), user=os.environ.get("SUDO_USER"))
 
 
 def print_json(document: object) -> None:

@@ -1,0 +1,1 @@
+"""`rekindle top`: the live terminal view. Needs the extra `tui`."""

@@ -1,0 +1,154 @@
+"""Pure: what the view shows, from the server's JSON and the time that has passed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..table import Document, outlook, restarts, summary
+from ..words import cut, printable, span
+
+COLUMNS = ("WORKER", "STATUS", "PID", "UPTIME", "RESTARTS", "NEXT")
+
+STYLES = {
+    "healthy": "green",
+    "starting": "cyan",
+    "crashed": "yellow",
+    "failed": "bold red",
+    "stopping": "magenta",
+    "stopped": "dim",
+}
+SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+
+BAR = 6
+"""How wide the gauge of the restarts is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The state of a supervisor at some moment, and when it was asked for."""
+
+    workers: tuple[Document, ...] = ()
+    alerts: tuple[Document, ...] = ()
+    at: float = 0.0
+    paused: bool = False
+    trouble: str = ""
+    """Why there is nothing newer; empty while there is a supervisor that answers."""
+
+    def row(self, component_id: str) -> Document | None:
+        """One worker as it was last seen."""
+        return next((each for each in self.workers if each["component_id"] == component_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    component_id: str
+    cells: tuple[str, ...]
+    style: str
+
+
+def rows(board: Board, wanted: str, now: float) -> list[Row]:
+    """The workers whose id or status contains what is looked for, the troubled ones first."""
+    passed_ms = max(0, round((now - board.at) * 1000)) if not board.trouble else 0
+    found = [_aged(worker, passed_ms) for worker in board.workers if _matches(worker, wanted)]
+    return [_row(worker) for worker in sorted(found, key=_urgency)]
+
+
+def _matches(worker: Document, wanted: str) -> bool:
+    return wanted.lower() in f"{worker['component_id']} {worker['shown']}".lower()
+
+
+_ORDER = {"failed": 0, "crashed": 1, "stopping": 2, "starting": 2}
+
+
+def _urgency(worker: Document) -> tuple[int, str]:
+    return _ORDER.get(worker["shown"], 3), ""
+
+
+def _aged(worker: Document, passed_ms: int) -> dict[str, Any]:
+    """The worker as it must be now: its clocks go on by themselves."""
+    aged = dict(worker)
+    if worker["uptime_ms"] is not None and worker["pid"] is not None:
+        aged["uptime_ms"] = worker["uptime_ms"] + passed_ms
+    for clock in ("next_attempt_in_ms", "pause_ends_in_ms"):
+        if worker[clock] is not None:
+            aged[clock] = max(0, worker[clock] - passed_ms)
+    return aged
+
+
+def _row(worker: Document) -> Row:
+    pid, uptime = worker["pid"], worker["uptime_ms"]
+    cells = (
+        printable(worker["component_id"]),
+        worker["shown"],
+        "-" if pid is None else str(pid),
+        "-" if uptime is None else span(uptime // 1000 * 1000),
+        gauge(worker),
+        outlook(worker),
+    )
+    return Row(worker["component_id"], cells, STYLES.get(worker["shown"], ""))
+
+
+def gauge(worker: Document) -> str:
+    """How much of the budget that is nearest to its end is used: `▰▰▱▱▱▱ 2/5`."""
+    text = restarts(worker)
+    used, slash, most = text.partition("/")
+    if not slash:
+        return text
+    filled = min(BAR, round(BAR * int(used) / int(most)))
+    return "▰" * filled + "▱" * (BAR - filled) + " " + text
+
+
+def heading(board: Board) -> str:
+    """The first line: how all is."""
+    if board.trouble:
+        return f"not connected: {printable(board.trouble)}"
+    parts = [summary(board.workers)]
+    if board.paused:
+        parts.append("everything is paused")
+    return ", ".join(parts)
+
+
+def badge(alerts: Sequence[Document]) -> str:
+    """How many alerts want attention; empty if none does."""
+    loud = sum(_is_loud(alert) for alert in alerts)
+    return f" {loud} alert{'' if loud == 1 else 's'} " if loud else ""
+
+
+def _is_loud(alert: Document) -> bool:
+    return alert["resolved_at_wall_ms"] is None and alert["acknowledged_at_wall_ms"] is None
+
+
+def alert_rows(alerts: Sequence[Document]) -> list[tuple[int, tuple[str, ...], str]]:
+    """The alerts that are not over: number, cells, style."""
+    return [
+        (alert["id"], _alert_cells(alert), SEVERITIES.get(alert["severity"], ""))
+        for alert in alerts
+        if alert["resolved_at_wall_ms"] is None
+    ]
+
+
+def _alert_cells(alert: Document) -> tuple[str, ...]:
+    noted = "" if alert["acknowledged_at_wall_ms"] is None else printable(alert["acknowledged_by"] or "yes")
+    return (
+        str(alert["id"]),
+        alert["severity"],
+        printable(alert["component_id"] or "system"),
+        str(alert["occurrences"]),
+        cut(printable(alert["message"]), 120),
+        noted,
+    )
+
+
+def new_noise(before: Sequence[Document], after: Sequence[Document]) -> bool:
+    """Whether something critical happened that nobody has taken note of."""
+    known = {alert["id"]: (alert["occurrences"], alert["escalated"]) for alert in before}
+    return any(
+        alert["severity"] == "critical"
+        and _is_loud(alert)
+        and known.get(alert["id"]) != (alert["occurrences"], alert["escalated"])
+        for alert in after
+    )

@@ -1,0 +1,83 @@
+"""What the view shows, from a report and the time that has passed since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cli.documents import worker
+
+from rekindle.cli.top.board import Board, alert_rows, badge, gauge, heading, new_noise, rows
+
+
+def alert(number: int = 1, **changes: Any) -> dict[str, Any]:
+    return {
+        "id": number,
+        "severity": "critical",
+        "component_id": "worker:tag:0",
+        "message": "crashed: killed by SIGKILL",
+        "occurrences": 1,
+        "escalated": False,
+        "acknowledged_at_wall_ms": None,
+        "acknowledged_by": None,
+        "resolved_at_wall_ms": None,
+        **changes,
+    }
+
+
+def test_the_clocks_go_on_between_two_reports() -> None:
+    board = Board((worker(pid=7, uptime_ms=5_000),), at=100.0)
+    assert rows(board, "", 100.0)[0].cells[3] == "5 s"
+    assert rows(board, "", 103.2)[0].cells[3] == "8 s"
+
+
+def test_the_clocks_stand_still_while_nobody_answers() -> None:
+    board = Board((worker(pid=7, uptime_ms=60_000),), at=100.0, trouble="gone")
+    assert rows(board, "", 500.0)[0].cells[3] == "1 min"
+
+
+def test_those_in_trouble_come_first_and_the_others_keep_their_order() -> None:
+    shown = {"a": "healthy", "b": "crashed", "c": "healthy", "d": "failed"}
+    board = Board(tuple(worker(id_, shown=word) for id_, word in shown.items()))
+    assert [row.component_id for row in rows(board, "", 0.0)] == ["d", "b", "a", "c"]
+
+
+def test_a_word_filters_by_name_and_by_status() -> None:
+    board = Board((worker("worker:tag:0"), worker("worker:web:0", shown="failed")))
+    assert [row.component_id for row in rows(board, "TAG", 0.0)] == ["worker:tag:0"]
+    assert [row.component_id for row in rows(board, "fail", 0.0)] == ["worker:web:0"]
+
+
+def test_the_gauge_fills_with_the_budget() -> None:
+    budget = {**worker()["budget"], "in_window": 2, "max_in_window": 4, "max_lifetime": None}
+    budget["max_consecutive"] = None
+    assert gauge(worker(budget=budget)) == "▰▰▰▱▱▱ 2/4"
+
+
+def test_a_hostile_name_cannot_steer_the_terminal() -> None:
+    (row,) = rows(Board((worker(why="\x1b[2J[red]boo", shown="stopped"),)), "", 0.0)
+    assert "\x1b" not in "".join(row.cells)
+
+
+def test_nt_05_nt_06_the_badge_counts_what_nobody_noted_and_hides_at_none() -> None:
+    assert badge([alert(1), alert(2, severity="warning")]) == " 2 alerts "
+    assert badge([alert(1), alert(2, acknowledged_at_wall_ms=5)]) == " 1 alert "
+    assert badge([alert(1, resolved_at_wall_ms=5)]) == badge([]) == ""
+
+
+def test_an_alert_that_is_over_is_not_listed() -> None:
+    assert [number for number, _, _ in alert_rows([alert(1), alert(2, resolved_at_wall_ms=5)])] == [1]
+
+
+def test_nt_08_the_bell_is_for_what_is_critical_new_and_not_noted() -> None:
+    known = [alert(1)]
+    assert new_noise([], [alert(1)])
+    assert new_noise(known, [alert(1, occurrences=2)])
+    assert not new_noise(known, known)
+    assert not new_noise([], [alert(1, severity="warning")])
+    assert not new_noise([], [alert(1, acknowledged_at_wall_ms=5)])
+    assert not new_noise([], [alert(1, resolved_at_wall_ms=5)])
+
+
+def test_the_heading_says_when_nobody_answers() -> None:
+    assert heading(Board(trouble="no supervisor listens")) == "not connected: no supervisor listens"
+    assert heading(Board((worker(),), paused=True)) == "1 worker: 1 healthy, everything is paused"
