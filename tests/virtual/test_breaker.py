@@ -19,7 +19,8 @@ from rekindle.actors import (
 )
 from rekindle.actors.breaker_messages import ProbeAnswered
 from rekindle.actors.deaths import Exit
-from rekindle.actors.simulation import Life
+from rekindle.actors.simulation import Behaviour, Life, Scenario, reaches, run_virtual
+from rekindle.persistence import MemoryStore
 
 AWAY, BACK = 100.0, 700.0
 DB = BreakerPolicy(name="db", deaths=3, window_s=30, canary_delay_s=10, canary_max_delay_s=60, hold_s=10)
@@ -163,3 +164,20 @@ def test_a_probe_that_fails_opens_it_and_holds_the_canary_back_until_it_passes()
     assert BACK <= tried <= BACK + 10, "nobody died while the probe failed"
     assert sum(bench.stored(id_).restart_count for id_ in TEN) == 0
     bench.close()
+
+
+@pytest.mark.parametrize(("breaker", "ending"), [(None, "failed"), (DB, "healthy")])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_as_a_chaos_scenario_under_its_rules(
+    breaker: BreakerPolicy | None, ending: str, seed: int
+) -> None:
+    """Nothing that must always hold is broken by a breaker: one process at a time, each death told once …"""
+    scenario = Scenario("a database outage", lasts_s=900)
+    for id_ in TEN:
+        until_then = Behaviour(dies_after=AWAY + 0.5, until=AWAY)
+        meanwhile = Behaviour(dies_after=2, until=BACK)
+        scenario = scenario.worker(id_, until_then, meanwhile, breaker=breaker)
+        scenario = scenario.expect(reaches(id_, ending, by=890, after=BACK if breaker else AWAY))
+    outcome = run_virtual(scenario, seed=seed, store=MemoryStore())
+    assert outcome.violations == ()
+    assert outcome.unmet == ()
