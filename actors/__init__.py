@@ -6,6 +6,7 @@
 from loguru import logger
 
 from .breaker import BreakerPolicy
+from .bundles import Bundle
 from .deaths import Cause, Death, Exit
 from .edges import EventStream
 from .errors import (
@@ -21,6 +22,7 @@ from .errors import (
     StoreTooNewError,
     StoreUnavailableError,
     TaskError,
+    UnknownDeathError,
     UnknownJobError,
     UnknownQueueError,
     UnknownWorkerError,
@@ -78,6 +80,7 @@ from .spec import (
 )
 from .states import QueueState, SystemHealthState, WorkerState
 from .system import System
+from .verdict import Confidence, Finding
 from .work_items import Release, ReleasePolicy
 
 # A library stays silent until its host asks for its log: `logger.enable("rekindle")`.
@@ -88,13 +91,16 @@ __all__ = [
     "BreakerClosed",
     "BreakerOpened",
     "BreakerPolicy",
+    "Bundle",
     "CanaryStarted",
     "Cause",
     "Command",
+    "Confidence",
     "Death",
     "EventStream",
     "ExecutorBrokenError",
     "Exit",
+    "Finding",
     "HealthPolicy",
     "JobConvicted",
     "JobPolicy",
@@ -143,6 +149,7 @@ __all__ = [
     "System",
     "SystemHealthState",
     "TaskError",
+    "UnknownDeathError",
     "UnknownJobError",
     "UnknownQueueError",
     "UnknownWorkerError",

@@ -12,10 +12,13 @@ from loguru import logger
 
 from .channel import FrameReader
 from .deaths import Exit
+from .evidence import Line, Remains, Spent
 from .frames import Frame
-from .output import OutputTail
+from .memory_events import MemoryEvents
+from .output import OutputTail, shown
 from .ports import Control, SpawnRequest
-from .spawning import Spawned
+from .reaping import reap
+from .spawning import LAST_WORDS_SIZE, Spawned
 
 CHUNK = 64 * 1024
 OUTPUT_CHUNK = 4 * 1024
@@ -23,6 +26,8 @@ OUTPUT_CHUNK = 4 * 1024
 deaths of the others are not to wait for a flood."""
 LAST_CHUNKS = 16
 """How much is still read of a stream whose process has ended; a grandchild may go on writing."""
+LAST_LINES = 40
+"""How much of its output is told with its end."""
 
 CONDITIONS = {
     "R": "running",
@@ -37,7 +42,7 @@ CONDITIONS = {
 class Child:
     """One process of ours, from its spawn to its reaping."""
 
-    def __init__(self, request: SpawnRequest, spawned: Spawned) -> None:
+    def __init__(self, request: SpawnRequest, spawned: Spawned, oom_kills: int | None = None) -> None:
         self.request = request
         self.id = request.spec.id
         self.generation = request.generation
@@ -47,6 +52,10 @@ class Child:
         self.streams = {spawned.stdout: "out", spawned.stderr: "err"}
         self.tail = OutputTail()
         self.exit: Exit | None = None
+        self._spawned = spawned
+        self._kills_before = oom_kills
+        self._sent: int | None = None
+        self._usage: Spent | None = None
         self._reader = FrameReader(request.spec.health.max_bad_frames)
         self._violation_told = False
 
@@ -112,6 +121,7 @@ class Child:
 
     def signal(self, signum: int) -> None:
         """Send it a signal; SIGKILL reaches the whole group."""
+        self._sent = signum
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signum)
         if signum == signal.SIGKILL:
@@ -123,20 +133,34 @@ class Child:
         While the zombie is there its number cannot stand for another group.
         """
         self._kill_group()
-        return self._wait()
+        exit_, self._usage = (Exit(), None) if self.pidfd == -1 else reap(self.pidfd)
+        return exit_
 
-    def _wait(self) -> Exit:
-        try:
-            if self.pidfd == -1:
-                return Exit()
-            found = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
-        except ChildProcessError:
-            return Exit()
-        if found is None:
-            return Exit()
-        if found.si_code == os.CLD_EXITED:
-            return Exit(code=found.si_status)
-        return Exit(signal=found.si_status)
+    def remains(self, memory: MemoryEvents) -> Remains:
+        """What it leaves behind, once it was reaped."""
+        assert self.exit is not None
+        # A look at the counter of kills only where one can be the reason.
+        is_killed = self.exit.signal == signal.SIGKILL and self._sent is None
+        return Remains(
+            pid=self.pid,
+            usage=self._usage,
+            output=self._last_lines(),
+            last_words=self._last_words(),
+            sent=self._sent,
+            oom_kills=memory.take(self._kills_before) if is_killed else None,
+            memory_limit_kb=memory.limit_kb,
+            fingerprint=self._spawned.fingerprint,
+        )
+
+    def _last_lines(self) -> tuple[Line, ...]:
+        stdout = self._spawned.stdout
+        labelled = self.tail.labelled(LAST_LINES)
+        return tuple([("out" if stream == stdout else "err", text) for stream, text in labelled])
+
+    def _last_words(self) -> str:
+        if self._spawned.last_words == -1:
+            return ""
+        return shown(os.pread(self._spawned.last_words, LAST_WORDS_SIZE, 0).rstrip(b"\0"))
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -169,8 +193,9 @@ class Child:
         for stream in self.streams:
             os.close(stream)
         self.streams = {}
-        if self.pidfd != -1:
-            os.close(self.pidfd)
+        for descriptor in (self.pidfd, self._spawned.last_words):
+            if descriptor != -1:
+                os.close(descriptor)
         if self.channel is not None:
             self.channel.close()
-        self.channel, self.pidfd = None, -1
+        self.channel, self.pidfd, self._spawned.last_words = None, -1, -1

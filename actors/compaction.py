@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from .bundles import lean
 from .records import (
     DeathAmended,
     DeathRecord,
@@ -43,6 +44,11 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 others += [*tallies[getattr(record, "component_id", "")].taken(), record]
     rest = [record for tally in tallies.values() for record in tally.taken()]
     return [*others, *rest, *records[split:]]
+
+
+def without_long_parts(record: DeathRecord | DeathAmended) -> DeathRecord | DeathAmended:
+    """The record, with a bundle that takes little memory."""
+    return record if record.bundle is None else replace(record, bundle=lean(record.bundle))
 
 
 @dataclass(slots=True)

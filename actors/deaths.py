@@ -6,6 +6,8 @@ import signal as signals
 from dataclasses import dataclass
 from enum import StrEnum
 
+from .evidence import Remains
+
 
 class Cause(StrEnum):
     """Why a worker counts as dead; the raw exit code and signal stand beside it."""
@@ -13,6 +15,7 @@ class Cause(StrEnum):
     EXITED = "exited"
     SIGNALLED = "signalled"
     HEARTBEAT_LOST = "heartbeat_lost"
+    NO_PROGRESS = "no_progress"
     STARTUP_TIMEOUT = "startup_timeout"
     RECOVERY_TIMEOUT = "recovery_timeout"
     CHANNEL_CLOSED = "channel_closed"
@@ -21,6 +24,9 @@ class Cause(StrEnum):
     PROTOCOL = "protocol"
     UNKNOWN = "unknown"
 
+
+HUNG = frozenset({Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS, Cause.STARTUP_TIMEOUT, Cause.RECOVERY_TIMEOUT})
+"""Causes of a worker that lives and does not do what it should."""
 
 Job = int | str
 """What a worker may name as the job that it works on."""
@@ -65,9 +71,18 @@ class Death:
     """How long it had been continuously healthy when it died."""
     uptime_ms: int = 0
     job: Job | None = None
-    output: tuple[str, ...] = ()
-    """The last lines that it wrote."""
     pid: int | None = None
+    silent_ms: int | None = None
+    """How long before its death it was last heard of; None is never."""
+    progress: Job | None = None
+    """Its last mark of progress."""
+    remains: Remains | None = None
+    """What the process left behind; None while it is not known to have ended."""
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The last lines that it wrote."""
+        return () if self.remains is None else tuple(text for _, text in self.remains.output)
 
     def __str__(self) -> str:
         match self.cause:

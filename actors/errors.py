@@ -6,6 +6,7 @@
     ├── UnknownQueueError (LookupError)        no worker serves that queue
     ├── UnknownJobError (LookupError)          no job has that number
     ├── PayloadError (ValueError)              what is to be done is not JSON, or too long
+    ├── UnknownDeathError (LookupError)        nothing is kept of such a death
     ├── RequestRefusedError (RuntimeError)     understood, but not now: the system is stopping, say
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
     ├── TaskError (RuntimeError)               a task raised what cannot be rebuilt here
@@ -85,6 +86,15 @@ class UnknownJobError(RekindleError, LookupError):
 
 class PayloadError(RekindleError, ValueError):
     """What is to be done cannot be kept: it is not JSON, or too long."""
+
+
+class UnknownDeathError(RekindleError, LookupError):
+    """Nothing is kept of such a death."""
+
+    def __init__(self, component_id: str, generation: int) -> None:
+        self.component_id = component_id
+        self.generation = generation
+        super().__init__(f"nothing is kept of the end of {component_id} in generation {generation}")
 
 
 class RequestRefusedError(RekindleError, RuntimeError):

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import heapq
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from loguru import logger
 
 from .deaths import Cause, Death, Exit, Job
+from .evidence import Remains
 from .frames import Frame
 from .health import (
+    Change,
     Elapsed,
     Failed,
     GivenUp,
@@ -80,6 +82,8 @@ class Patient:
     pid: int | None = None
     job: Job | None = None
     heartbeat_wall_ms: int | None = None
+    heard_at: float | None = None
+    progress: Job | None = None
     paused: bool = False
     checked_at: float | None = None
     """The deadline that stands in the queue for it."""
@@ -94,14 +98,6 @@ class Patient:
     def is_due_to_speak(self) -> bool:
         """A plain program never sends a frame: that it was started is all that can be asked of it."""
         return self.reports_health or isinstance(self.state, Pending)
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What came with a death, beside its cause."""
-
-    exit: Exit = Exit()
-    output: tuple[str, ...] = field(default=())
 
 
 class HealthMonitor(ResilientActor):
@@ -146,8 +142,8 @@ class HealthMonitor(ResilientActor):
                 self._deadline_reached(due)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 self._started(id_, generation, pid)
-            case ProcessExited(component_id=id_, generation=generation, exit=exit_, output=output):
-                self._exited(id_, generation, exit_, output)
+            case ProcessExited(component_id=id_, generation=generation, exit=exit_, remains=remains):
+                self._exited(id_, generation, exit_, remains)
             case SpawnFailed(component_id=id_, generation=generation, error=error):
                 self._lost(id_, generation, Lost(Cause.SPAWN_FAILED, detail=error))
             case ChannelClosed(component_id=id_, generation=generation):
@@ -223,6 +219,7 @@ class HealthMonitor(ResilientActor):
         if frame.component_id is not None and frame.component_id != component_id:
             logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
         patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
+        patient.heard_at, patient.progress = self._runtime.clock.monotonic(), frame.progress
         patient.forgiven = False
         if frame.job != patient.job:
             patient.job = frame.job
@@ -247,18 +244,18 @@ class HealthMonitor(ResilientActor):
         if patient is not None:
             patient.condemned = detail
 
-    def _exited(self, component_id: str, generation: int, exit_: Exit, output: tuple[str, ...]) -> None:
+    def _exited(self, component_id: str, generation: int, exit_: Exit, remains: Remains | None) -> None:
         """A process ended; one that we killed for what it used died of that, if it died of the kill."""
         lost = Lost(exit_.cause, exit_)
         patient = self._current(component_id, generation)
         if patient is not None and patient.condemned is not None and exit_.signal == signal.SIGKILL:
             lost = Lost(Cause.RESOURCE_LIMIT, exit_, patient.condemned)
-        self._lost(component_id, generation, lost, output)
+        self._lost(component_id, generation, lost, remains)
 
-    def _lost(self, component_id: str, generation: int, lost: Lost, output: tuple[str, ...] = ()) -> None:
+    def _lost(self, component_id: str, generation: int, lost: Lost, remains: Remains | None = None) -> None:
         patient = self._current(component_id, generation)
         if patient is not None:
-            self._advance(patient, lost, _Evidence(lost.exit, output))
+            self._advance(patient, lost, remains)
 
     def _found(self, component_id: str, generation: int | None) -> None:
         """What runs, now that somebody was made anew; what was last said may be lost with the Supervisor."""
@@ -334,7 +331,7 @@ class HealthMonitor(ResilientActor):
         patient = self._patients.get(component_id)
         return patient if patient is not None and patient.generation == generation else None
 
-    def _advance(self, patient: Patient, trigger: Trigger, evidence: _Evidence = _Evidence()) -> None:  # noqa: B008
+    def _advance(self, patient: Patient, trigger: Trigger, remains: Remains | None = None) -> None:
         now = self._runtime.clock.monotonic()
         before = patient.state
         step = advance(before, trigger, patient.policy, now)
@@ -344,19 +341,7 @@ class HealthMonitor(ResilientActor):
             return
         death = None
         if step.change.new is Status.DEAD:
-            assert step.change.cause is not None
-            death = Death(
-                component_id=patient.component_id,
-                generation=patient.generation,
-                cause=step.change.cause,
-                exit=evidence.exit,
-                detail=self._explained(patient, step.change.cause, step.change.detail),
-                healthy_for_ms=round(healthy_for(before, now) * 1000),
-                uptime_ms=round((now - patient.since) * 1000),
-                job=patient.job,
-                output=evidence.output,
-                pid=patient.pid,
-            )
+            death = self._death(patient, step.change, healthy_for(before, now), remains)
         changed = StatusChanged(
             component_id=patient.component_id,
             generation=patient.generation,
@@ -376,9 +361,29 @@ class HealthMonitor(ResilientActor):
         self._watch(patient)
         self._mirror(patient)
 
+    def _death(
+        self, patient: Patient, change: Change, healthy_for_s: float, remains: Remains | None
+    ) -> Death:
+        assert change.cause is not None
+        now = self._runtime.clock.monotonic()
+        return Death(
+            component_id=patient.component_id,
+            generation=patient.generation,
+            cause=change.cause,
+            exit=change.exit,
+            detail=self._explained(patient, change.cause, change.detail),
+            healthy_for_ms=round(healthy_for_s * 1000),
+            uptime_ms=round((now - patient.since) * 1000),
+            job=patient.job,
+            pid=patient.pid,
+            silent_ms=None if patient.heard_at is None else round((now - patient.heard_at) * 1000),
+            progress=patient.progress,
+            remains=remains,
+        )
+
     def _explained(self, patient: Patient, cause: Cause, detail: str) -> str:
         """A silent process is hung; what the system says of it tells a stopped one from a busy one."""
-        if cause is not Cause.HEARTBEAT_LOST:
+        if cause not in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
             return detail
         return f"hung ({self._processes.condition(patient.component_id)}), {detail}"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from .breaker_messages import BreakerDue, ProbeAnswered
 from .deaths import Exit, Job
+from .evidence import Remains
 from .frames import Frame
 from .jobs import JobSettled
 from .lifecycle import Urgency
@@ -149,7 +150,7 @@ class ProcessExited:
     component_id: str
     generation: int
     exit: Exit
-    output: tuple[str, ...] = ()
+    remains: Remains | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,7 @@ class ProcessGone:
     generation: int
     exit: Exit
     forced: int | None = None
+    remains: Remains | None = None
 
 
 @dataclass(frozen=True, slots=True)

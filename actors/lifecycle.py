@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from .deaths import Exit
+from .evidence import Remains
 from .spec import StopPolicy
 
 
@@ -133,6 +134,7 @@ class Ended:
 
     generation: int
     exit: Exit
+    remains: Remains | None = None
 
 
 Trigger = Start | Started | Stop | RungElapsed | Ended
@@ -176,6 +178,7 @@ class TellGone:
     generation: int
     exit: Exit
     forced: int | None = None
+    remains: Remains | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +231,9 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
             return _climb(state)
-        case _, Ended(generation=generation, exit=exit_):
+        case _, Ended(generation=generation, exit=exit_, remains=remains):
             forced = state.sent if isinstance(state, Stopping) else None
-            return Step(Absent(), (TellGone(generation, exit_, forced),))
+            return Step(Absent(), (TellGone(generation, exit_, forced, remains),))
         case _:
             return Step(state)
 

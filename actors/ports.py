@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .alert import Alert
 from .audit import AuditEntry
+from .bundles import Bundle
 from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
 from .records import DeathRecord, EventPage, Record, Remembered, Retention
 from .resources import Usage
@@ -203,6 +204,12 @@ class Store(Protocol):
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
     ) -> tuple[DeathRecord, ...]:
         """The latest deaths, newest first, of one worker or of all."""
+        ...
+
+    def bundles(
+        self, component_id: str, *, generation: int | None = None, limit: int = 100
+    ) -> tuple[Bundle, ...]:
+        """The evidence of a worker's deaths, newest first, or of one of them."""
         ...
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:

@@ -16,14 +16,17 @@ import pwd
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 CHANNEL = "REKINDLE_FD"
 """The variable that tells a worker the number of its channel."""
+LAST_WORDS = "REKINDLE_LAST_WORDS"
+"""The variable that tells it where to leave stacks and the exception that ends it."""
 
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
 _ROOM = 1024  # more than any C library's attributes, actions or signal sets take
-_FIRST_FREE = 4
+_FIRST_FREE = 5
 
 undisturbed_by_forks = threading.Lock()
 """Held while `subprocess` makes a process. A fork of the host's in that moment would hold the pipe
@@ -51,7 +54,11 @@ class Program:
 
 
 def start_process(
-    program: Program, further: Mapping[str, str], *, stdio: tuple[int, int, int], channel: int | None
+    program: Program,
+    further: Mapping[str, str],
+    *,
+    stdio: tuple[int, int, int],
+    handed: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
 
@@ -61,17 +68,16 @@ def start_process(
         program: what to start.
         further: what this process alone has in its environment.
         stdio: its descriptors 0, 1 and 2.
-        channel: one more descriptor; a variable tells its number.
+        handed: at most two more descriptors, by the variables that tell their numbers.
 
     Raises:
         OSError: it could not be started.
     """
     if _LIBRARY is None or program.user is not None:
-        return _by_subprocess(program, further, stdio=stdio, channel=channel)
-    wanted = list(stdio)
-    if channel is not None:
-        further = {**further, CHANNEL: "3"}
-        wanted.append(channel)
+        return _by_subprocess(program, further, stdio=stdio, handed=handed)
+    wanted = [*stdio, *handed.values()]
+    numbers = {name: str(number) for number, name in enumerate(handed, len(stdio))}
+    further = {**further, **numbers}
     lifted = [_lifted(descriptor) for descriptor in wanted]
     try:
         return _LIBRARY.spawn(program, further, lifted)
@@ -159,6 +165,14 @@ def _file_of(name: str, environment: Mapping[str, str]) -> str:
     raise OSError(error, os.strerror(error), name)
 
 
+def executable(name: str, path: str, cwd: str | None) -> str:
+    """The file that would be executed, or the name itself where there is none."""
+    try:
+        return os.path.join(cwd or "", _file_of(name, {"PATH": path}))
+    except OSError:
+        return name
+
+
 def _lifted(descriptor: int) -> int:
     """The descriptor, out of the way of those that it is to become."""
     if descriptor >= _FIRST_FREE:
@@ -167,11 +181,10 @@ def _lifted(descriptor: int) -> int:
 
 
 def _by_subprocess(
-    program: Program, further: Mapping[str, str], *, stdio: tuple[int, int, int], channel: int | None
+    program: Program, further: Mapping[str, str], *, stdio: tuple[int, int, int], handed: Mapping[str, int]
 ) -> int:
     environment = {**program.environment, **further}
-    if channel is not None:
-        environment[CHANNEL] = str(channel)
+    environment |= {name: str(descriptor) for name, descriptor in handed.items()}
     identity: dict[str, Any] = {}
     if program.user is not None:
         known = _known_user(program.user)
@@ -186,7 +199,7 @@ def _by_subprocess(
             stdin=stdio[0],
             stdout=stdio[1],
             stderr=stdio[2],
-            pass_fds=() if channel is None else (channel,),
+            pass_fds=tuple(handed.values()),
             start_new_session=True,
             **identity,
         )

@@ -23,6 +23,7 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes
 
 from .child import Child
+from .fingerprints import Fingerprints
 from .guard import Guard
 from .internal_messages import (
     ChannelClosed,
@@ -33,6 +34,7 @@ from .internal_messages import (
     ProtocolViolated,
     SpawnFailed,
 )
+from .memory_events import MemoryEvents
 from .ports import Clock, Control, Receiver, SpawnRequest
 from .resources import Usage
 from .runtime import tell
@@ -50,7 +52,14 @@ EVENTS_AT_ONCE = 64
 class RealProcesses:
     """Starts, watches and ends real processes."""
 
-    def __init__(self, clock: Clock, *, guarded: bool = True, database: str | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        guarded: bool = True,
+        database: str | None = None,
+        fingerprints: Fingerprints | None = None,
+    ) -> None:
         self.mark = uuid.uuid4().hex
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
@@ -60,9 +69,10 @@ class RealProcesses:
         self._orders: deque[Callable[[], None]] = deque()
         self._closing_channels: deque[tuple[float, Child]] = deque()
         self._closed = False
-        self._spawner = Spawner(self.mark, database)
         self._sampler = Sampler()
         self._sampling = threading.Lock()
+        self._spawner = Spawner(self.mark, database, fingerprints)
+        self._memory = MemoryEvents()
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.Lock()
@@ -193,7 +203,7 @@ class RealProcesses:
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this worker's misfortune alone
             self._tell_both(request, SpawnFailed(id_, generation, str(error)))
             return
-        child = self._children[id_] = Child(request, spawned)
+        child = self._children[id_] = Child(request, spawned, self._memory.kills())
         if child.pidfd == -1:
             self._ended(child)
             return
@@ -243,7 +253,7 @@ class RealProcesses:
             self._hear(child)
         child.drain_output()
         child.exit = child.reap()
-        exited = ProcessExited(child.id, child.generation, child.exit, child.tail.lines(20))
+        exited = ProcessExited(child.id, child.generation, child.exit, child.remains(self._memory))
         self._tell_both(child.request, exited)
         # Tidied up while the others decide.
         for descriptor in child.descriptors():
@@ -312,6 +322,7 @@ class RealProcesses:
             self._drop(guard.pidfd)
             guard.dismiss()
         self._spawner.close()
+        self._memory.close()
         self._epoll.close()
         with self._waking:
             os.close(self._wake)

@@ -17,7 +17,7 @@ from typing import ClassVar
 from loguru import logger
 
 from .broker_messages import EventsKept
-from .compaction import compacted
+from .compaction import compacted, without_long_parts
 from .errors import StoreError, StoreOwnedError
 from .internal_messages import (
     Attend,
@@ -36,7 +36,7 @@ from .internal_messages import (
 from .jobs import JobSettled
 from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered
 from .ports import Receiver, Runtime, Store, Timer
-from .records import DeathRecord, EventRecord, HealthMirrored, Record, Retention, StateRemoved
+from .records import DeathAmended, DeathRecord, EventRecord, HealthMirrored, Record, Retention, StateRemoved
 from .runtime import ResilientActor, tell
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -53,6 +53,9 @@ PRUNE_AGAIN_S = 0.05
 
 MOST_EVENTS = 10_000
 """Past this many waiting events the oldest ones are given up."""
+
+MOST_BUNDLES_WAITING = 500
+"""Past this many, deaths wait without the long parts of their bundles: they could fill our memory."""
 
 
 class Recorder(ResilientActor):
@@ -129,6 +132,8 @@ class Recorder(ResilientActor):
         tell(self.broker, EventsLost(count, lost[0].id, lost[-1].id))
 
     def _keep(self, record: Record) -> None:
+        if len(self._waiting) > MOST_BUNDLES_WAITING and isinstance(record, DeathRecord | DeathAmended):
+            record = without_long_parts(record)
         self._waiting.append(record)
         if isinstance(record, StateRemoved):
             self._mirror.pop(record.component_id, None)

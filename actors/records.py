@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from .alert import Alert
 from .audit import AuditEntry
+from .bundles import Bundle
 from .deaths import Cause, Job
 from .jobs import DEFAULT_CRASH_RETRIES
 from .restarts import Action
@@ -41,6 +42,8 @@ class DeathRecord:
     work_item: str | None = None
     """What was to be released because of it, and what came of that; noted later."""
     released: str | None = None
+    bundle: Bundle | None = field(default=None, metadata={"sent": False})
+    """What is known of it; kept beside the row, in the same transaction, and asked for by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,8 @@ class DeathAmended:
     generation: int
     exit_code: int | None
     signal: int | None
+    bundle: Bundle | None = None
+    """In place of the one that was kept with the death."""
 
 
 @dataclass(frozen=True, slots=True)

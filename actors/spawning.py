@@ -2,7 +2,8 @@
 
 Every worker gets a session of its own, an environment that is an allow-list, stdin from
 nowhere, stdout and stderr into pipes of ours and, if it reports health, one end of a socket
-pair as its channel. No other descriptor of ours is open in it.
+pair as its channel. A Python function gets one more: a small file in memory for its last words,
+which cannot grow. No other descriptor of ours is open in it.
 
 Nothing of ours runs between fork and exec: with a `preexec_fn` the fork would copy the tables of
 the supervisor's memory (3.5 ms at 45 MB) and run Python beside locks that nobody will release.
@@ -10,6 +11,7 @@ the supervisor's memory (3.5 ms at 45 MB) and run Python beside locks that nobod
 
 from __future__ import annotations
 
+import fcntl
 import fnmatch
 import json
 import os
@@ -20,8 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .evidence import Fingerprint
+from .fingerprints import Fingerprints
 from .job_policy import JobPolicy
-from .posix_spawn import Program, start_process
+from .posix_spawn import CHANNEL, LAST_WORDS, Program, start_process
 from .spec import Command, PythonCall, WorkerSpec
 
 HANDED_DOWN = (
@@ -40,13 +44,22 @@ class Spawned:
     stdout: int
     stderr: int
     channel: socket.socket | None
+    last_words: int = -1
+    """Where a Python function leaves its stacks; -1 for all others."""
+    fingerprint: Fingerprint = Fingerprint()
+
+
+LAST_WORDS_SIZE = 64 * 1024
 
 
 class Spawner:
     """Starts processes that carry the mark of one system."""
 
-    def __init__(self, mark: str, database: str | None = None) -> None:
+    def __init__(
+        self, mark: str, database: str | None = None, fingerprints: Fingerprints | None = None
+    ) -> None:
         self._mark = mark
+        self._fingerprints = fingerprints or Fingerprints()
         self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
@@ -58,6 +71,7 @@ class Spawner:
     def forget(self, component_id: str) -> None:
         """The worker will not be started again."""
         self._prepared.pop(component_id, None)
+        self._fingerprints.forget(component_id)
 
     def spawn(self, spec: WorkerSpec, generation: int) -> Spawned:
         """Start one incarnation.
@@ -66,13 +80,16 @@ class Spawner:
             OSError: it could not be started; the text is the system's own.
         """
         program = self._prepare(spec)
+        fingerprint = self._fingerprints.of(spec)
         ours: list[int] = []
         theirs: list[int] = []
+        handed: dict[str, int] = {}
         channel = peer = None
         try:
             if spec.run.reports_health:
                 channel, peer = socket.socketpair()
                 channel.setblocking(False)
+                handed[CHANNEL] = peer.fileno()
                 if self._address is not None and spec.serves:
                     # The first line that it reads. Not in its environment: there may be a password in it.
                     channel.send(self._address)
@@ -81,11 +98,14 @@ class Spawner:
                 os.set_blocking(read, False)
                 ours.append(read)
                 theirs.append(write)
+            if isinstance(spec.run, PythonCall):
+                ours.append(_place_for_last_words())
+                handed[LAST_WORDS] = ours[-1]
             pid = start_process(
                 program,
                 {"REKINDLE_GENERATION": str(generation)},
                 stdio=(self._null, theirs[0], theirs[1]),
-                channel=None if peer is None else peer.fileno(),
+                handed=handed,
             )
             pidfd = _pidfd(pid)
         except BaseException:
@@ -100,7 +120,8 @@ class Spawner:
                 os.close(descriptor)
             if peer is not None:
                 peer.close()
-        return Spawned(pid, pidfd, ours[0], ours[1], channel)
+        stdout, stderr, last_words = (*ours, -1)[:3]
+        return Spawned(pid, pidfd, stdout, stderr, channel, last_words, fingerprint)
 
     def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)
@@ -173,6 +194,15 @@ def worker_file(name: str = "") -> Path:
     """A file of the package that runs inside workers; it is found, not imported."""
     package = Path(__file__).parent.parent / "worker"
     return package / name if name else package
+
+
+def _place_for_last_words() -> int:
+    """A file in memory of a fixed size: a worker that writes on and on takes no more of it."""
+    place = os.memfd_create("rekindle-last-words", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(place, LAST_WORDS_SIZE)
+    seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(place, fcntl.F_ADD_SEALS, seals)
+    return place
 
 
 def _pidfd(pid: int) -> int:

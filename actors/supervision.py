@@ -15,7 +15,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from . import releases
+from .bundles import bundle_of
 from .deaths import Cause, Death, Exit, Job
+from .evidence import Remains
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
@@ -48,6 +50,7 @@ from .worker_state import (
     Idling,
     KeepRecord,
     Launch,
+    OpenDeath,
     ReleaseWork,
     ReportStop,
     Rest,
@@ -143,7 +146,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         restarts=decision.state,
         status=Status.DEAD,
         job=None,
-        open_death=str(death) if alive else None,
+        open_death=OpenDeath(death, world.wall_ms) if alive else None,
         unreleased=release if alive else None,
     )
     record = death_record(death, decision, world.wall_ms)
@@ -177,6 +180,7 @@ def death_record(death: Death, decision: Decision, wall_ms: int) -> DeathRecord:
         reason=decision.reason,
         delay_ms=decision.delay_ms,
         streak_cleared=decision.streak_cleared,
+        bundle=bundle_of(death, wall_ms, death.exit, death.remains),
     )
 
 
@@ -324,11 +328,18 @@ def refused(worker: Worker, generation: int) -> Step:
     return stop(worker, Urgency.KILL) if is_up(worker, generation) else Step(worker)
 
 
-def process_gone(worker: Worker, generation: int, exit_: Exit, forced: int | None, world: World) -> Step:
+def process_gone(
+    worker: Worker,
+    generation: int,
+    exit_: Exit,
+    forced: int | None,
+    world: World,
+    remains: Remains | None = None,
+) -> Step:
     """Nothing is left of an incarnation: what waited for that goes on."""
     if worker.lingering != generation and not _awaits_end(worker, generation):
         return Step(worker)
-    amendment = (*_amendment(worker, generation, exit_), *_late_release(worker, exit_))
+    amendment = (*_amendment(worker, generation, exit_, remains), *_late_release(worker, exit_))
     worker = replace(worker, lingering=None, open_death=None, unreleased=None)
     match worker.phase:
         case BackingOff() as phase:
@@ -349,14 +360,19 @@ def _awaits_end(worker: Worker, generation: int) -> bool:
     return isinstance(worker.phase, Stopping) and worker.phase.generation == generation
 
 
-def _amendment(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
-    if worker.open_death is None:
+def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | None) -> tuple[Effect, ...]:
+    open_death = worker.open_death
+    if open_death is None:
         return ()
-    released = releases.after_late_end(worker.spec, generation, worker.open_death, exit_)
+    released = releases.after_late_end(worker.spec, generation, str(open_death.death), exit_)
     if exit_ == Exit():
         return released
     amended = DeathAmended(
-        component_id=worker.id, generation=generation, exit_code=exit_.code, signal=exit_.signal
+        component_id=worker.id,
+        generation=generation,
+        exit_code=exit_.code,
+        signal=exit_.signal,
+        bundle=bundle_of(open_death.death, open_death.at_wall_ms, exit_, remains),
     )
     return (KeepRecord(amended), *released)
 
@@ -529,7 +545,7 @@ def _rested(worker: Worker) -> tuple[Effect, ...]:
 def reconcile(worker: Worker, found: int | None, world: World) -> Step:
     """Fit what is wanted to what really runs; the answer of the process table is the truth."""
     rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
-    late = () if found is not None else _amendment(worker, worker.generation, Exit())
+    late = () if found is not None else _amendment(worker, worker.generation, Exit(), None)
     worker = replace(worker, lingering=found, open_death=worker.open_death if found is not None else None)
     match worker.phase:
         case Up(generation=generation):

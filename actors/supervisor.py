@@ -105,7 +105,11 @@ class Supervisor(ResilientActor):
             case StatusChanged():
                 self._status_changed(message)
             case ProcessGone(component_id=id_, generation=generation, exit=exit_, forced=forced):
-                step(id_, lambda w: supervision.process_gone(w, generation, exit_, forced, self._world(w)))
+                remains = message.remains
+                step(
+                    id_,
+                    lambda w: supervision.process_gone(w, generation, exit_, forced, self._world(w), remains),
+                )
                 # One that was stopped while it started never tells how it is.
                 self._crew.start_is_over(id_, generation)
                 self._upkeep.gone(id_, generation)

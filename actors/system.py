@@ -31,6 +31,7 @@ from .alert import Alert, AlertPolicy
 from .assembly import Actors, assemble
 from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
+from .bundles import Bundle
 from .changes import Changes
 from .edges import EventStream, Inbox, LatestInbox
 from .enqueueing import checked_queue, new_job, payload_text
@@ -41,9 +42,11 @@ from .errors import (
     SpecError,
     StoreError,
     StoreUnavailableError,
+    UnknownDeathError,
     UnknownWorkerError,
 )
 from .explaining import explain
+from .fingerprints import Fingerprints
 from .health import Status
 from .internal_messages import Flush, Flushed, Keep, WatchQueues
 from .jobs import SERVED_QUEUES
@@ -141,6 +144,7 @@ class System:
         self._actors: Actors | None = None
         self._releases: ReleaseDesk | None = None
         self._prober = Prober()
+        self._fingerprints = Fingerprints()
         self._process = os.getpid()
         self._life = threading.Lock()
         self._ended = False
@@ -187,7 +191,10 @@ class System:
         try:
             self._runtime = runtime = self._make_runtime()
             self._processes = RealProcesses(
-                runtime.clock, guarded=self._guarded, database=self._store.address
+                runtime.clock,
+                guarded=self._guarded,
+                database=self._store.address,
+                fingerprints=self._fingerprints,
             )
             remembered = self._store.load()
             self._end_former_run(remembered, self._processes.mark)
@@ -415,6 +422,28 @@ class System:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths that were kept, newest first."""
         return self._store.deaths(component_id, limit=limit)
+
+    def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
+        """The evidence of a worker's latest deaths, newest first."""
+        return self._store.bundles(component_id, limit=limit)
+
+    def bundle(self, component_id: str, generation: int) -> Bundle:
+        """The evidence of one death.
+
+        Raises:
+            UnknownDeathError: that generation did not die, or nothing is kept of it any more.
+        """
+        found = self._store.bundles(component_id, generation=generation)
+        if not found:
+            raise UnknownDeathError(component_id, generation)
+        return found[0]
+
+    def spec(self, component_id: str) -> WorkerSpec:
+        """How a worker is declared."""
+        for spec in self._specs:
+            if spec.id == component_id:
+                return spec
+        raise UnknownWorkerError(component_id)
 
     def explain(self, component_id: str) -> str:
         """Why a worker is as it is, when it is tried again, and what can be done."""

@@ -106,8 +106,8 @@ class WorkerProxy(ResilientActor):
                 tell(self._supervisor, message)
             case SpawnFailed(generation=generation):
                 self._advance(Ended(generation, Exit()))
-            case ProcessExited(generation=generation, exit=exit_):
-                self._advance(Ended(generation, exit_))
+            case ProcessExited(generation=generation, exit=exit_, remains=remains):
+                self._advance(Ended(generation, exit_, remains))
             case ReportProcess():
                 self._ask_what_runs()
             case ProcessFound():
@@ -147,9 +147,9 @@ class WorkerProxy(ResilientActor):
                 self._cancel_timer()
                 timer = LadderElapsed(generation, step)
                 self._timer = self._runtime.timers.after(seconds, self.actor_ref, timer)
-            case TellGone(generation=generation, exit=exit_, forced=forced):
+            case TellGone(generation=generation, exit=exit_, forced=forced, remains=remains):
                 self._cancel_timer()
-                tell(self._supervisor, ProcessGone(id_, generation, exit_, forced))
+                tell(self._supervisor, ProcessGone(id_, generation, exit_, forced, remains))
             case TellUnkillable(generation=generation, pid=pid):
                 unkillable = WorkerUnkillable(id_, generation, pid)
                 tell(self._supervisor, unkillable)

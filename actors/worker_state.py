@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from .deaths import Exit, Job
+from .deaths import Death, Exit, Job
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained, IncarnationEnded
 from .lifecycle import Urgency
@@ -78,6 +78,13 @@ class Failed(msgspec.Struct, frozen=True):
 Phase = Idle | Up | BackingOff | Stopping | Failed
 
 
+class OpenDeath(msgspec.Struct, frozen=True):
+    """A death whose process had not ended; how it ends is still to come."""
+
+    death: Death
+    at_wall_ms: int
+
+
 class Worker(msgspec.Struct, frozen=True):
     """One worker as the Supervisor knows it."""
 
@@ -94,9 +101,8 @@ class Worker(msgspec.Struct, frozen=True):
     """Until when a delay that a former run decided holds the first start back."""
     unreleased: ReleaseOrder | None = None
     """The work item of a death whose process still lives: nobody else may take it before it has gone."""
-    open_death: str | None = None
-    """The latest death, in words, if it was decided before its process had ended: how it ended is still
-    to come."""
+    open_death: OpenDeath | None = None
+    """The latest death, if it was decided before its process had ended."""
 
     @property
     def id(self) -> str:

@@ -6,7 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from rekindle.actors.audit import AuditEntry
+from rekindle.actors.bundles import Bundle
 from rekindle.actors.deaths import Cause, Job
 from rekindle.actors.records import DeathRecord, EventRecord, RestartsCounted
 from rekindle.actors.restarts import Action
@@ -24,7 +27,10 @@ DEATH_COLUMNS = (
     "reason",
     "delay_ms",
 )
+BUNDLE_COLUMNS = ("component_id", "generation", "at_wall_ms", "finding", "crash", "details")
 EVENT_COLUMNS = ("id", "schema_version", "at_wall_ms", "type", "component_id", "payload")
+
+_bundles = msgspec.json.Decoder(Bundle)
 
 # Pure ASCII: whatever a worker calls its job (NUL, half a surrogate pair) fits into any text column.
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
@@ -68,6 +74,44 @@ def death_values(death: DeathRecord) -> dict[str, Any]:
         "reason": storable(death.reason),
         "delay_ms": death.delay_ms,
     }
+
+
+MOST_BUNDLES = 200
+"""How many bundles of a worker are kept; its deaths stay."""
+PRUNED_EVERY = 20
+
+
+def pruned(bundle: Bundle) -> dict[str, Any]:
+    """Which bundles make room for this one."""
+    return {"worker": bundle.component_id, "up_to": bundle.generation - MOST_BUNDLES}
+
+
+def bundle_values(bundle: Bundle) -> dict[str, Any]:
+    """The columns of a bundle's row."""
+    return {
+        "component_id": bundle.component_id,
+        "generation": bundle.generation,
+        "at_wall_ms": bundle.at_wall_ms,
+        "finding": bundle.finding.value,
+        "crash": bundle.crash,
+        "details": _bundle_text(bundle),
+    }
+
+
+def _bundle_text(bundle: Bundle) -> str:
+    try:
+        return msgspec.json.encode(bundle).decode()
+    except UnicodeEncodeError:  # half a surrogate pair somewhere: it goes in as a question mark
+        text = json.dumps(msgspec.to_builtins(bundle), ensure_ascii=False)
+        return text.encode("utf-8", "replace").decode()
+
+
+def bundle_from(text: str) -> Bundle | None:
+    """The bundle that `bundle_values` wrote; None if it was written by hand, or by a newer version."""
+    try:
+        return _bundles.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def stand_in(record: RestartsCounted) -> DeathRecord:

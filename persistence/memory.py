@@ -11,6 +11,7 @@ from typing import assert_never
 from rekindle.actors.alert import Alert
 from rekindle.actors.alerts import MOST_RESOLVED
 from rekindle.actors.audit import AuditEntry
+from rekindle.actors.bundles import Bundle
 from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import (
     RECENT_DEATHS,
@@ -38,7 +39,7 @@ from rekindle.actors.records import (
 )
 from rekindle.actors.restarts import Action
 
-from .encoding import stand_in, storable
+from .encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
 from .jobs.memory import MemoryJobs
 
 _NEW = RememberedWorker()
@@ -58,6 +59,7 @@ class MemoryStore:
         self._deaths: dict[tuple[str, int], DeathRecord] = {}
         self._histories: dict[str, list[int]] = {}
         """The generations with a death, by worker, in the order of their records."""
+        self._bundles: dict[str, dict[int, Bundle]] = {}
         self._meta: dict[str, str] = {}
         self._audit: list[AuditEntry] = []
         self._alerts: dict[int, Alert] = {}
@@ -77,6 +79,15 @@ class MemoryStore:
         """The latest deaths, newest first, of one worker or of all."""
         found = (death for death in self._newest_first(component_id) if signal in (None, death.signal))
         return tuple(islice(found, max(limit, 0)))
+
+    def bundles(
+        self, component_id: str, *, generation: int | None = None, limit: int = 100
+    ) -> tuple[Bundle, ...]:
+        """The evidence of a worker's deaths, newest first, or of one of them."""
+        kept = self._bundles.get(component_id, {})
+        if generation is not None:
+            return (kept[generation],) if generation in kept else ()
+        return tuple(kept[number] for number in sorted(kept, reverse=True)[: max(limit, 0)])
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders of operators, newest first."""
@@ -193,7 +204,8 @@ class MemoryStore:
         if key in self._deaths:
             return False
         # What a database row does not tell is not told here either.
-        self._deaths[key] = replace(death, streak_cleared=False) if death.streak_cleared else death
+        self._deaths[key] = replace(death, streak_cleared=False, bundle=None)
+        self._keep_bundle(death.bundle)
         self._histories.setdefault(death.component_id, []).append(death.generation)
         return True
 
@@ -201,6 +213,16 @@ class MemoryStore:
         key = (record.component_id, record.generation)
         if key in self._deaths:
             self._deaths[key] = replace(self._deaths[key], exit_code=record.exit_code, signal=record.signal)
+        self._keep_bundle(record.bundle)
+
+    def _keep_bundle(self, bundle: Bundle | None) -> None:
+        if bundle is None:
+            return
+        kept = self._bundles.setdefault(bundle.component_id, {})
+        kept[bundle.generation] = bundle
+        if bundle.generation > MOST_BUNDLES and bundle.generation % PRUNED_EVERY == 0:
+            for number in [number for number in kept if number <= bundle.generation - MOST_BUNDLES]:
+                del kept[number]
 
     def _note_release(self, key: tuple[str, int], record: ReleaseNoted) -> None:
         if key in self._deaths:

@@ -49,6 +49,19 @@ class DeathRow(Model):
     released: Mapped[str | None]
 
 
+class BundleRow(Model):
+    """The evidence of one death; `details` is the whole bundle as a JSON object."""
+
+    __table__ = tables.BUNDLE
+
+    component_id: Mapped[str]
+    generation: Mapped[int]
+    at_wall_ms: Mapped[int]
+    finding: Mapped[str]
+    crash: Mapped[str]
+    details: Mapped[str]
+
+
 class HealthRow(Model):
     """The mirror of a worker's health, for people. Nothing is decided from it."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Dialect, Insert
+from sqlalchemy import Delete, Dialect, Insert
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 Row = Mapping[str, Any]
@@ -20,7 +20,9 @@ Row = Mapping[str, Any]
 class Prepared:
     """One statement, ready to be sent."""
 
-    def __init__(self, statement: Insert, dialect: Dialect, columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, statement: Insert | Delete, dialect: Dialect, columns: Sequence[str] | None = None
+    ) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=None if columns is None else list(columns))
         self._text = str(compiled)
         self._names: list[str] | None = compiled.positiontup

@@ -13,7 +13,7 @@ from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, d
 
 from rekindle.actors.records import RECENT_DEATHS
 
-from .tables import ALERT, AUDIT, DEATH, EVENT, HEALTH, META, POLICY
+from .tables import ALERT, AUDIT, BUNDLE, DEATH, EVENT, HEALTH, META, POLICY
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
@@ -36,6 +36,7 @@ class Upserts:
     set_meta: Insert
     mirror: Insert
     keep_alert: Insert
+    keep_bundle: Insert
 
 
 def upserts(dialect: str) -> Upserts:
@@ -50,6 +51,7 @@ def upserts(dialect: str) -> Upserts:
         set_meta=_replace(insert, META, "key"),
         mirror=_replace(insert, HEALTH, "component_id"),
         keep_alert=_replace(insert, ALERT, "id"),
+        keep_bundle=_replace(insert, BUNDLE, "component_id", "generation"),
     )
 
 
@@ -130,10 +132,10 @@ def _mark_failed(insert: Any) -> Insert:
     return result
 
 
-def _replace(insert: Any, table: Table, key: str) -> Insert:
+def _replace(insert: Any, table: Table, *key: str) -> Insert:
     statement = insert(table)
-    others = {column.name: statement.excluded[column.name] for column in table.c if column.name != key}
-    result: Insert = statement.on_conflict_do_update(index_elements=[key], set_=others)
+    others = {column.name: statement.excluded[column.name] for column in table.c if column.name not in key}
+    result: Insert = statement.on_conflict_do_update(index_elements=[*key], set_=others)
     return result
 
 
@@ -162,6 +164,9 @@ RESET: Update = (
         updated_at_wall_ms=bindparam("at"),
         reset_at_wall_ms=bindparam("at"),
     )
+)
+PRUNE_BUNDLES: Delete = delete(BUNDLE).where(
+    BUNDLE.c.component_id == bindparam("worker"), BUNDLE.c.generation <= bindparam("up_to")
 )
 ADD_AUDIT: Insert = AUDIT.insert()
 REMOVE_STATE: Delete = delete(POLICY).where(_THIS_WORKER)
@@ -217,6 +222,14 @@ def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> S
     if signal is not None:
         statement = statement.where(DEATH.c.signal == signal)
     return statement
+
+
+def latest_bundles(component_id: str, generation: int | None, limit: int) -> Select[*tuple[Any, ...]]:
+    """The bundles of one worker, newest first, or one of them."""
+    statement = select(BUNDLE.c.details).where(BUNDLE.c.component_id == component_id)
+    if generation is not None:
+        return statement.where(BUNDLE.c.generation == generation)
+    return statement.order_by(BUNDLE.c.generation.desc()).limit(max(limit, 0))
 
 
 def latest_audit(limit: int) -> Select[*tuple[Any, ...]]:

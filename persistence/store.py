@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
+from rekindle.actors.bundles import Bundle
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.jobs import JobSettled
 from rekindle.actors.records import (
@@ -47,12 +48,18 @@ from rekindle.actors.restarts import Action
 from . import statements as sql
 from .alerts import alert_values, forget_alerts, load_alerts
 from .encoding import (
+    BUNDLE_COLUMNS,
     DEATH_COLUMNS,
     EVENT_COLUMNS,
+    MOST_BUNDLES,
+    PRUNED_EVERY,
     audit_values,
+    bundle_from,
+    bundle_values,
     death_values,
     event_values,
     job_text,
+    pruned,
     stand_in,
     storable,
 )
@@ -102,6 +109,8 @@ class SqlStore:
         self._upserts = sql.upserts(writer.dialect.name)
         self._insert_death = Prepared(self._upserts.add_death, writer.dialect, DEATH_COLUMNS)
         self._add_events = Prepared(self._upserts.add_event, writer.dialect, EVENT_COLUMNS)
+        self._keep_bundle = Prepared(self._upserts.keep_bundle, writer.dialect, BUNDLE_COLUMNS)
+        self._prune = Prepared(sql.PRUNE_BUNDLES, writer.dialect)
         self._count = {
             Action.RESTART: Prepared(self._upserts.count_restart, writer.dialect),
             Action.MARK_FAILED: Prepared(self._upserts.mark_failed, writer.dialect),
@@ -144,6 +153,15 @@ class SqlStore:
         statement = sql.latest_deaths(component_id, signal, limit)
         with translated(self.name), self._reader.connect() as connection:
             return tuple(death_record(row) for row in connection.execute(statement))
+
+    def bundles(
+        self, component_id: str, *, generation: int | None = None, limit: int = 100
+    ) -> tuple[Bundle, ...]:
+        """The evidence of a worker's deaths, newest first, or of one of them."""
+        statement = sql.latest_bundles(component_id, generation, limit)
+        with translated(self.name), self._reader.connect() as connection:
+            found = [bundle_from(text) for text in connection.execute(statement).scalars()]
+        return tuple(bundle for bundle in found if bundle is not None)
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The latest orders of operators, newest first."""
@@ -229,6 +247,7 @@ class SqlStore:
             for action, run in groupby(kept, lambda death: death.action):
                 if action in self._count:
                     self._count[action].run_all(cursor, [_counted(death) for death in run])
+            self._keep_bundles(cursor, [death.bundle for death in kept if death.bundle is not None])
 
     def _keep_events(self, connection: Connection, events: list[EventRecord]) -> None:
         with closing(connection.connection.cursor()) as cursor:
@@ -237,6 +256,12 @@ class SqlStore:
     def _add_death(self, cursor: DBAPICursor, death: DeathRecord) -> bool:
         """Whether the death was not there before."""
         return self._insert_death.run(cursor, death_values(death)) == 1
+
+    def _keep_bundles(self, cursor: DBAPICursor, bundles: list[Bundle]) -> None:
+        self._keep_bundle.run_all(cursor, [bundle_values(bundle) for bundle in bundles])
+        for bundle in bundles:
+            if bundle.generation > MOST_BUNDLES and bundle.generation % PRUNED_EVERY == 0:
+                self._prune.run(cursor, pruned(bundle))
 
     def _count_lost_restarts(self, connection: Connection, counted: list[RestartsCounted]) -> None:
         with closing(connection.connection.cursor()) as cursor:
@@ -264,6 +289,8 @@ class SqlStore:
             for record in amended
         ]
         connection.execute(sql.AMEND_DEATH, rows)
+        with closing(connection.connection.cursor()) as cursor:
+            self._keep_bundles(cursor, [record.bundle for record in amended if record.bundle is not None])
 
     def _note_releases(self, connection: Connection, noted: list[ReleaseNoted]) -> None:
         rows = [

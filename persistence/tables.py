@@ -72,6 +72,18 @@ DEATH = Table(
     Index(None, "signal"),
     sqlite_autoincrement=True,
 )
+BUNDLE = Table(
+    "rekindle_bundle",
+    METADATA,
+    Column("component_id", Text, primary_key=True),
+    Column("generation", BigInteger, primary_key=True, autoincrement=False),
+    Column("at_wall_ms", BigInteger, nullable=False),
+    Column("finding", Text, nullable=False),
+    Column("crash", Text, nullable=False),
+    Column("details", Text, nullable=False),
+    # One tree instead of two: a death is not to sync more pages than it must.
+    sqlite_with_rowid=False,
+)
 HEALTH = Table(
     "rekindle_health",
     METADATA,

@@ -138,6 +138,11 @@ class Worker:
         self._say("recovering", recovered_by=time.monotonic() + for_s)
         return Recovery(self)
 
+    def shows_stacks_on(self, signum: int) -> None:
+        """Tell the supervisor by which signal it gets the stacks of this process; the runner does."""
+        with self._lock:
+            self._report.stack_signal = signum
+
     def _say(self, status: str, detail: str = "", *, recovered_by: float | None = None) -> None:
         with self._lock:
             self._report.say(status, detail, recovered_by=recovered_by)

@@ -17,6 +17,8 @@ class Report:
 
     def __init__(self) -> None:
         self.job: int | str | None = None
+        self.stack_signal: int | None = None
+        """The signal that has it show the stacks of its threads, if there is one."""
         self._status = "pending"
         self._detail = ""
         self._recovered_by: float | None = None
@@ -41,6 +43,8 @@ class Report:
             frame["current_job"] = self.job
         if self._mark is not None:
             frame["progress"] = self._mark
+        if self.stack_signal is not None:
+            frame["stack_signal"] = self.stack_signal
         if self._detail:
             frame.setdefault("detail", self._detail)
         return frame

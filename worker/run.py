@@ -6,6 +6,8 @@ a positional parameter. A coroutine function is run by asyncio.
 
 Exit codes: 0 when the function returns, whatever it returns; what `sys.exit` says; 1 after
 an exception, with its traceback on stderr; `CANNOT_START` when there is nothing to call.
+
+What it leaves behind of its end, stacks and exceptions, goes to a place of its own (`last_words`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import CoroutineType, FrameType, FunctionType
 
+from . import last_words
 from .handle import Worker
+from .last_words import STACK_SIGNAL, LastWords
 from .pdeathsig import die_with_parent
 
 CANNOT_START = 3
@@ -35,13 +39,19 @@ def main(arguments: list[str]) -> int:
         return CANNOT_START
     if not _tie_to_supervisor():
         return CANNOT_START
+    words = last_words.inherited()
     worker = Worker()
+    if words is not None:
+        worker.shows_stacks_on(STACK_SIGNAL)
     _prepare_process(worker)
-    function = _load(arguments[0])
+    function = _load(arguments[0], words)
     if function is None:
         return CANNOT_START
     try:
         _call(function, worker)
+    except Exception as error:
+        _tell(words, error)
+        raise
     finally:
         if worker.orphaned:
             _end_what_it_started()
@@ -126,7 +136,12 @@ def _ignore(signum: int, frame: FrameType | None) -> None:
     pass
 
 
-def _load(target: str) -> Callable[..., object] | None:
+def _tell(words: LastWords | None, error: Exception) -> None:
+    if words is not None:
+        words.tell(error, skip=__file__)
+
+
+def _load(target: str, words: LastWords | None) -> Callable[..., object] | None:
     """The function that the target names; None, with the reason on stderr, if there is none."""
     import importlib
 
@@ -142,6 +157,7 @@ def _load(target: str) -> Callable[..., object] | None:
 
         sys.stderr.write(f"rekindle: cannot start {target}: {type(error).__name__}: {error}\n")
         traceback.print_exc()
+        _tell(words, error)
         return None
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..alert import Alert
 from ..audit import AuditEntry
+from ..bundles import Bundle
 from ..errors import RequestRefusedError
 from ..jobs import JobSettled
 from ..ports import Jobs
@@ -41,6 +42,12 @@ class Forgetful:
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
     ) -> tuple[DeathRecord, ...]:
         """None that is known."""
+        return ()
+
+    def bundles(
+        self, component_id: str, *, generation: int | None = None, limit: int = 100
+    ) -> tuple[Bundle, ...]:
+        """None was kept."""
         return ()
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:

@@ -13,10 +13,12 @@ from typing import Protocol
 
 from ..alert import Alert
 from ..audit import AuditEntry
+from ..bundles import Bundle
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
 from ..records import DeathRecord, EventPage
 from ..resources import Usage
+from ..spec import WorkerSpec
 
 Summary = Mapping[str, object]
 """What an order led to, in a few words and numbers."""
@@ -41,6 +43,18 @@ class Operator(Protocol):
 
     def deaths(self, component_id: str | None = None, /, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths that were kept, newest first."""
+        ...
+
+    def bundles(self, component_id: str, /, limit: int = 100) -> tuple[Bundle, ...]:
+        """The evidence of its latest deaths, newest first."""
+        ...
+
+    def bundle(self, component_id: str, generation: int, /) -> Bundle:
+        """The evidence of one death; `UnknownDeathError` if nothing is kept of it."""
+        ...
+
+    def spec(self, component_id: str, /) -> WorkerSpec:
+        """How it is declared."""
         ...
 
     def output(self, component_id: str, /) -> tuple[str, ...]:

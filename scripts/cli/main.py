@@ -8,13 +8,14 @@ import click
 
 from .commands.acting import pause, reload, reset, restart, resume, scale, start, stop
 from .commands.alerting import ack, alerts
+from .commands.autopsies import history, report
 from .commands.breaking import chaos
 from .commands.completing import completion
 from .commands.dashboard import dashboard
 from .commands.database import db
 from .commands.following import events
 from .commands.jobs import jobs
-from .commands.looking import audit, explain, history, output, resources, status
+from .commands.looking import audit, explain, output, resources, status
 from .commands.simulating import simulate
 from .commands.top_level import TopLevel
 from .commands.topping import top
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, output, resources, alerts, audit, events, dashboard, top),
+    *(run, status, explain, history, report, output, resources, alerts, audit, events, dashboard, top),
     *(ack, pause, resume, start, stop, restart, reset, reload, scale),
     *(jobs, config, db, completion, simulate),
     chaos,

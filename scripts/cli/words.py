@@ -108,6 +108,21 @@ def moment(wall_ms: int) -> str:
         return f"{wall_ms} ms"
 
 
+def since(wall_ms: int, now_ms: int) -> str:
+    """When something began, as people say it: a time today, a day of this week, a date."""
+    from datetime import UTC, datetime
+
+    try:
+        began = datetime.fromtimestamp(wall_ms / 1000, UTC).astimezone()
+        now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone()
+    except (OverflowError, OSError, ValueError):  # years that no calendar has
+        return f"{wall_ms} ms"
+    days = (now.date() - began.date()).days
+    if days == 0:
+        return f"{began:%H:%M}"
+    return f"{began:%A}" if 0 < days < 7 else f"{began:%Y-%m-%d}"
+
+
 def signal_name(number: int) -> str:
     """SIGKILL for 9; the number itself where it has no name."""
     import signal

@@ -11,10 +11,12 @@ from rekindle.actors import (
     StopResult,
     System,
     UnknownWorkerError,
+    WorkerSpec,
     WorkerStatus,
 )
 from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
+from rekindle.actors.bundles import Bundle
 from rekindle.actors.gateways.operator import Summary
 from rekindle.actors.ports import Jobs, Receiver
 from rekindle.actors.records import DeathRecord, EventPage
@@ -60,6 +62,17 @@ class Desk:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         self._ask_the_store()
         return self.system.deaths(component_id, limit)
+
+    def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
+        self._ask_the_store()
+        return self.system.bundles(component_id, limit)
+
+    def bundle(self, component_id: str, generation: int) -> Bundle:
+        self._ask_the_store()
+        return self.system.bundle(component_id, generation)
+
+    def spec(self, component_id: str) -> WorkerSpec:
+        return self.system.spec(component_id)
 
     def output(self, component_id: str) -> tuple[str, ...]:
         return self.system.output(component_id)

@@ -149,3 +149,40 @@ def take_memory_once(worker: Worker) -> None:
     hoard = bytearray(300_000_000) if worker.generation == 1 else bytearray()
     hoard[::4096] = bytes(len(hoard[::4096]))
     worker.wait()
+
+
+# ── how workers die ──────────────────────────────────────────────────────────────────────
+
+
+def fault(worker: Worker) -> None:
+    """Reads where nothing is."""
+    import ctypes
+
+    worker.progress(7)
+    with worker.job("song.mp3"):
+        sys.stdout.write("about to read\n")
+        ctypes.string_at(0)
+
+
+def raise_an_error(worker: Worker) -> None:
+    sys.stderr.write("about to raise\n")
+    raise LookupError("no such song")
+
+
+def abort(worker: Worker) -> None:
+    os.abort()
+
+
+def child_faults_and_worker_exits(worker: Worker) -> None:
+    """A forked child's segmentation fault is not the worker's."""
+    import ctypes
+
+    child = os.fork()
+    if child == 0:
+        ctypes.string_at(0)
+    os.waitpid(child, 0)
+    sys.exit(5)
+
+
+def write_too_many_last_words(worker: Worker) -> None:
+    raise ValueError("x" * 1_000_000)

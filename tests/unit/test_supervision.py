@@ -22,6 +22,7 @@ from rekindle.actors.records import (
 from rekindle.actors.restarts import DEFAULT_FAILURE, Action, RestartState
 from rekindle.actors.spec import WorkerSpec
 from rekindle.actors.supervision import SAVE_TIMEOUT_MS
+from rekindle.actors.verdict import Finding
 from rekindle.actors.worker_state import (
     Announce,
     AwaitSave,
@@ -242,7 +243,12 @@ def test_a_process_that_has_ended_is_not_told_to_end() -> None:
 def test_how_a_silent_process_ended_at_last_is_kept_with_its_death() -> None:
     worker = supervision.died(up(), silence(), world()).worker
     step = supervision.process_gone(worker, 1, Exit(signal=9), 9, world())
-    assert records(step) == [DeathAmended(component_id=TAG, generation=1, exit_code=None, signal=9)]
+    [amended] = records(step)
+    assert isinstance(amended, DeathAmended)
+    assert (amended.component_id, amended.generation) == (TAG, 1)
+    assert (amended.exit_code, amended.signal) == (None, 9)
+    assert amended.bundle is not None
+    assert (amended.bundle.finding, amended.bundle.signal) == (Finding.HUNG, 9)
 
 
 def test_an_end_that_was_known_with_the_death_is_not_kept_again() -> None:

@@ -33,6 +33,8 @@ from .served import PREFIX, Asked, Identity, Served
 from .streaming import EventStreamResponse, Wish, reader
 from .wire import Problem, encode
 
+LONGEST_NUMBER = 18
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -108,13 +110,19 @@ def _answer(served: Served, asked: Asked, client: Client) -> object:
 
 
 async def _decoded(served: Served, request: Request, operator: Operator, identity: Identity) -> Asked:
-    target = next(iter(request.path_params.values()), "")
+    target, *number = [*request.path_params.values()] or [""]
     if target and COMPONENT_ID.fullmatch(target) is None:
         raise UnknownWorkerError(target[:80])
     query = decode_query(request.query_params.multi_items(), served.query)
     body = decode_body(await _body(request, served.largest_body), served.body)
     arguments = body if served.query is Nothing else query
-    return Asked(operator, identity, target, arguments)
+    return Asked(operator, identity, target, arguments, *map(_generation, number))
+
+
+def _generation(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > LONGEST_NUMBER:
+        raise InvalidRequestError(422, "invalid", f"{text[:80]!r} is no generation: a number is")
+    return int(text)
 
 
 async def _body(request: Request, largest: int) -> bytes:

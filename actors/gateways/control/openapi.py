@@ -90,9 +90,15 @@ def _operation_id(route: Served) -> str:
 
 
 def _path_parameters(route: Served) -> list[dict[str, Any]]:
-    schema = {"type": "string", "pattern": f"^{COMPONENT_ID.pattern}$"}
+    word: dict[str, Any] = {"type": "string", "pattern": f"^{COMPONENT_ID.pattern}$"}
+    number: dict[str, Any] = {"type": "integer", "minimum": 0}
     return [
-        {"name": name, "in": "path", "required": True, "schema": schema}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": number if name == "generation" else word,
+        }
         for name in re.findall(r"{(\w+)}", route.path)
     ]
 

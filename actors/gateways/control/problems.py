@@ -9,6 +9,7 @@ from ...errors import (
     RequestTimeoutError,
     SpecError,
     StoreError,
+    UnknownDeathError,
     UnknownJobError,
     UnknownQueueError,
     UnknownWorkerError,
@@ -43,6 +44,8 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(422, "invalid", str(error))
         case NotAllowedError():
             return _refusal(403, "forbidden", str(error))
+        case UnknownDeathError():
+            return _refusal(404, "unknown_death", str(error))
         case SpecError():
             return _refusal(422, "invalid", str(error))
         case RequestTimeoutError():

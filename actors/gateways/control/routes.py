@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import alarms, answers
+from . import alarms, answers, autopsy
 from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
@@ -37,6 +37,28 @@ ROUTES: tuple[Served, ...] = (
         result=answers.History,
         lane=Lane.STORE,
         query=Rows,
+    ),
+    Served(
+        path="/workers/{id}/bundles",
+        summary="What it died of, each time, and which deaths were the same crash",
+        answer=autopsy.bundles,
+        result=autopsy.Bundles,
+        lane=Lane.STORE,
+        query=Rows,
+    ),
+    Served(
+        path="/workers/{id}/bundles/{generation}",
+        summary="The evidence of one death",
+        answer=autopsy.bundle,
+        result=autopsy.Evidence,
+        lane=Lane.STORE,
+    ),
+    Served(
+        path="/workers/{id}/report",
+        summary="Everything for a bug report, without secrets",
+        answer=autopsy.bug_report,
+        result=autopsy.BugReport,
+        lane=Lane.STORE,
     ),
     Served(
         path="/workers/{id}/explain",

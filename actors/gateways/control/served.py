@@ -35,6 +35,8 @@ class Asked:
     target: str
     """The worker's id or the group's name in the path; empty without one."""
     arguments: Any
+    generation: int = 0
+    """The incarnation in the path; 0 without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,8 @@ def encode(body: object) -> bytes:
 @cache
 def _names(kind: type[Any]) -> tuple[tuple[str, str], ...]:
     """Each field's name, and the name under which it is sent."""
-    return tuple((field.name, _sent(field.name)) for field in dataclasses.fields(kind))
+    fields = (field for field in dataclasses.fields(kind) if field.metadata.get("sent", True))
+    return tuple((field.name, _sent(field.name)) for field in fields)
 
 
 def _sent(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, explain, history, output, resources, audit."""
+"""Commands that look and change nothing: status, explain, output, resources, audit."""
 
 from __future__ import annotations
 
@@ -79,30 +79,6 @@ def explain(id_: str, state: Path, as_json: bool) -> None:
         print_json(answer)
     else:
         click.echo(printable_lines(answer["text"]))
-
-
-@click.command()
-@click.argument("id_", metavar="ID", shell_complete=worker_ids)
-@limit_option("deaths")
-@state_option
-@json_option
-def history(id_: str, limit: int, state: Path, as_json: bool) -> None:
-    """Show a worker's deaths and the decisions on them.
-
-    \b
-      $ rekindle history worker:tag:0
-      $ rekindle history worker:tag:0 --limit 1 --json | jq '.deaths[0].cause'
-    """
-    answer = client_of(state).get(path_of("workers", id_, "history") + f"?limit={limit}")
-    if as_json:
-        print_json(answer)
-        return
-    if not answer["deaths"]:
-        click.echo(f"{printable(id_)} has not died.")
-        return
-    from ..listings import history_lines
-
-    click.echo("\n".join(history_lines(answer["deaths"], _now_ms(), width=columns())))
 
 
 @click.command()

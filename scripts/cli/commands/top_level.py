@@ -17,6 +17,8 @@ SECTIONS = {
         "status",
         "explain",
         "history",
+        "report",
+        "timeline",
         "output",
         "resources",
         "audit",

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rekindle.actors.errors import RekindleError
-
-from .masking import masked
+from rekindle.actors.masking import masked
 
 KeyPath = tuple[str, ...]
 

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from rekindle.actors.breaker import BreakerPolicy
 from rekindle.actors.gateways.http_settings import HttpSettings
+from rekindle.actors.masking import masked, without_password
 from rekindle.actors.records import Retention
 from rekindle.actors.spec import Command, WorkerSpec
 
 from .alerts import AlertSettings
-from .masking import masked, without_password
 from .model import Config, Group
 from .toml_text import settings_text, table_text
 

@@ -1,0 +1,69 @@
+"""Takes the status of an ended child, and what it used, by its pidfd.
+
+The kernel's waitid has both; the C library and Python pass on the status alone. `wait4` has
+both too, but goes by the number of the process, which somebody else's `waitpid(-1)` may have
+freed for another child by now.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import struct
+
+from .deaths import Exit
+from .evidence import Spent
+
+_CALLS = {"x86_64": 247, "aarch64": 95, "riscv64": 95, "ppc64le": 272, "s390x": 281}
+_WAITID = _CALLS.get(os.uname().machine)
+
+_STATUS = struct.Struct("@iii4xiIi")  # si_signo, si_errno, si_code, si_pid, si_uid, si_status
+_USED = struct.Struct("@18l")  # ru_utime, ru_stime, ru_maxrss, …, ru_majflt, …
+_PEAK, _MAJOR_FAULTS = 4, 9
+
+_library = ctypes.CDLL(None, use_errno=True)
+
+
+def reap(pidfd: int) -> tuple[Exit, Spent | None]:
+    """How the process ended, and what it used; its status may be lost to somebody else.
+
+    It must have ended.
+    """
+    if _WAITID is None:
+        return _without_usage(pidfd), None
+    status, used = ctypes.create_string_buffer(128), ctypes.create_string_buffer(_USED.size)
+    while _library.syscall(_WAITID, os.P_PIDFD, pidfd, status, os.WEXITED, used) != 0:
+        error = ctypes.get_errno()
+        if error == errno.ECHILD:
+            return Exit(), None
+        if error != errno.EINTR:  # a sandbox without the call, say
+            return _without_usage(pidfd), None
+    return _exit(*_STATUS.unpack_from(status.raw)), _usage(_USED.unpack(used.raw))
+
+
+def _exit(_signo: int, _errno: int, code: int, _pid: int, _uid: int, status: int) -> Exit:
+    return Exit(code=status) if code == os.CLD_EXITED else Exit(signal=status)
+
+
+def _usage(used: tuple[int, ...]) -> Spent:
+    peak = used[_PEAK]
+    return Spent(
+        user_ms=used[0] * 1000 + used[1] // 1000,
+        system_ms=used[2] * 1000 + used[3] // 1000,
+        peak_rss_kb=peak,
+        # At exec the kernel keeps the peak of the memory that is left behind: at vfork, ours.
+        peak_is_a_bound=peak <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        major_faults=used[_MAJOR_FAULTS],
+    )
+
+
+def _without_usage(pidfd: int) -> Exit:
+    try:
+        found = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+    except ChildProcessError:
+        return Exit()
+    if found is None:
+        return Exit()
+    return Exit(code=found.si_status) if found.si_code == os.CLD_EXITED else Exit(signal=found.si_status)

@@ -1,0 +1,98 @@
+"""Pure: what a Python traceback or a dump of stacks says, and what makes two of them the same.
+
+Two shapes are understood, both as CPython writes them: the traceback of an exception (most
+recent call last) and the stacks of `faulthandler` (most recent call first). A worker wrote
+them, so they are read as text and believed no further than that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]{1,500})", line (?P<line>\d+|\?\?\?),? in (?P<function>.+)$')
+_THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+ .*most recent call first\):$")
+_FATAL = re.compile(r"^Fatal Python error: (?P<what>.+)$|^Windows fatal exception: (?P<other>.+)$")
+_RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$")
+_HEADING = "Traceback (most recent call last):"
+
+LONGEST_TEXT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call: in which file and function."""
+
+    file: str
+    line: str
+    function: str
+
+    @property
+    def name(self) -> str:
+        """What stays the same when lines move: the file's name and the function."""
+        return f"{self.file.rpartition('/')[2]}:{self.function}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What was read."""
+
+    exception: str = ""
+    """The exception that ended it, `ValueError: no such song`; empty if there was none."""
+    kind: str = ""
+    """The exception's type alone."""
+    fatal: str = ""
+    """What `faulthandler` called it: `Segmentation fault`."""
+    frames: tuple[Frame, ...] = ()
+    """The calls that led there, innermost last; of several threads, the one that matters."""
+
+    @property
+    def place(self) -> str:
+        """Where it happened, in words; empty if that is not known."""
+        if not self.frames:
+            return ""
+        last = self.frames[-1]
+        return f"in {last.function} ({last.file}, line {last.line})"
+
+
+def read(text: str) -> Trace:
+    """What the text says; nothing at all if it is no such thing."""
+    if not text:
+        return Trace()
+    lines = text.splitlines()
+    fatal = next((found["what"] or found["other"] for line in lines if (found := _FATAL.match(line))), "")
+    if fatal:
+        return Trace(fatal=fatal, frames=_stack(lines, current=True))
+    if _HEADING in lines:
+        return _exception(lines)
+    return Trace(frames=_stack(lines, current=False))
+
+
+def _exception(lines: list[str]) -> Trace:
+    """The last traceback: of a chain of exceptions, the one that nobody caught."""
+    start = len(lines) - lines[::-1].index(_HEADING)
+    frames = tuple(frame for line in lines[start:] if (frame := _frame(line)) is not None)
+    for line in lines[start:]:
+        raised = None if line.startswith(" ") else _RAISED.match(line)
+        if raised is not None:
+            return Trace(exception=line[:LONGEST_TEXT], kind=raised["kind"], frames=frames)
+    return Trace(frames=frames)
+
+
+def _stack(lines: list[str], *, current: bool) -> tuple[Frame, ...]:
+    """The stack of the thread at fault, or of the main thread, which is written last."""
+    threads: list[list[Frame]] = []
+    chosen = -1
+    for line in lines:
+        if _THREAD.match(line):
+            threads.append([])
+            if current and line.startswith("Current"):
+                chosen = len(threads) - 1
+        elif threads and (frame := _frame(line)) is not None:
+            threads[-1].append(frame)
+    return tuple(reversed(threads[chosen])) if threads else ()
+
+
+def _frame(line: str) -> Frame | None:
+    found = _FRAME.match(line)
+    return None if found is None else Frame(found["file"], found["line"], found["function"].strip())

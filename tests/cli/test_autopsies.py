@@ -1,0 +1,116 @@
+"""`rekindle history --bundle` and `rekindle report`, of workers that really died."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Client, client_of
+from tests.processes.waiting import eventually
+from tests.running.conftest import Running
+
+SECRET = "hunter2-is-secret"
+FILE = f"""
+[defaults]
+restart = {{ max_in_window = 2, initial_delay_s = 0, min_delay_s = 0 }}
+
+[worker.py]
+python = "tests.processes.workers:raise_an_error"
+
+[worker.leaky]
+command = ["sh", "-c", '''printf '%s \\033[2J\\n````\\n' "$API_TOKEN"; exit 9''', "--password", "opensesame"]
+env = {{ API_TOKEN = "{SECRET}", MODE = "test" }}
+
+[worker.calm]
+command = ["sleep", "1000"]
+"""
+
+
+def has_three_bundles(running: Running, id_: str) -> bool:
+    return len(running.client.get(f"/workers/{id_}/bundles")["bundles"]) == 3
+
+
+@pytest.fixture(scope="module")
+def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A supervisor whose workers crashed three times and were given up."""
+    file = tmp_path_factory.mktemp("dead") / "workers.toml"
+    file.write_text(FILE)
+    running = Running(file)
+    try:
+        running.wait_for("worker:py:0", shown="failed")
+        running.wait_for("worker:leaky:0", shown="failed")
+        assert eventually(lambda: has_three_bundles(running, "worker:py:0"))
+        assert eventually(lambda: has_three_bundles(running, "worker:leaky:0"))
+        running.wait_for("worker:calm:0", status="healthy")
+        yield client_of(running)
+    finally:
+        running.stop()
+
+
+def test_the_history_says_how_often_the_same_crash_came(dead: Client) -> None:
+    said = dead("history", "worker:py:0")
+    assert said.code == 0
+    assert "The same crash, 3 times since " in said.out
+    assert "LookupError: no such song" in said.out
+
+
+@pytest.mark.parametrize("which", ["1", "3", "last"])
+def test_a_bundle_tells_the_finding_the_traceback_and_the_last_lines(dead: Client, which: str) -> None:
+    said = dead("history", "worker:py:0", "--bundle", which)
+    assert said.code == 0
+    assert f"generation {3 if which == 'last' else which}" in said.lines[0]
+    assert said.lines[1].startswith("exception (certain): LookupError: no such song in raise_an_error")
+    assert "  Traceback (most recent call last):" in said.lines
+    assert "  err | about to raise" in said.lines
+
+
+def test_a_bundle_is_one_json_document_where_asked(dead: Client) -> None:
+    bundle = dead("history", "worker:py:0", "--bundle", "2", "--json").document
+    assert (bundle["generation"], bundle["finding"], bundle["exit_code"]) == (2, "exception", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("worker:py:0", "--bundle", "99"), 1, "nothing is kept of the end of worker:py:0 in generation 99"),
+        (("worker:py:0", "--bundle", "first"), 2, "is a generation"),
+        (("worker:calm:0", "--bundle", "last"), 1, "has not died"),
+        (("worker:nobody:0", "--bundle", "1"), 4, "no worker is called 'worker:nobody:0'"),
+    ],
+)
+def test_a_bundle_that_is_not_there_is_told_in_a_sentence(
+    dead: Client, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    said = dead("history", *arguments)
+    assert (said.code, said.out) == (code, "")
+    assert message in said.err
+
+
+def test_a_report_is_one_file_that_only_its_owner_reads(dead: Client, tmp_path: Path) -> None:
+    file = tmp_path / "report.md"
+    said = dead("report", "worker:py:0", "-o", str(file))
+    assert (said.code, said.out) == (0, "")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    text = file.read_text()
+    assert text.startswith("# worker:py:0\n")
+    assert "The same crash, 3 times since " in text
+    assert "in raise_an_error" in text
+    assert '"python": "tests.processes.workers:raise_an_error"' in text
+
+
+def test_a_report_leaves_secrets_out_wherever_they_stand(dead: Client) -> None:
+    for said in (dead("report", "worker:leaky:0"), dead("report", "worker:leaky:0", "--json")):
+        assert said.code == 0
+        assert SECRET not in said.out
+        assert "opensesame" not in said.out
+        assert "\033" not in said.out
+        assert "API_TOKEN" in said.out
+    # A worker that writes the end of a block does not end it.
+    assert "out | ''''" in dead("report", "worker:leaky:0").out
+
+
+def test_a_report_of_nobody_is_refused(dead: Client) -> None:
+    said = dead("report", "worker:nobody:0")
+    assert (said.code, said.out) == (4, "")

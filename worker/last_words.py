@@ -1,0 +1,62 @@
+"""What a process leaves behind of why it ended: stacks and the exception that ended it.
+
+The supervisor gives the runner a descriptor of its own for this, a small file in memory that
+`REKINDLE_LAST_WORDS` names and that the supervisor reads when the process has ended. What is
+written there survives a segmentation fault, since `faulthandler` writes it from C, and does
+not mix with what the worker says on stderr.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import stat
+from contextlib import suppress
+
+STACK_SIGNAL = int(signal.SIGRTMIN) + 9
+"""Asks for the stacks of all threads. Neither an application nor the C library is likely to use it."""
+
+LONGEST = 16 * 1024
+
+
+class LastWords:
+    """The descriptor, with `faulthandler` writing to it from now on."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        # Programs that the worker starts have their own last words.
+        os.set_inheritable(fd, False)
+        faulthandler.enable(fd, all_threads=True)
+        faulthandler.register(STACK_SIGNAL, fd, all_threads=True, chain=False)
+        os.register_at_fork(after_in_child=self._fall_silent)
+
+    def tell(self, error: BaseException, skip: str) -> None:
+        """Write down the exception that ends the process, without the frames of the file `skip`."""
+        import traceback
+
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == skip:
+            trace = trace.tb_next
+        text = "".join(traceback.format_exception(type(error), error, trace))
+        data = text.encode("utf-8", "backslashreplace")
+        if len(data) > LONGEST:
+            data = data[: LONGEST // 2] + b"\n  ...\n" + data[-LONGEST // 2 :]
+        with suppress(OSError):  # full: what is there already must do
+            os.write(self._fd, data)
+
+    def _fall_silent(self) -> None:
+        """A forked child's end is not the end of the worker."""
+        faulthandler.disable()
+        faulthandler.unregister(STACK_SIGNAL)
+        os.close(self._fd)
+
+
+def inherited() -> LastWords | None:
+    """The place that the supervisor gave us; None outside of Rekindle."""
+    try:
+        fd = int(os.environ.pop("REKINDLE_LAST_WORDS", ""))
+        is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+    except (ValueError, OSError):
+        return None
+    return LastWords(fd) if is_file else None
