@@ -122,6 +122,11 @@ class Facts:
         if follow is not None:
             follow(self, entry)
 
+    @property
+    def everything_is_told(self) -> bool:
+        """Whether every death that was decided on was also told; a slow store holds events back."""
+        return all(each.told_died >= max(each.decided, default=0) for each in self.workers.values())
+
     def _each(self, id_: str | None) -> Iterable[WorkerFacts]:
         return self.workers.values() if id_ is None else (self.workers[id_],)
 

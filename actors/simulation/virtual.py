@@ -212,7 +212,8 @@ class VirtualRun:
         step = 0.5
         while self.clock.now < last:
             self.advance_to(min(last, self.clock.now + step))
-            if not any(unreached(self.watch.facts, entry) for entry in self._life.report()):
+            wanted = [unreached(self.watch.facts, entry) for entry in self._life.report()]
+            if self.watch.facts.everything_is_told and not any(wanted):
                 break
             step *= 2
         for entry in self._life.report():
