@@ -7,17 +7,19 @@ from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.web.conftest import Web
 
 from rekindle.actors.gateways.control.openapi import document
 from rekindle.actors.gateways.control.routes import ROUTES
 from rekindle.actors.gateways.http import Role
 
-EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "8"))
 """A few here; thousands by hand."""
 
 ENDLESS = {"/events"}
 """Their answers do not end; their bad requests have tests of their own."""
+# Which topics there are is said in words: a schema cannot, so some that fit it are refused.
 
 api = schemathesis.openapi.from_dict(
     document([route for route in ROUTES if route.path not in ENDLESS], "test")
@@ -27,4 +29,9 @@ api = schemathesis.openapi.from_dict(
 @api.parametrize()
 @settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_description_is_kept(case: schemathesis.Case[Any], web: Web) -> None:
-    case.call_and_validate(base_url=web.server.url.rstrip("/"), headers=web.bearer(Role.OPERATOR), timeout=20)
+    case.call_and_validate(
+        base_url=web.server.url.rstrip("/"),
+        headers=web.bearer(Role.OPERATOR),
+        timeout=20,
+        excluded_checks=[positive_data_acceptance] if case.path.endswith("/events/log") else [],
+    )

@@ -90,17 +90,20 @@ def _operation_id(route: Served) -> str:
 
 
 def _path_parameters(route: Served) -> list[dict[str, Any]]:
-    word: dict[str, Any] = {"type": "string", "pattern": f"^{COMPONENT_ID.pattern}$"}
-    number: dict[str, Any] = {"type": "integer", "minimum": 0}
     return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": number if name == "generation" else word,
-        }
+        {"name": name, "in": "path", "required": True, "schema": _text(name)}
         for name in re.findall(r"{(\w+)}", route.path)
     ]
+
+
+def _text(name: str) -> dict[str, Any]:
+    match name:
+        case "generation":
+            return {"type": "integer", "minimum": 0}
+        case "number":
+            return {"type": "string", "pattern": "^[0-9]{1,18}$"}
+        case _:
+            return {"type": "string", "pattern": f"^{COMPONENT_ID.pattern}$"}
 
 
 def _query_parameters(route: Served) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from ...jobs import JobState
 from ...topics import ALL_EVENTS, MOST_PATTERNS, problem
 
 LARGEST_BODY = 64 * 1024
@@ -64,7 +65,8 @@ class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which jobs to answer with."""
 
     queue: Text | None = None
-    state: Text | None = None
+    state: Annotated[str, Meta(extra_json_schema={"enum": list(JobState)})] | None = None
+    """Checked where it is used, which tells what there is."""
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
     evidence: bool = False
 

@@ -100,6 +100,19 @@ function ending(outcome, order) {
   return ORDERS[order].done;
 }
 
+// Noting an alert changes nothing but the noise: it needs no confirmation.
+export async function acknowledge(id) {
+  const done = toast("Acknowledge …", "waiting");
+  try {
+    await post(`${API}/alerts/${id}/acknowledge`, { by: "the dashboard" });
+    done("The alert is acknowledged.", "good");
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    done(`Acknowledge: ${problem.message}`, "bad");
+  }
+  refreshAll();
+}
+
 // A line that says what is going on, and later what came of it.
 export function toast(text, kind) {
   const line = el("p", { class: "toast", "data-kind": kind }, text);

@@ -1,26 +1,42 @@
-// Alerts, where the supervisor offers them (GET /api/v1/alerts); nothing is shown where it does not.
+// What is wrong, and nobody has taken note of yet; what was noted is only counted.
 
+import { acknowledge } from "./actions.js";
 import { el } from "./dom.js";
-import { moment } from "./words.js";
+import { mayOrder } from "./store.js";
+import { count, moment } from "./words.js";
+
+const MOST = 4;
 
 export function alerts() {
   const list = el("ul");
-  const node = el("section", { class: "alerts", hidden: true, "aria-label": "Alerts" }, list);
+  const more = el("p", { class: "more" });
+  const node = el("section", { class: "alerts", hidden: true, "aria-label": "Alerts" }, list, more);
+  let drawn = "";
 
   function update(answer) {
-    const firing = (answer?.alerts ?? []).filter((alert) => (alert.state ?? "firing") === "firing");
-    node.hidden = firing.length === 0;
-    list.replaceChildren(...firing.map(line));
+    const key = JSON.stringify([answer, mayOrder()]);
+    if (key === drawn) return;
+    drawn = key;
+    const active = (answer?.alerts ?? []).filter((alert) => alert.resolved_at_wall_ms === null);
+    const loud = active.filter((alert) => alert.acknowledged_at_wall_ms === null);
+    const others = [
+      loud.length > MOST ? `${count(loud.length - MOST, "more alert")}` : "",
+      active.length > loud.length ? `${count(active.length - loud.length, "acknowledged alert")}` : "",
+    ].filter(Boolean);
+    node.hidden = loud.length + others.length === 0;
+    list.replaceChildren(...loud.slice(0, MOST).map(line));
+    more.textContent = others.join(" · ");
   }
 
   return { node, update };
 }
 
 function line(alert) {
-  const since = alert.since_wall_ms ?? alert.at_wall_ms;
-  return el("li", { "data-severity": alert.severity ?? "warning" },
-    el("strong", {}, el("bdi", {}, alert.name ?? alert.rule ?? "alert")),
+  const times = alert.occurrences > 1 ? ` (${alert.occurrences} times)` : "";
+  return el("li", { "data-severity": alert.severity, "data-alert": alert.id },
+    el("strong", {}, alert.severity),
     alert.component_id ? el("a", { href: `#/worker/${encodeURIComponent(alert.component_id)}` }, el("bdi", {}, alert.component_id)) : null,
-    el("span", {}, el("bdi", {}, alert.message ?? alert.summary ?? "")),
-    since ? el("time", {}, `since ${moment(since)}`) : null);
+    el("span", {}, el("bdi", {}, alert.message), times),
+    el("time", { datetime: new Date(alert.opened_at_wall_ms).toISOString() }, `${alert.escalated ? "still, " : ""}since ${moment(alert.opened_at_wall_ms)}`),
+    mayOrder() ? el("button", { type: "button", "aria-label": `Acknowledge: ${alert.message}`, onclick: () => acknowledge(alert.id) }, "Acknowledge") : null);
 }

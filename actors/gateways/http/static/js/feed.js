@@ -21,6 +21,11 @@ const SAID = {
   events_lost: (event) => ["crashed", `${event.count} events were given up in an outage of the store`],
   job_requeued: (event) => ["starting", `job ${event.job_id} of ${event.queue} is pending again`],
   job_convicted: (event) => ["failed", `job ${event.job_id} of ${event.queue} is toxic: ${event.crash_count} workers died on it`],
+  alert_changed: (event) => ({
+    escalated: ["failed", `still, and nobody has taken note: ${event.alert.message}`],
+    acknowledged: ["stopped", `noted by ${event.alert.acknowledged_by}: ${event.alert.message}`],
+    resolved: ["healthy", `over: ${event.alert.message}`],
+  })[event.happening],
   store_degraded: (event) => ["crashed", `the store takes nothing at the moment: ${event.reason}`],
   store_recovered: () => ["healthy", "the store takes everything again"],
   actor_replaced: (event) => ["crashed", `our own ${event.actor} was replaced: ${event.error}`],

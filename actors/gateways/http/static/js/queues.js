@@ -8,7 +8,7 @@ export function queues() {
   const node = el("section", { class: "card", hidden: true, "aria-labelledby": "queues-title" },
     el("header", {}, el("h2", { id: "queues-title" }, "Queues")),
     el("div", { class: "scroll" }, el("table", { class: "plain" },
-      el("thead", {}, el("tr", {}, ...["Queue", "Waiting", "Running", "Done", "Average", "Throughput", "Time left"].map(
+      el("thead", {}, el("tr", {}, ...["Queue", "Waiting", "Running", "Done", "Toxic", "Average", "Throughput", "Time left"].map(
         (text, index) => el("th", { scope: "col", class: index ? "number" : "" }, text)))), rows)));
 
   function update(all) {
@@ -25,6 +25,7 @@ function row(queue) {
   return el("tr", {},
     el("th", { scope: "row" }, el("bdi", {}, queue.queue_type)),
     figure(number(queue.pending)), figure(number(queue.running)), figure(number(queue.completed)),
+    figure(number(queue.toxic ?? 0)),
     figure(average > 0 ? `${number(average)} s` : "–"), figure(done > 0 ? `${number(done)}/min` : "–"),
     figure(queue.eta > 0 ? span(queue.eta * 1000) : "–"));
 }

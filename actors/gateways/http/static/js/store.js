@@ -6,6 +6,7 @@ import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
 const MOST_DEATHS = 1000;
 const MOST_LINES = 200;
 const PACE_MS = 60_000; // over which the pace of a queue is taken
+const QUEUES_MS = 2_000;
 const A_FEW = 4; // more workers than these are asked for all at once
 
 export const state = {
@@ -89,6 +90,7 @@ async function askEverything() {
     getIfServed(`${API}/events/log`, `?limit=${MOST_LINES}`).catch(() => null),
     getIfServed(`${API}/alerts`).catch(() => state.alerts),
     askWorkers(),
+    askQueues(),
   ]);
   state.info = info;
   state.skewMs = (info.at_wall_ms ?? Date.now()) - Date.now();
@@ -102,6 +104,13 @@ async function askWorkers() {
   const at = performance.now();
   state.workers = new Map(report.workers.map((worker) => [worker.component_id, { ...worker, at }]));
   state.system = { paused: report.paused, degraded: report.degraded, unsaved: report.unsaved };
+}
+
+async function askQueues() {
+  const answer = await getIfServed(`${API}/queues`).catch(() => null);
+  for (const { queue, average_ms, eta_ms, ...figures } of answer?.queues ?? []) {
+    hearQueue({ ...figures, queue_type: queue, avg_time: average_ms / 1000, eta: eta_ms / 1000 });
+  }
 }
 
 async function askWorker(id) {
@@ -138,6 +147,7 @@ function hearEvent(event) {
   if (event.component_id !== null) refreshWorker(event.component_id);
   else if (OF_ALL.includes(event.type)) refreshWorker(ALL);
   if (event.type.startsWith("alert_")) hearAlert();
+  if (event.type.startsWith("job_")) queuesMoved();
   if (state.feed.some((line) => line.id === event.id)) return; // read from the log meanwhile
   state.feed = [event, ...state.feed].slice(0, MOST_LINES);
   if (event.type === "worker_died") {
@@ -151,13 +161,25 @@ function hearWorker({ component, status, pid, current_job }) {
   const known = state.workers.get(component);
   if (known === undefined || known.pid !== pid || known.shown !== status) refreshWorker(component);
   else known.current_job = current_job;
+  queuesMoved();
+}
+
+// A worker took a job, or ended one: the figures are others now. Asked for seldom, and only then.
+let askingQueues = null;
+function queuesMoved() {
+  askingQueues ??= setTimeout(async () => {
+    askingQueues = null;
+    await askQueues();
+    changed();
+  }, QUEUES_MS);
 }
 
 function hearQueue(queue) {
   if (queue.queue_type === null) return; // all of them together
   const now = performance.now();
-  const past = (state.queues.get(queue.queue_type)?.past ?? []).filter((each) => now - each.at < PACE_MS);
-  state.queues.set(queue.queue_type, { ...queue, past: [...past, { at: now, completed: queue.completed }] });
+  const known = state.queues.get(queue.queue_type);
+  const past = (known?.past ?? []).filter((each) => now - each.at < PACE_MS);
+  state.queues.set(queue.queue_type, { ...known, ...queue, past: [...past, { at: now, completed: queue.completed }] });
 }
 
 async function hearAlert() {
