@@ -1,0 +1,1 @@
+"""The README's pictures, taken of the real thing: `./scripts/pictures/run`."""

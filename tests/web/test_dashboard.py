@@ -1,0 +1,279 @@
+"""The dashboard in a real browser, over a real supervisor with real workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Route
+from tests.processes.waiting import eventually
+from tests.web.dashboards import HOSTILE, PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
+
+STEADY = "worker:steady:0"
+OTHER = "worker:steady:1"
+WEIRD = "worker:hostile:0"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all of these tests."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    """One supervisor for all of these tests."""
+    with dashboard_in(tmp_path_factory.mktemp("dashboard")) as dashboard:
+        yield dashboard
+
+
+@pytest.fixture
+def window(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
+    """The operator's page, live; nothing may have gone wrong in it at the end."""
+    yield from opened(browser, dashboard, "operator")
+
+
+@pytest.fixture
+def looker(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
+    """The viewer's page, live."""
+    yield from opened(browser, dashboard, "viewer")
+
+
+def opened(browser: Browser, dashboard: Dashboard, role: str) -> Iterator[Window]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    window = watched(context)
+    window.page.goto(dashboard.link(role))
+    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
+    window.wait_for_row(STEADY, "healthy")
+    yield window
+    context.close()
+    assert window.errors == []
+    assert window.hosts == {f"127.0.0.1:{dashboard.port}"}
+
+
+def pid_of(dashboard: Dashboard, id_: str) -> int:
+    return int(dashboard.running.wait_for(id_, shown="healthy")["pid"])
+
+
+def test_the_token_leaves_the_address_at_once(window: Window) -> None:
+    assert window.page.evaluate("location.href").endswith("/")
+    assert "token" not in window.page.evaluate("document.cookie + JSON.stringify(localStorage)")
+
+
+def test_a_killed_worker_is_shown_within_a_second_without_a_reload(
+    dashboard: Dashboard, window: Window
+) -> None:
+    """From the kill to the new pid on the page, the restart's tenth of a second included."""
+    window.page.evaluate("window.sameDocument = true")
+    before = pid_of(dashboard, STEADY)
+    cell = f'document.querySelector(\'tr[data-worker="{STEADY}"] td[data-label="Pid"]\').textContent'
+    window.wait_until(f"{cell} === '{before}'")
+    began = time.monotonic()
+    os.kill(before, signal.SIGKILL)
+    window.wait_until(f"/^\\d+$/.test({cell}) && {cell} !== '{before}'")
+    took = time.monotonic() - began
+    assert window.page.evaluate("window.sameDocument")
+    window.wait_until("document.querySelector('.feed').textContent.includes('killed by SIGKILL')")
+    assert took < 1.0 * slowness(), took
+
+
+def slowness() -> float:
+    """How much more time a promise gets here: machines of a test run are shared."""
+    return float(os.environ.get("REKINDLE_SLOWNESS", "5"))
+
+
+def test_the_restart_button_restarts_after_a_confirmation(dashboard: Dashboard, window: Window) -> None:
+    before = pid_of(dashboard, OTHER)
+    window.row(OTHER).get_by_role("button", name=f"Restart {OTHER}").click()
+    dialog = window.page.get_by_role("dialog")
+    assert OTHER in dialog.inner_text()
+    dialog.get_by_role("button", name="Cancel").click()
+    assert dashboard.running.worker(OTHER)["pid"] == before
+    window.row(OTHER).get_by_role("button", name=f"Restart {OTHER}").click()
+    window.page.get_by_role("dialog").get_by_role("button", name="Restart").click()
+    window.page.wait_for_selector('.toast[data-kind="good"]', timeout=PATIENCE_MS)
+    assert eventually(lambda: dashboard.running.worker(OTHER).get("pid") not in (None, before))
+    window.wait_for_row(OTHER, "healthy")
+
+
+def test_a_pause_asks_why_and_is_shown_until_it_is_resumed(dashboard: Dashboard, window: Window) -> None:
+    window.row(OTHER).get_by_role("button", name=f"Pause {OTHER}").click()
+    window.page.get_by_label("Why").fill("new <b>disk</b>")
+    window.page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    window.wait_for_row(OTHER, "paused")
+    assert "new <b>disk</b>" in window.row(OTHER).inner_text()
+    window.row(OTHER).get_by_role("button", name=f"Resume {OTHER}").click()
+    window.page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    window.wait_for_row(OTHER, "healthy")
+
+
+def test_an_order_that_is_refused_says_why(dashboard: Dashboard, window: Window) -> None:
+    window.page.route(
+        "**/restart",
+        lambda route: route.fulfill(
+            status=409,
+            content_type="application/json",
+            body='{"error": "refused", "message": "the system stops"}',
+        ),
+    )
+    window.row(OTHER).get_by_role("button", name=f"Restart {OTHER}").click()
+    window.page.get_by_role("dialog").get_by_role("button", name="Restart").click()
+    toast = window.page.wait_for_selector('.toast[data-kind="bad"]', timeout=PATIENCE_MS)
+    assert toast is not None
+    assert "the system stops" in toast.inner_text()
+    window.errors.clear()  # the browser notes every status of 400 and more
+
+
+def test_who_may_only_look_has_no_buttons(looker: Window) -> None:
+    assert looker.page.locator("[data-order]").count() == 0
+    assert not looker.page.locator("#pause-all").is_visible()
+    assert looker.page.locator("#role").inner_text() == "read only"
+
+
+def test_the_next_attempt_counts_down(looker: Window) -> None:
+    looker.wait_for_row("worker:slow:0", "crashed")
+    note = "document.querySelector('tr[data-worker=\"worker:slow:0\"] .note').textContent"
+    first = looker.page.evaluate(note)
+    assert first.startswith("next attempt in ")
+    looker.wait_until(f"{note} !== {first!r}")
+
+
+def test_what_a_hostile_worker_says_is_shown_literally_and_does_nothing(looker: Window) -> None:
+    looker.wait_for_row(WEIRD, "healthy")
+    job = f"document.querySelector('tr[data-worker=\"{WEIRD}\"] .job').textContent"
+    looker.wait_until(f"{job} === {HOSTILE!r}")
+    looker.row(WEIRD).get_by_role("link").click()
+    looker.wait_until("document.querySelector('.output').textContent.includes('pwned')")
+    output = looker.page.locator("pre.output").first.text_content()
+    assert output is not None
+    assert HOSTILE in output
+    assert "&lt;b&gt;" in output
+    assert looker.page.evaluate("window.pwned") is None
+    assert looker.page.locator("main img, main script").count() == 0
+
+
+def test_a_hostile_name_is_shown_literally_and_does_nothing(browser: Browser, dashboard: Dashboard) -> None:
+    """No supervisor takes such a name (F30); a page must not depend on it."""
+    context = browser.new_context()
+    window = watched(context)
+
+    def renamed(route: Route) -> None:
+        response = route.fetch()
+        document = response.json()
+        document["workers"][0]["component_id"] = HOSTILE
+        route.fulfill(response=response, json=document)
+
+    window.page.route("**/api/v1/workers", renamed)
+    window.page.goto(dashboard.link("viewer"))
+    window.wait_until(
+        f"[...document.querySelectorAll('tr[data-worker] th')].some((th) => th.textContent === {HOSTILE!r})"
+    )
+    assert window.page.evaluate("window.pwned") is None
+    assert window.page.locator("main img, main script").count() == 0
+    context.close()
+    assert window.errors == []
+
+
+def test_a_workers_page_tells_why_it_is_down_and_how_it_died(looker: Window) -> None:
+    looker.wait_for_row("worker:slow:0", "crashed")
+    looker.row("worker:slow:0").get_by_role("link").click()
+    looker.wait_until("document.querySelector('.why').textContent.includes('crashed and is started again')")
+    looker.wait_until("document.querySelector('.history').textContent.includes('exited with code 3')")
+    assert looker.page.locator(".plot canvas").count() == 1
+
+
+def test_queues_are_shown_and_move_with_their_jobs(dashboard: Dashboard, looker: Window) -> None:
+    dashboard.running.wait_for("worker:tag:0", shown="healthy")
+    done = 'document.querySelector("#queues-title").closest("section").querySelector("tbody").textContent'
+    looker.wait_until(f"/^tag000/.test({done})")
+    dashboard.running.order("queues", "tag", "jobs", payloads=[{"path": "song.mp3"}])
+    looker.wait_until(f"/^tag001/.test({done})")
+
+
+def test_a_pause_by_somebody_else_is_shown(dashboard: Dashboard, looker: Window) -> None:
+    dashboard.running.order("workers", OTHER, "pause", reason="by hand")
+    looker.wait_for_row(OTHER, "paused")
+    assert "by hand" in looker.row(OTHER).inner_text()
+    dashboard.running.order("workers", OTHER, "resume")
+    looker.wait_for_row(OTHER, "healthy")
+
+
+def test_an_alert_is_shown_until_somebody_takes_note(dashboard: Dashboard, window: Window) -> None:
+    alert = window.page.locator("[data-alert]").filter(has_text="worker:slow:0")
+    alert.wait_for(timeout=PATIENCE_MS)
+    alert.get_by_role("button").click()
+    alert.wait_for(state="detached", timeout=PATIENCE_MS)
+    window.wait_until("document.querySelector('.alerts .more').textContent.includes('acknowledged')")
+
+
+def test_a_lost_supervisor_is_told_and_found_again_without_a_reload(
+    dashboard: Dashboard, window: Window
+) -> None:
+    """What happened meanwhile is there afterwards: the next supervisor remembers, and the page asks."""
+    window.page.evaluate("window.sameDocument = true")
+    dashboard.running.kill()
+    window.page.wait_for_selector("#banner:not([hidden])", timeout=PATIENCE_MS)
+    assert "lost" in window.page.locator("#banner").inner_text()
+    dashboard.begin()
+    now = pid_of(dashboard, STEADY)
+    window.page.wait_for_selector('#live[data-state="live"]', timeout=2 * PATIENCE_MS)
+    cell = f'document.querySelector(\'tr[data-worker="{STEADY}"] td[data-label="Pid"]\').textContent'
+    window.wait_until(f"{cell} === '{now}'")
+    assert not window.page.locator("#banner").is_visible()
+    assert window.page.evaluate("window.sameDocument")
+    window.errors.clear()  # the browser notes every connection that was refused
+
+
+def test_a_page_of_another_origin_can_neither_read_nor_order(browser: Browser, dashboard: Dashboard) -> None:
+    """F28: signed in here, and then a page from `localhost` tries with the same browser."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(dashboard.link("operator"))
+    page.wait_for_selector(f'tr[data-worker="{STEADY}"]', timeout=PATIENCE_MS)
+    generation = dashboard.running.wait_for(STEADY, shown="healthy")["generation"]
+    page.goto(dashboard.url.replace("127.0.0.1", "localhost"))
+    tried = page.evaluate(ATTACK, dashboard.url)
+    assert tried == ["failed"] * len(tried)
+    assert dashboard.running.worker(STEADY)["generation"] == generation
+    context.close()
+
+
+ATTACK = """async (target) => {
+  const restart = `${target}api/v1/workers/worker:steady:0/restart`;
+  const tries = [
+    () => fetch(`${target}api/v1/workers`, { credentials: "include" }).then((r) => r.text()),
+    () => fetch(restart, { method: "POST", credentials: "include" }).then((r) => r.text()),
+    () => fetch(restart, { method: "DELETE", credentials: "include" }).then((r) => r.text()),
+    () => fetch(restart, { method: "POST", credentials: "include", body: "{}",
+      headers: { "content-type": "application/json" } }).then((r) => r.text()),
+  ];
+  await fetch(restart, { method: "POST", mode: "no-cors", credentials: "include" }).catch(() => null);
+  return Promise.all(tries.map((each) => each().then(() => "worked", () => "failed")));
+}"""
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, dashboard: Dashboard) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
+    window = watched(context)
+    window.page.goto(dashboard.link("operator"))
+    for hash_ in ("#/", "#/worker/worker:slow:0"):
+        window.page.evaluate(f"location.hash = '{hash_}'")
+        window.page.wait_for_selector("main .card", timeout=PATIENCE_MS)
+        window.wait_until("document.querySelector('#supervisor').textContent !== ''")
+        assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+    assert window.errors == []
+
+
+def test_the_colours_can_be_chosen(window: Window) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = window.page.evaluate(ground)
+    window.page.click("#theme")
+    window.page.click("#theme")
+    assert window.page.evaluate(ground) != before
+    window.page.reload()
+    assert window.page.evaluate(ground) != before
