@@ -94,7 +94,7 @@ ANSWER_S = 5.0
 """How long a request may take that waits for nothing but the actors."""
 
 
-EVENT_LINGER_S = 0.01
+EVENT_LINGER_S = 0.02
 """How long an event without a record waits for one: a commit of its own would hold up a death's."""
 
 RELEASES_S = 2.0

@@ -70,7 +70,7 @@ def problem(pattern: str) -> str | None:
     if not all(_PART.fullmatch(part) for part in parts):
         return f"{pattern!r} is no topic: its parts are letters, digits and _.- or a single *"
     if parts.count("*") > MOST_STARS:
-        return f"{pattern!r} has more than {MOST_STARS} stars"
+        return f"{pattern!r} is no topic: it has more than {MOST_STARS} stars"
     if not _can_choose(parts):
         return f"{pattern!r} is no topic that there is: {', '.join((*ALL_STATES, ALL_EVENTS))}"
     return None

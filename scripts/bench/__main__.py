@@ -9,6 +9,7 @@ import platform
 from dataclasses import asdict
 from pathlib import Path
 
+from .events import lines, measure_events
 from .floor import FloorFigures, measure_floor, programs
 from .measure import Summary
 from .storm import chaos_table, measure_chaos
@@ -25,15 +26,19 @@ def main() -> None:
         rekindle = measure_supervisor(
             built, rounds=options.rounds, mass_rounds=options.mass_rounds, idle_s=options.idle
         )
+        print("measuring the events ...", flush=True)
+        events = measure_events(built, rounds=options.rounds)
     print("measuring chaos in virtual time ...", flush=True)
     chaos = measure_chaos()
     print(_table(floor, rekindle))
+    print("\n".join(lines(events)))
     print(chaos_table(chaos))
     if options.json:
         document = {
             "machine": _machine(),
             "floor": asdict(floor),
             "rekindle": asdict(rekindle),
+            "events": asdict(events),
             "chaos": asdict(chaos),
         }
         options.json.write_text(json.dumps(document, indent=2) + "\n")

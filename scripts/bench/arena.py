@@ -111,6 +111,16 @@ class Arena:
         after = self[index]
         return Revival(after.started_ns - killed_ns, after.seen_ns - killed_ns)
 
+    def kill(self, index: int) -> int:
+        """Kill the slot's worker, once it runs; return when, and wait for nothing."""
+        _, pidfd = self._aim(index)
+        try:
+            killed_ns = time.monotonic_ns()
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        finally:
+            os.close(pidfd)
+        return killed_ns
+
     def kill_all_and_wait(self) -> int:
         """Kill every worker; return the nanoseconds from the first SIGKILL until the last one is back."""
         aims = [self._aim(index) for index in range(self.slots)]

@@ -40,7 +40,7 @@ def main() -> None:
     # No argparse: its megabyte would be counted as Rekindle's.
     path, slots, database, heartbeat_s, *worker = sys.argv[1:]
     arena = Arena(Path(path), int(slots), anew=False)
-    with System(_specs(arena, int(heartbeat_s), worker), store=open_store(database)) as system:
+    with System(specs(arena, int(heartbeat_s), worker), store=open_store(database)) as system:
         system.subscribe(Witness(arena))
         # As `rekindle run` does: what is there by now stays.
         gc.collect()
@@ -50,7 +50,8 @@ def main() -> None:
         system.stop_workers()
 
 
-def _specs(arena: Arena, heartbeat_s: int, worker: list[str]) -> list[WorkerSpec]:
+def specs(arena: Arena, heartbeat_s: int, worker: list[str]) -> list[WorkerSpec]:
+    """A worker for every slot."""
     further = [str(heartbeat_s)] if heartbeat_s else []
     health = HealthPolicy(staleness_s=15.0, heartbeat_interval_s=5.0)
     return [

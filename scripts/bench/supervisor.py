@@ -17,7 +17,7 @@ from .measure import Row, Summary, mass_kills, single_kills
 
 _STOP_S = 60.0
 HEARTBEAT_S = 5
-_MAKE_STORE = "import sys; from rekindle.persistence import open_store; open_store(sys.argv[1]).close()"
+MAKE_STORE = "import sys; from rekindle.persistence import open_store; open_store(sys.argv[1]).close()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def running_rekindle(built: Programs, arena: Arena, heartbeat_s: int = 0) -> Ite
     with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
         database = Path(folder) / "state" / "rekindle.db"
         # As at every start but the very first one, which also loads what makes the tables.
-        subprocess.run([sys.executable, "-c", _MAKE_STORE, str(database)], check=True)
+        subprocess.run([sys.executable, "-c", MAKE_STORE, str(database)], check=True)
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "scripts.bench.supervised"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -21,6 +22,7 @@ from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
 KILLS = int(os.environ.get("REKINDLE_KILLS", "30"))
+DIED = "worker_died"
 PROMISE_S = 1.0
 GENEROUS_S = 10 * PROMISE_S
 
@@ -139,5 +141,12 @@ def test_f22_a_supervisor_killed_at_any_instant_leaves_a_sound_database(
                 " ON death.component_id = policy.component_id AND death.action = 'restart'"
                 " GROUP BY policy.component_id"
             ).fetchall()
+            events = connection.execute(
+                "SELECT id, type, component_id, payload FROM rekindle_event ORDER BY id"
+            ).fetchall()
+            deaths_kept = connection.execute("SELECT component_id, generation FROM rekindle_death").fetchall()
         assert all(count == deaths for _, count, deaths in counts), (number, counts)
+        assert [id_ for id_, *_ in events] == list(range(1, len(events) + 1))
+        told = [(who, json.loads(text)["generation"]) for _, type_, who, text in events if type_ == DIED]
+        assert sorted(told) == sorted(deaths_kept)
     assert sum(count for _, count, _ in counts) > KILLS

@@ -13,9 +13,11 @@ from tests.contract.mounts import small_file_system
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
+from tests.services import PostgresService
 
 from rekindle.actors import EventStream, Status, System
-from rekindle.actors.messages import StoreDegraded, StoreRecovered
+from rekindle.actors.messages import Snapshot, StoreDegraded, StoreRecovered, WorkerDied
+from rekindle.actors.records import EventRecord
 from rekindle.persistence import open_store
 
 
@@ -56,6 +58,21 @@ def test_f19_a_locked_database_delays_restarts_a_little_and_loses_no_count(
         events.until(lambda event: isinstance(event, StoreRecovered), PATIENCE_S)
     assert (system.report().degraded, system.report().unsaved) == (None, 0)
     assert rows.restart_count("sleeper") == len(rows.deaths("sleeper")) == 3
+    assert is_whole(system)
+
+
+def is_whole(system: System) -> bool:
+    """Whether the log of events has no gap, every death in it, and the outage."""
+    assert eventually(lambda: "store_recovered" in [each.type for each in log(system)])
+    types = [each.type for each in log(system)]
+    assert [each.id for each in log(system)] == list(range(1, len(types) + 1))
+    assert types.count("worker_died") == len(system.deaths("sleeper"))
+    return types.index("store_degraded") < types.index("store_recovered")
+
+
+def log(system: System) -> tuple[EventRecord, ...]:
+    """All events that are kept."""
+    return system.event_log(0, 10_000).events
 
 
 def test_f19_what_waited_is_written_when_the_system_stops(run: Run, rows: Rows, database: Path) -> None:
@@ -112,6 +129,28 @@ def fill(ballast: Path) -> None:
                 file.write(b"x" * 4096)
         except OSError:
             return
+
+
+def test_f24_events_go_on_while_postgresql_is_stopped_and_are_written_when_it_is_back(
+    postgres_service: PostgresService, postgres_url: str, marks: list[str], no_traces: None
+) -> None:
+    """F24, for everyone who listens: told at once, kept later, under the same numbers."""
+    with System([sleeper()], store=open_store(postgres_url)) as system:
+        marks.append(system.mark)
+        kill(system)
+        with system.events("event:*") as events:
+            assert isinstance(events.next(PATIENCE_S), Snapshot)
+            postgres_service.stop()
+            try:
+                kill(system)
+                told = events.until(lambda each: isinstance(each.event, WorkerDied), PATIENCE_S)
+                kill(system)
+            finally:
+                postgres_service.start()
+            assert eventually(lambda: system.report().degraded is None, 60)
+        assert not told.kept
+        assert is_whole(system)
+        assert told.record in log(system)
 
 
 def test_a_system_keeps_its_history_in_postgresql(

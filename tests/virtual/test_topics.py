@@ -66,7 +66,7 @@ def test_ev_06_a_state_that_is_reported_twice_is_told_once(bench: Benches) -> No
 def test_ev_08_who_leaves_hears_nothing_more_and_who_is_gone_is_forgotten(bench: Benches) -> None:
     """EV-08."""
     system = bench(scripts=dies_after(3)).start()
-    listener = watcher(system)
+    listener = watcher(system, "worker:*:status")
     system.actors.broker.tell(Unsubscribe(listener))
     system.run(60)
     assert len(listener.messages) == 1

@@ -1,0 +1,213 @@
+"""From SIGKILL to the event at a client over loopback, the commit included; many clients; a stalled one.
+
+python -m scripts.bench.events [--rounds N] [--seconds S]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from .arena import Arena
+from .floor import Programs, fresh_arena, programs
+from .measure import Summary
+from .supervisor import MAKE_STORE
+
+CLIENTS = 64
+EVENTS_PER_DEATH = 4
+"""status_changed, worker_died, worker_started, status_changed."""
+_STOP_S = 60.0
+_DEADLINE_S = 30.0
+_DIED = b"event: worker_died\n"
+
+
+@dataclass(frozen=True, slots=True)
+class EventFigures:
+    """All that was measured of the events."""
+
+    single: Summary
+    """From SIGKILL to the event at one client."""
+    crowd: Summary
+    """The same at each of many clients, at about a hundred events a second."""
+    beside_a_stalled_one: Summary
+    """The same with one more client that reads nothing."""
+    events: int
+    """How many each of the many clients got: all of them, in order."""
+    clients: int = CLIENTS
+
+
+class Client:
+    """Reads the stream, and notes when each death came and which numbers."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.sendall(b"GET /api/v1/events HTTP/1.0\r\nhost: bench\r\n\r\n")
+        self.numbers: list[int] = []
+        self.deaths: list[tuple[int, int, int]] = []
+        """(slot, generation, monotonic nanoseconds)"""
+        self._buffer = bytearray()
+
+    def read(self) -> None:
+        """Take what has come."""
+        self._buffer += self.socket.recv(262_144)
+        now = time.monotonic_ns()
+        *frames, rest = bytes(self._buffer).split(b"\n\n")
+        self._buffer = bytearray(rest)
+        for frame in frames:
+            self._take(frame, now)
+
+    def _take(self, frame: bytes, now: int) -> None:
+        _, found, number = frame.rpartition(b"\nid: ")
+        if found:
+            self.numbers.append(int(number))
+        if frame.startswith(_DIED):
+            died = json.loads(frame.split(b"\ndata: ", 1)[1].split(b"\n", 1)[0])
+            self.deaths.append((int(died["component_id"].rpartition(":")[2]), died["generation"], now))
+
+
+@dataclass
+class Crowd:
+    """Many clients, read by one thread in turn."""
+
+    port: int
+    size: int
+    clients: list[Client] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        for _ in range(self.size):
+            client = Client(self.port)
+            self.clients.append(client)
+            self._selector.register(client.socket, selectors.EVENT_READ, client)
+
+    def read_for(self, seconds: float) -> None:
+        """Read whatever comes in the next seconds."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left):
+                key.data.read()
+
+    def read_until_deaths(self, count: int) -> None:
+        """Read until everyone has heard of so many deaths."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while any(len(client.deaths) < count for client in self.clients):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"heard {[len(client.deaths) for client in self.clients]} of {count}")
+            self.read_for(0.05)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._selector.close()
+        for client in self.clients:
+            client.socket.close()
+
+
+@contextmanager
+def streaming(built: Programs, arena: Arena) -> Iterator[int]:
+    """Keep every slot's worker alive while the block runs; gives the port of the events."""
+    with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
+        database = Path(folder) / "state" / "rekindle.db"
+        subprocess.run([sys.executable, "-c", MAKE_STORE, str(database)], check=True)
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "scripts.bench.streamed"),
+                *(str(arena.path), str(arena.slots), str(database), *built.worker),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            port = int(process.stdout.readline().split()[1])
+            arena.wait_until_all_run()
+            yield port
+        finally:
+            process.stdin.close()
+            process.stdout.close()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            arena.kill_leftovers()
+
+
+def measure_events(built: Programs, *, rounds: int = 300, seconds: float = 10.0) -> EventFigures:
+    """Measure one client, then many, then many with one that stalls."""
+    with fresh_arena(10) as arena, streaming(built, arena) as port:
+        single, _ = _kills(arena, Crowd(port, 1), rounds, every_s=0.02)
+        often = round(seconds * 100 / EVENTS_PER_DEATH)
+        pace = EVENTS_PER_DEATH / 100
+        crowd, events = _kills(arena, Crowd(port, CLIENTS), often, every_s=pace)
+        with ExitStack() as stack:
+            stalled = stack.enter_context(socket.socket())
+            stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            stalled.connect(("127.0.0.1", port))
+            stalled.sendall(b"GET /api/v1/events HTTP/1.0\r\nhost: bench\r\n\r\n")
+            beside, _ = _kills(arena, Crowd(port, CLIENTS - 1), often, every_s=pace)
+    return EventFigures(single, crowd, beside, events)
+
+
+def _kills(arena: Arena, crowd: Crowd, rounds: int, *, every_s: float) -> tuple[Summary, int]:
+    """Kill workers in turn; how long until each client heard of each, and how many events each got."""
+    crowd.read_for(0.5)
+    killed: list[int] = []
+    begun = time.monotonic()
+    for number in range(rounds):
+        crowd.read_for(max(0.0, begun + number * every_s - time.monotonic()))
+        killed.append(arena.kill(number % arena.slots))
+    crowd.read_until_deaths(rounds)
+    crowd.read_for(0.5)
+    crowd.close()
+    for client in crowd.clients:
+        first = client.numbers[0]
+        assert client.numbers == list(range(first, first + len(client.numbers))), "a client missed events"
+        assert len(client.numbers) >= rounds * EVENTS_PER_DEATH - EVENTS_PER_DEATH
+    times = [
+        heard - at
+        for client in crowd.clients
+        for at, (_, _, heard) in zip(killed, client.deaths, strict=True)
+    ]
+    return Summary.of(times), len(crowd.clients[0].numbers)
+
+
+def lines(figures: EventFigures) -> list[str]:
+    """The figures for people."""
+
+    def cell(summary: Summary) -> str:
+        return f"{summary.median_ms:.2f} ({summary.p99_ms:.2f}) ms"
+
+    many = f"kill -> event at {figures.clients} clients, 100 events/s: {cell(figures.crowd)}"
+    return [
+        f"kill -> event at one client: {cell(figures.single)}",
+        f"{many}, {figures.events} events each, all in order",
+        f"the same beside a stalled client: {cell(figures.beside_a_stalled_one)}",
+    ]
+
+
+def main() -> None:
+    """Run it as the arguments say."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.bench.events", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    with programs() as built:
+        figures = measure_events(built, rounds=options.rounds, seconds=options.seconds)
+    print("\n".join(lines(figures)))
+    if options.json:
+        options.json.write_text(json.dumps(asdict(figures), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Rekindle at work with its events on a TCP port of this machine, as a process of its own:
+
+    python -m scripts.bench.streamed ARENA SLOTS DATABASE WORKER…
+
+Like `supervised`, and says `ready PORT`. Every death is committed to SQLite with synchronous=FULL
+before its event is sent.
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+import sys
+from pathlib import Path
+
+from rekindle.actors import System
+from rekindle.actors.gateways.control.app import create_app
+from rekindle.actors.gateways.control.lanes import Lanes
+from rekindle.actors.gateways.control.protocol import ControlProtocol
+from rekindle.actors.gateways.control.serving import Serving, identity
+from rekindle.persistence import open_store
+
+from .arena import Arena
+from .supervised import specs
+
+
+class OpenProtocol(ControlProtocol):
+    """Lets everybody in: it is a benchmark's own port."""
+
+    def _may_enter(self, transport: object) -> bool:
+        return True
+
+
+def main() -> None:
+    """Run until standard input ends."""
+    path, slots, database, *worker = sys.argv[1:]
+    arena = Arena(Path(path), int(slots), anew=False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        system = System(specs(arena, 0, worker), store=open_store(database))
+        with system:
+            lanes = Lanes()
+            app = create_app(system, identity(Path(path).parent, None), lanes)  # type: ignore[arg-type]
+            serving = Serving(app, lanes, name="the benchmark", protocol=OpenProtocol)
+            serving.start(listening, "rekindle-bench")
+            gc.collect()
+            gc.freeze()
+            print("ready", listening.getsockname()[1], flush=True)
+            sys.stdin.read()
+            serving.stop()
+            system.stop_workers()
+
+
+if __name__ == "__main__":
+    main()

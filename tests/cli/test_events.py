@@ -1,0 +1,107 @@
+"""`rekindle events`, asked of a real supervisor; one of them is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.cli.conftest import COMMAND, Client, client_of
+from tests.running.conftest import Run, Running
+
+from rekindle.cli.event_lines import event_line
+
+
+def test_events_are_shown_with_their_number_whom_they_are_about_and_what(many: Client) -> None:
+    said = many("events", "--limit", "1000")
+    assert (said.code, said.err) == (0, "")
+    assert re.search(r"#\d+  worker:flaky:0  died: exited with code 3\. Restart #1", said.out)
+    assert re.search(r"#\d+  worker:spent:0  was given up: ", said.out)
+    numbers = [int(found) for found in re.findall(r"  #(\d+)  ", said.out)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_events_as_json_are_one_document(many: Client) -> None:
+    document = many("events", "--since", "2", "--limit", "3", "--json").document
+    assert [event["id"] for event in document["events"]] == [3, 4, 5]
+    assert document["next_after"] == 5
+
+
+def test_events_can_be_chosen_by_topic(many: Client) -> None:
+    document = many("events", "--topics", "event:worker_failed:*", "--json").document
+    assert [event["component_id"] for event in document["events"]] == ["worker:spent:0"]
+
+
+@pytest.mark.parametrize("topics", ["weather", "event:*:*:*:*:*", "a b", ""])
+def test_topics_that_make_no_sense_are_refused_with_exit_code_2(many: Client, topics: str) -> None:
+    said = many("events", "--topics", topics)
+    assert (said.code, said.out) == (2, "")
+    assert "topic" in said.err.lower()
+
+
+def test_without_a_supervisor_the_exit_code_is_3(nobody: Client) -> None:
+    assert nobody("events").code == 3
+    assert nobody("events", "--follow").code == 3
+
+
+@contextmanager
+def following(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [*COMMAND, "events", "--follow", *arguments],
+        env=client.variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+
+
+def line(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    found: dict[str, Any] = json.loads(process.stdout.readline())
+    return found
+
+
+def test_what_follows_goes_on_across_a_restart_of_the_supervisor_without_a_gap(run: Run) -> None:
+    running = run('[worker.web]\ncommand = ["sleep", "1000"]\n')
+    running.wait_for("worker:web:0", status="healthy")
+    with following(client_of(running), "--json", "--since", "0") as process:
+        first = line(process)
+        assert first["id"] == 1
+        os.kill(pid_of(running), signal.SIGKILL)
+        seen = [first]
+        while seen[-1]["type"] != "worker_died":
+            seen.append(line(process))
+        running.stop()
+        again = run('[worker.web]\ncommand = ["sleep", "1000"]\n')
+        while sum(each["type"] == "worker_started" for each in seen) < 2:
+            seen.append(line(process))
+        again.stop()
+    assert [each["id"] for each in seen] == list(range(1, len(seen) + 1))
+
+
+def pid_of(running: Running) -> int:
+    pid: int = running.client.get("/workers")["workers"][0]["pid"]
+    return pid
+
+
+def test_states_can_be_followed_too(many: Client) -> None:
+    with following(many, "--json", "--topics", "worker:web:*:status") as process:
+        state = line(process)
+    assert state["topic"].startswith("worker:web:")
+    assert state["worker"]["status"] == "healthy"
+
+
+def test_a_line_of_an_event_that_we_have_no_words_for_tells_its_fields() -> None:
+    event = {"id": 7, "at_wall_ms": 0, "type": "moon_rose", "component_id": None, "phase": "full\x1b[2J"}
+    assert event_line(event).endswith("#7  rekindle  moon rose: phase=full\N{REPLACEMENT CHARACTER}[2J")
