@@ -13,6 +13,7 @@ from loguru import logger
 from .alert import AlertPolicy
 from .alert_desk import AlertDesk
 from .broker import Broker
+from .commit_times import CommitTimes
 from .errors import StoreUnavailableError
 from .health_monitor import HealthMonitor
 from .internal_messages import Attend, Declare, Keep, WatchQueues
@@ -37,6 +38,8 @@ class Actors:
     supervisor: Ref
     desk: Ref
     watch: Ref
+    commits: CommitTimes
+    """What the recorder notes of its commits."""
     alerts: Ref | None = None
 
 
@@ -63,7 +66,10 @@ def assemble(
     """
     specs = tuple(specs)
     remembered = remembered or store.load()
-    recorder = runtime.start(Recorder, runtime=runtime, store=store, retention=retention)
+    commits = CommitTimes()
+    recorder = runtime.start(
+        Recorder, runtime=runtime, store=store, retention=retention, times=commits
+    )
     broker = runtime.start(
         Broker,
         runtime=runtime,
@@ -95,7 +101,7 @@ def assemble(
     watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker)
     watch.tell(WatchQueues(served_by(specs)))
     supervisor.tell(Declare(specs, remembered))
-    return Actors(broker, recorder, monitor, supervisor, desk, watch, alert_desk)
+    return Actors(broker, recorder, monitor, supervisor, desk, watch, commits, alert_desk)
 
 
 def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:

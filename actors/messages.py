@@ -541,6 +541,22 @@ class EventsLost:
     last_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class GatewayLost:
+    """A gateway delivers nothing at the moment, and why; nothing else waits for it."""
+
+    gateway: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRestored:
+    """A gateway delivers again, and where to."""
+
+    gateway: str
+    detail: str
+
+
 Event = (
     StatusChanged
     | WorkerStarted
@@ -569,6 +585,8 @@ Event = (
     | StoreRecovered
     | StoodDown
     | EventsLost
+    | GatewayLost
+    | GatewayRestored
 )
 
 Passing = ResourcesSampled

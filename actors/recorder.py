@@ -17,6 +17,7 @@ from typing import ClassVar
 from loguru import logger
 
 from .broker_messages import EventsKept
+from .commit_times import CommitTimes
 from .compaction import compacted, without_long_parts
 from .errors import StoreError, StoreOwnedError
 from .internal_messages import (
@@ -63,12 +64,20 @@ class Recorder(ResilientActor):
 
     lane: ClassVar[str] = "store"
 
-    def __init__(self, *, runtime: Runtime, store: Store, retention: Retention | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        store: Store,
+        retention: Retention | None = None,
+        times: CommitTimes | None = None,
+    ) -> None:
         super().__init__()
         self._retention = retention or Retention()
         self._prune_timer: Timer | None = None
         self._runtime = runtime
         self._store = store
+        self._times = times or CommitTimes()
         self._supervisor: Receiver | None = None
         self._desk: Receiver | None = None
         self._waiting: list[Record] = []
@@ -150,7 +159,9 @@ class Recorder(ResilientActor):
         settled: tuple[JobSettled, ...] = ()
         try:
             if batch or events or mirror:
+                begun = self._runtime.clock.monotonic()
                 settled = self._store.commit((*batch, *events, *mirror.values()))
+                self._times.took(self._runtime.clock.monotonic() - begun)
         except StoreOwnedError as error:
             self._announce(StoodDown(str(error)))
             self._failed(error)

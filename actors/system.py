@@ -33,6 +33,7 @@ from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
 from .bundles import Bundle
 from .changes import Changes
+from .commit_times import CommitTimes
 from .edges import EventStream, Inbox, LatestInbox
 from .enqueueing import checked_queue, new_job, payload_text
 from .errors import (
@@ -57,6 +58,7 @@ from .messages import (
     AlertReport,
     ChangeWorkers,
     Done,
+    Event,
     PauseWorkers,
     Refused,
     RemoveWorker,
@@ -74,6 +76,7 @@ from .messages import (
     WorkersStopped,
     WorkerStatus,
 )
+from .notes import Notes
 from .ordering import check_order, longest_stop_s
 from .ports import Jobs, Receiver, Store
 from .prober import Prober
@@ -148,6 +151,8 @@ class System:
         self._process = os.getpid()
         self._life = threading.Lock()
         self._ended = False
+        self._notes: Notes | None = None
+        self._farewells: tuple[Callable[[], None], ...] = ()
 
     def __enter__(self) -> Self:
         self.start()
@@ -217,6 +222,8 @@ class System:
         except BaseException:
             self._tear_down()
             raise
+        recorder = self._actors.recorder
+        self._notes = Notes(remembered.meta, lambda note: tell(recorder, Keep(note)))
 
     def _end_former_run(self, remembered: Remembered, mark: str) -> None:
         """End what a killed supervisor left behind, before anything is started beside it."""
@@ -248,6 +255,7 @@ class System:
                 self._prober.close(RELEASES_S)
                 self._finish_releases()
                 self._flush()
+                self._say_farewell()
                 self._tear_down()
 
     def _shut_down(self, patience: float) -> tuple[StopResult, ...]:
@@ -274,6 +282,22 @@ class System:
         )
         if self._releases is not None and not self._releases.close(longest + RELEASES_S):
             logger.error("not every work item was released in time")
+
+    def at_stop(self, callback: Callable[[], None]) -> None:
+        """Have this called by `stop`, once every worker has stopped and every event has been told.
+
+        What it tells the actors is still carried out and kept. It must not take long.
+        """
+        self._farewells = (*self._farewells, callback)
+
+    def _say_farewell(self) -> None:
+        for callback in self._farewells:
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001  # the stop goes on
+                logger.opt(exception=error).error("a callback of a stop raised")
+        if self._farewells:
+            self._flush()
 
     def _flush(self) -> None:
         inbox = Inbox()
@@ -525,6 +549,20 @@ class System:
     def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
         """The events that are kept, after a number, oldest first."""
         return self._store.events(after_id, limit)
+
+    def announce(self, event: Event) -> None:
+        """Have an event of a host's own edge numbered, kept and told like any other."""
+        tell(self._running().broker, event)
+
+    def notes(self) -> Notes:
+        """What gateways remember, by name."""
+        self._running()
+        assert self._notes is not None
+        return self._notes
+
+    def commit_times(self) -> CommitTimes:
+        """How long commits took."""
+        return self._running().commits
 
     def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
         """Tell a receiver, such as a host's actor ref, every event from now on.

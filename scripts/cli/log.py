@@ -18,6 +18,8 @@ from rekindle.actors.messages import (
     CanaryStarted,
     Event,
     EventsLost,
+    GatewayLost,
+    GatewayRestored,
     JobConvicted,
     JobRequeued,
     PauseBegan,
@@ -165,6 +167,8 @@ class EventLog:
                 log.critical("another supervisor took over: {}", reason)
             case StatusChanged() | StoreDegraded() | StoreRecovered() | ResourcesSampled() | EventsLost():
                 pass  # told as a death, by the recorder itself, or worth no line
+            case GatewayLost() | GatewayRestored():
+                pass  # told by the gateway itself
 
 
 def _whole(component_id: str | None) -> str:
