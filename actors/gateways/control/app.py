@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from loguru import logger
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...errors import RekindleError, UnknownWorkerError
+from ...errors import UnknownWorkerError
 from ...spec import COMPONENT_ID
 from ...topics import Topics
 from ..operator import Operator
-from .auditing import Client, carry_out, claim
+from .auditing import Client, answered, claim
 from .hub import MOST_CLIENTS, Hub
 from .lanes import Lanes
-from .problems import Refusal, broken, declined, refusal
+from .problems import Refusal, verdict
 from .requests import (
     Following,
     InvalidRequestError,
@@ -29,7 +28,7 @@ from .requests import (
     topics_of,
 )
 from .routes import ROUTES
-from .served import PREFIX, Asked, Identity, Served
+from .served import Asked, Identity, Served
 from .streaming import EventStreamResponse, Wish, reader
 from .wire import Problem, encode
 
@@ -57,7 +56,7 @@ def create_app(
 
 
 def _route(served: Served, endpoint: Endpoint) -> Route:
-    route = Route(PREFIX + served.path, endpoint, methods=[served.method])
+    route = Route(served.url, endpoint, methods=[served.method])
     route.methods = {served.method}  # starlette adds HEAD to GET, and the list of routes is closed
     return route
 
@@ -68,12 +67,12 @@ def _endpoint(served: Served, operator: Operator, identity: Identity, lanes: Lan
             client = _client(request)
             asked = await _decoded(served, request, operator, identity)
             # What the answer looks like is worked out on the thread too, not on the event loop.
-            body = await lanes.run(served.lane, lambda: encode(_answer(served, asked, client)))
+            body = await lanes.run(served.lane, lambda: _encoded(served, answered(served, asked, client)))
         except ClientDisconnect:
             return Response()  # to nobody
         except Exception as error:  # noqa: BLE001  # a request never ends the server
-            return _refused(_refusal(served, error))
-        return _json(200, body)
+            return _refused(verdict(error, f"{served.method} {served.url}"))
+        return Response(body, 200, media_type=served.text) if served.text else _json(200, body)
 
     return endpoint
 
@@ -88,7 +87,7 @@ def _streaming(served: Served, operator: Operator, identity: Identity, hub: Hub,
         except ClientDisconnect:
             return Response()  # to nobody
         except Exception as error:  # noqa: BLE001  # a request never ends the server
-            return _refused(_refusal(served, error))
+            return _refused(verdict(error, f"{served.method} {served.url}"))
         if connection is not None:
             connection.stream()
         return EventStreamResponse(wish, follower, hub, reader(operator.event_log, lanes))
@@ -105,8 +104,8 @@ def _nothing() -> None:
     """Nobody can be cut whose connection is unknown."""
 
 
-def _answer(served: Served, asked: Asked, client: Client) -> object:
-    return carry_out(served, asked, client) if served.action else served.answer(asked)
+def _encoded(served: Served, answer: object) -> bytes:
+    return answer if served.text and isinstance(answer, bytes) else encode(answer)
 
 
 async def _decoded(served: Served, request: Request, operator: Operator, identity: Identity) -> Asked:
@@ -144,16 +143,6 @@ def _client(request: Request) -> Client:
     if isinstance(known, Client):
         return known
     return Client(getattr(request.state, "peer", None), claim(request.headers.get("x-rekindle-user")))
-
-
-def _refusal(served: Served, error: Exception) -> Refusal:
-    found = refusal(error)
-    if found is not None:
-        return found
-    if isinstance(error, RekindleError):
-        return declined(error)
-    logger.opt(exception=error).error("{} {}{} broke", served.method, PREFIX, served.path)
-    return broken()
 
 
 async def _no_such_route(request: Request, error: Exception) -> Response:

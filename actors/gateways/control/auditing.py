@@ -31,6 +31,11 @@ class NotAllowedError(RekindleError):
     """The client may only look."""
 
 
+def answered(route: Served, asked: Asked, client: Client) -> object:
+    """What the route answers; an order is noted, whatever comes of it."""
+    return carry_out(route, asked, client) if route.action else route.answer(asked)
+
+
 def carry_out(route: Served, asked: Asked, client: Client) -> object:
     """Give the order and note what came of it; its answer, or what it raised."""
     at_wall_ms = time.time_ns() // 1_000_000

@@ -10,7 +10,7 @@ import msgspec
 
 from ...spec import COMPONENT_ID
 from .requests import Nothing
-from .served import PREFIX, Served
+from .served import Served
 from .wire import Problem
 
 _REFUSALS = {
@@ -36,7 +36,7 @@ def document(routes: Sequence[Served], version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         operation = _operation(route, next(shapes), next(shapes))
-        paths.setdefault(PREFIX + route.path, {})[route.method.lower()] = operation
+        paths.setdefault(route.url, {})[route.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {
@@ -61,7 +61,7 @@ def _operation(route: Served, result: dict[str, Any], body: dict[str, Any]) -> d
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
-        "responses": {"200": _stream() if route.streams else _json("Done.", result), **_refusals()},
+        "responses": {"200": _answer(route, result), **_refusals()},
     }
     if route.streams:
         operation["parameters"].append(_LAST_EVENT_ID)
@@ -82,6 +82,14 @@ _LAST_EVENT_ID = {
 def _stream() -> dict[str, Any]:
     content = {"text/event-stream": {"schema": {"type": "string"}}}
     return {"description": "Server-sent events, without an end.", "content": content}
+
+
+def _answer(route: Served, result: dict[str, Any]) -> dict[str, Any]:
+    if route.streams:
+        return _stream()
+    if not route.text:
+        return _json("Done.", result)
+    return {"description": "Done.", "content": {route.text: {"schema": {"type": "string"}}}}
 
 
 def _operation_id(route: Served) -> str:

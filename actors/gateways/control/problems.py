@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loguru import logger
+
 from ...errors import (
     PayloadError,
+    RekindleError,
     RequestTimeoutError,
     SpecError,
     StoreError,
@@ -62,6 +65,17 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(503, "stopping", "the supervisor is stopping; the request may be carried out")
         case _:
             return None
+
+
+def verdict(error: Exception, what: str) -> Refusal:
+    """What to answer, whatever it is; what nobody foresaw is logged as having broken `what`."""
+    found = refusal(error)
+    if found is not None:
+        return found
+    if isinstance(error, RekindleError):
+        return declined(error)
+    logger.opt(exception=error).error("{} broke", what)
+    return broken()
 
 
 def declined(error: Exception) -> Refusal:

@@ -56,3 +56,12 @@ class Served:
     """What the audit calls it; empty: it changes nothing."""
     streams: bool = False
     """The answer is a stream of events, and has no end."""
+    text: str = ""
+    """The media type of an answer that is bytes as they are; empty: it is JSON."""
+    rooted: bool = False
+    """Whether its path stands by itself, where others look for it."""
+
+    @property
+    def url(self) -> str:
+        """Where it is served."""
+        return self.path if self.rooted else PREFIX + self.path

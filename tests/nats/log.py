@@ -1,0 +1,62 @@
+"""A log of events that a test writes, with what the gateway asks of its host."""
+
+from __future__ import annotations
+
+import threading
+
+from tests.control.desk import Desk
+
+from rekindle.actors import StatusReport
+from rekindle.actors.event_text import numbered
+from rekindle.actors.messages import Event, Published, Snapshot, WorkerStarted
+from rekindle.actors.notes import Notes
+from rekindle.actors.ports import Receiver
+from rekindle.actors.records import EventPage, EventRecord
+
+
+class Log(Desk):
+    """Events as the Broker tells them and as a store reads them back; no system behind it."""
+
+    def __init__(self) -> None:
+        self.records: list[EventRecord] = []
+        self.announced: list[Event] = []
+        self.settings: dict[str, str] = {}
+        self.reads = 0
+        self._listeners: list[Receiver] = []
+        self._lock = threading.Lock()
+
+    def write(self, *events: Event) -> None:
+        """Let these happen."""
+        with self._lock:
+            for event in events:
+                record = numbered(len(self.records) + 1, 1_700_000_000_000 + len(self.records), event)
+                self.records.append(record)
+                for listener in self._listeners:
+                    listener.tell(Published(record.id, record.at_wall_ms, event, record))
+
+    def write_many(self, count: int) -> None:
+        """Let a worker be started so many times."""
+        self.write(*(WorkerStarted("worker:tag:0", number, 1000 + number) for number in range(count)))
+
+    def report(self) -> StatusReport:
+        return StatusReport((), False, 0, None)
+
+    def subscribe(self, receiver: Receiver, *topics: str) -> None:
+        assert topics == ("event:*",)
+        with self._lock:
+            receiver.tell(Snapshot(len(self.records), ()))
+            self._listeners = [receiver]
+
+    def unsubscribe(self, receiver: Receiver) -> None:
+        with self._lock:
+            self._listeners = []
+
+    def event_log(self, after_id: int, limit: int) -> EventPage:
+        self.reads += 1
+        return EventPage(tuple(self.records[after_id : after_id + limit]), 1, len(self.records))
+
+    def announce(self, event: Event) -> None:
+        self.announced.append(event)
+
+    def notes(self) -> Notes:
+        return Notes(self.settings, lambda note: self.settings.update({note.key: note.value or ""}))

@@ -1,0 +1,142 @@
+"""Which subject an event goes to: EV-12, EV-17, and templates."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rekindle.actors.gateways.subjects import Name, Template, matches, prefix_problem, template_problem, token
+
+HOSTILE = [
+    "a.b",
+    "a.>",
+    "*",
+    ">",
+    "a b",
+    "",
+    "%",
+    "%2E",
+    "a%2Eb",
+    "\r\nPUB x 0",
+    "ü",
+    "$SYS",
+    "\ud800",
+    "\0",
+    ".",
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "subject", "hears"),
+    [
+        ("a.*.c", "a.b.c", True),
+        ("a.*.c", "a.b.b.c", False),
+        ("a.>", "a.b", True),
+        ("a.>", "a.b.c", True),
+        ("a.>", "a", False),
+        (">", "a", True),
+        ("a", "a", True),
+        ("a", "b", False),
+        ("*", "a.b", False),
+        ("a.b", "a", False),
+    ],
+)
+def test_a_subscription_hears_what_a_server_would_deliver(pattern: str, subject: str, hears: bool) -> None:
+    """EV-12"""
+    assert matches(pattern, subject) is hears
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_a_name_holds_it_becomes_one_token(text: str) -> None:
+    """EV-17"""
+    assert re.fullmatch(r"[A-Za-z0-9_:%-]+", token(text))
+
+
+@given(st.text())
+def test_every_text_becomes_one_token(text: str) -> None:
+    """EV-17"""
+    assert re.fullmatch(r"[A-Za-z0-9_:%-]+", token(text))
+
+
+@given(st.text(), st.text())
+def test_different_texts_become_different_tokens(one: str, other: str) -> None:
+    """EV-17"""
+    assert (token(one) == token(other)) is (one == other)
+
+
+def test_hostile_names_become_different_tokens() -> None:
+    """EV-17"""
+    assert len({token(text) for text in HOSTILE}) == len(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    ("component_id", "type_", "id_", "name"),
+    [
+        ("worker:tag:0", "tag", "0", "tag"),
+        ("worker:tag:1", "tag", "1", "tag:1"),
+        ("trivia", "trivia", "0", "trivia"),
+        ("a.b:c", "a.b:c", "0", "a.b:c"),
+        ("worker:a:b:0", "worker:a:b:0", "0", "worker:a:b:0"),
+    ],
+)
+def test_an_id_has_a_type_a_number_and_a_name(component_id: str, type_: str, id_: str, name: str) -> None:
+    found = Name.of(component_id)
+    assert (found.type, found.id, found.name, found.component) == (type_, id_, name, component_id)
+
+
+def test_the_default_tree_tells_type_id_and_event() -> None:
+    template = Template("rekindle.worker.{type}.{id}.{event}")
+    assert template.subject("died", Name.of("worker:tag:3")) == "rekindle.worker.tag.3.died"
+    assert template.pattern == "rekindle.worker.*.*.*"
+
+
+def test_the_tree_of_the_plugins_tells_the_name() -> None:
+    """EV-13"""
+    template = Template("rosey.plugin.{name}.{event}")
+    assert template.subject("crashed", Name.of("worker:trivia:0")) == "rosey.plugin.trivia.crashed"
+
+
+@given(st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True))
+def test_no_id_changes_the_number_of_tokens(component_id: str) -> None:
+    """EV-17"""
+    subject = Template("rekindle.worker.{type}.{id}.{event}").subject("died", Name.of(component_id))
+    assert subject.count(".") == 4
+    assert matches("rekindle.worker.*.*.died", subject)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        ("a.{id}.>", "wildcard"),
+        ("a.*.{event}", "wildcard"),
+        ("a..{id}.{event}", "empty token"),
+        (".a.{id}.{event}", "empty token"),
+        ("a.{id}.{event}.", "empty token"),
+        ("a.{pid}.{event}", "no placeholder {pid}"),
+        ("a.{}.{event}", "no placeholder {}"),
+        ("a.{id.{event}", "letters, digits"),
+        ("a b.{id}.{event}", "letters, digits"),
+        ("$SYS.{id}.{event}", "letters, digits"),
+        ("a.{id}", "{event}"),
+        ("a.{event}", "told apart"),
+        ("a.{type}.{event}", "told apart"),
+        ("a" * 201, "longer"),
+    ],
+)
+def test_a_template_that_makes_no_sense_is_told_why(text: str, says: str) -> None:
+    assert says in (template_problem(text, of_worker=True) or "")
+
+
+def test_what_is_not_about_a_worker_has_no_worker_to_name() -> None:
+    assert template_problem("rekindle.system.{event}", of_worker=False) is None
+    assert "{id}" in (template_problem("rekindle.{id}.{event}", of_worker=False) or "")
+
+
+@pytest.mark.parametrize("text", ["", "a.", "a.>", "a.{id}", "a b"])
+def test_the_subject_of_commands_is_a_plain_one(text: str) -> None:
+    assert prefix_problem(text)
+    assert prefix_problem("rekindle.command") is None
