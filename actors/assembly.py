@@ -67,9 +67,7 @@ def assemble(
     specs = tuple(specs)
     remembered = remembered or store.load()
     commits = CommitTimes()
-    recorder = runtime.start(
-        Recorder, runtime=runtime, store=store, retention=retention, times=commits
-    )
+    recorder = runtime.start(Recorder, runtime=runtime, store=store, retention=retention, times=commits)
     broker = runtime.start(
         Broker,
         runtime=runtime,

@@ -19,6 +19,7 @@ from ..ports import Jobs, Receiver
 from ..records import DeathRecord, EventPage
 from ..resources import Usage
 from ..spec import WorkerSpec
+from .state import GatewayState
 
 Summary = Mapping[str, object]
 """What an order led to, in a few words and numbers."""
@@ -79,6 +80,14 @@ class Operator(Protocol):
 
     def unsubscribe(self, receiver: Receiver, /) -> None:
         """Stop telling it. Never waits."""
+        ...
+
+    def gateways(self) -> tuple[GatewayState, ...]:
+        """How the gateways are that tell events to the outside. Never waits."""
+        ...
+
+    def metrics(self) -> bytes | None:
+        """Numbers for Prometheus; None if they are turned off. Never waits for the store."""
         ...
 
     def alerts(self) -> tuple[Alert, ...]:

@@ -12,10 +12,12 @@ from loguru import logger
 
 from rekindle.actors import RekindleError, RequestRefusedError, RequestTimeoutError, Status, System
 from rekindle.actors.changes import Changes
+from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Store
 
 from .config import Config, ConfigError, load
 from .config.model import Group
+from .edges import Edges
 
 PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
@@ -41,6 +43,15 @@ class Fleet(System):
         self._changing = threading.Lock()
         self._rolling: dict[str, threading.Thread] = {}
         self._ending = threading.Event()
+        self.edges = Edges()
+
+    def gateways(self) -> tuple[GatewayState, ...]:
+        """How the gateways are that tell events to the outside."""
+        return self.edges.states()
+
+    def metrics(self) -> bytes | None:
+        """Numbers for Prometheus; None if they are turned off."""
+        return self.edges.metrics_text()
 
     def reload(self) -> Summary:
         """Apply the file as it is now; a bad one changes nothing.
@@ -150,5 +161,8 @@ def _summary(changes: Changes) -> dict[str, object]:
 
 def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
     """Settings that changed and that a running supervisor cannot take up."""
-    names = ("state_dir", "database", "max_concurrent_starts", "retention", "http", "alerts")
+    names = (
+        *("state_dir", "database", "max_concurrent_starts", "retention"),
+        *("http", "alerts", "nats", "metrics"),
+    )
     return [name for name in names if getattr(before, name) != getattr(after, name)]

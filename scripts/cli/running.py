@@ -47,6 +47,7 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         stack.callback(fleet.end_rolling)
         fleet.open()
         stack.enter_context(adopting(fleet.reap_strangers))
+        fleet.edges.open(fleet, config, stack)
         dashboard = serve_http(fleet, config.state_dir, config.http, stack)
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
         stack.enter_context(sending_alerts(fleet, config.alerts))

@@ -129,7 +129,14 @@ def footer(report: Document) -> list[str]:
         many = report["unsaved"]
         records = f"{many} record{'' if many == 1 else 's'}"
         lines.append(f"The store is degraded, {records} not saved yet: {printable(report['degraded'])}")
+    lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
     return ["", *lines] if lines else []
+
+
+def _away(gateway: Document) -> str:
+    dropped = f", {gateway['dropped']} dropped" if gateway["dropped"] else ""
+    what = f"Events do not get to {gateway['name']} ({gateway['waiting']} waiting{dropped})"
+    return f"{what}: {printable(gateway['detail'])}"
 
 
 def summary(workers: Iterable[Document]) -> str:

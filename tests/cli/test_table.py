@@ -120,6 +120,15 @@ def test_the_footer_tells_of_a_pause_and_of_a_degraded_store() -> None:
     ]
 
 
+def test_the_footer_tells_of_a_gateway_that_delivers_nothing() -> None:
+    nats = {"name": "nats", "connected": False, "detail": "nats://a: gone\n", "waiting": 7, "dropped": 0}
+    assert footer(report(gateways=[nats]))[1:] == [
+        "Events do not get to nats (7 waiting): nats://a: gone\ufffd"
+    ]
+    assert "(7 waiting, 2 dropped)" in footer(report(gateways=[{**nats, "dropped": 2}]))[1]
+    assert footer(report(gateways=[{**nats, "connected": True}])) == []
+
+
 def test_a_supervisor_without_workers_is_said_to_have_none() -> None:
     assert status_lines(report()) == ["no workers"]
 

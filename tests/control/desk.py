@@ -18,6 +18,7 @@ from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.bundles import Bundle
 from rekindle.actors.gateways.operator import Summary
+from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Jobs, Receiver
 from rekindle.actors.records import DeathRecord, EventPage
 from rekindle.actors.resources import Usage
@@ -107,6 +108,12 @@ class Desk:
 
     def unsubscribe(self, receiver: Receiver) -> None:
         self.system.unsubscribe(receiver)
+
+    def gateways(self) -> tuple[GatewayState, ...]:
+        return ()
+
+    def metrics(self) -> bytes | None:
+        return None
 
     def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
         self.orders.append(("pause", *component_ids, reason, for_s))

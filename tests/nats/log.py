@@ -51,7 +51,7 @@ class Log(Desk):
         with self._lock:
             self._listeners = []
 
-    def event_log(self, after_id: int, limit: int) -> EventPage:
+    def event_log(self, after_id: int = 0, limit: int = 100) -> EventPage:
         self.reads += 1
         return EventPage(tuple(self.records[after_id : after_id + limit]), 1, len(self.records))
 

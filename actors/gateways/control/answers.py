@@ -12,14 +12,16 @@ from ...event_text import document
 from ...messages import WorkerStatus
 from ...records import DeathRecord
 from ...topics import Topics
+from ..state import GatewayState
 from .log_reading import read_log
-from .requests import Reading, topics_of
+from .requests import InvalidRequestError, Reading, topics_of
 from .served import Asked
 from .wire import Outcome, view, view_type
 
 Worker = view_type(WorkerStatus)
 Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
+Gateway = view_type(GatewayState)
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +41,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """Records that the store could not take yet."""
     degraded: str | None
     """What is wrong with the store, if anything."""
+    gateways: list[Gateway]  # type: ignore[valid-type]
+    """Those that tell events to the outside."""
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,7 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool
     unsaved: int
     degraded: str | None
+    gateways: list[Gateway]  # type: ignore[valid-type]
 
 
 class History(msgspec.Struct, frozen=True):
@@ -126,11 +131,12 @@ def info(asked: Asked) -> object:
         paused=report.paused,
         unsaved=report.unsaved,
         degraded=report.degraded,
+        gateways=view(asked.operator.gateways()),
     )
 
 
 def workers(asked: Asked) -> object:
-    return view(asked.operator.report())
+    return {**view(asked.operator.report()), "gateways": view(asked.operator.gateways())}
 
 
 def worker(asked: Asked) -> object:
@@ -175,6 +181,14 @@ def event_log(asked: Asked) -> object:
 
 def audit(asked: Asked) -> object:
     return Audit(view(asked.operator.audited(limit=asked.arguments.limit)))
+
+
+def metrics(asked: Asked) -> object:
+    text = asked.operator.metrics()
+    if text is None:
+        message = "there are no metrics here: [metrics] with enabled = true in the file turns them on"
+        raise InvalidRequestError(404, "no_metrics", message)
+    return text
 
 
 # ── orders ───────────────────────────────────────────────────────────────────────────────

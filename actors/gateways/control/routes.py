@@ -16,6 +16,9 @@ from .requests import Following, PauseArguments, Reading, Rows, ScaleArguments
 from .served import Asked, Served
 from .wire import Outcome
 
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+"""What Prometheus calls its format."""
+
 
 def _order(path: str, action: str, summary: str, answer: Callable[[Asked], object], **more: Any) -> Served:
     settings: dict[str, Any] = {"lane": Lane.ORDER, "result": Outcome, **more}
@@ -142,5 +145,13 @@ ROUTES: tuple[Served, ...] = (
         lane=Lane.LONG,
     ),
     *JOB_ROUTES,
+    Served(
+        path="/metrics",
+        rooted=True,
+        summary="Numbers for Prometheus, if they are turned on",
+        answer=answers.metrics,
+        result=str,
+        text=METRICS,
+    ),
     Served(path="/openapi.json", summary="This description", answer=_description, result=dict[str, Any]),
 )

@@ -15,6 +15,7 @@ from ..control.problems import Refusal
 from ..control.wire import Problem
 
 API = "/api/"
+METRICS = "/metrics"
 OWN = ("same-origin", "none")
 """`Sec-Fetch-Site` of our own page, and of somebody who typed the address."""
 
@@ -33,6 +34,11 @@ class Head:
     def changes(self) -> bool:
         """Whether it is more than a look."""
         return self.method != "GET"
+
+    @property
+    def asks_api(self) -> bool:
+        """Whether it is for those who are known, and not one of the dashboard's files."""
+        return self.path.startswith(API) or self.path == METRICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ def _is_from_here(head: Head, host: str, house: House) -> bool:
     if site is None or site in OWN:
         return True
     # A link to the dashboard from elsewhere is fine: there is nothing secret in the page itself.
-    return not head.changes and not head.path.startswith(API) and _is_navigation(head)
+    return not head.changes and not head.asks_api and _is_navigation(head)
 
 
 def _is_navigation(head: Head) -> bool:

@@ -23,7 +23,7 @@ from ..control.problems import Refusal
 from ..control.served import PREFIX
 from ..control.wire import Problem, encode
 from . import sessions
-from .admission import API, Head, House, objection, unproven
+from .admission import Head, House, objection, unproven
 from .entry import read_token
 from .pages import Page
 from .sessions import Role, Session
@@ -78,7 +78,7 @@ class Door:
         refusal = objection(head, self._rules.house)
         if refusal is not None:
             await _refused(refusal, head)(scope, receive, send)
-        elif head.path.startswith(API):
+        elif head.asks_api:
             await self._serve_api(head, scope, receive, send)
         else:
             response = await self._page_or_session(head, scope, receive)

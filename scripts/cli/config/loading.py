@@ -17,6 +17,7 @@ from .http import http_of
 from .layers import Layers, default_findings
 from .lines import line_numbers, line_of
 from .model import Config, Group
+from .nats import nats_of
 from .order import order_findings
 from .places import database_of, state_dir_of
 from .problems import NOTHING, ConfigError, ConfigProblem, Finding, KeyPath, dotted, shown
@@ -48,6 +49,7 @@ def parse(text: str, path: Path) -> Config:
     retention = retention_of(file, findings)
     http = http_of(file, folder, findings)
     alerts = alerts_of(file, folder, findings)
+    nats = nats_of(file, folder, findings)
     findings += default_findings(file.defaults)
     breakers = breakers_of(file, findings)
     layers = [_layers(name, file, raw) for name in file.worker]
@@ -65,6 +67,8 @@ def parse(text: str, path: Path) -> Config:
         http=http,
         alerts=alerts,
         groups=tuple(groups.values()),
+        nats=nats,
+        metrics=file.metrics is not UNSET and file.metrics.enabled,
         warnings=places.problems(_warnings(groups, layers), "warning"),
     )
 

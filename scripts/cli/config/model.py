@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.gateways.http_settings import HttpSettings
+from rekindle.actors.gateways.nats_settings import NatsSettings
 from rekindle.actors.records import Retention
 from rekindle.actors.spec import WorkerSpec
 
@@ -61,6 +62,8 @@ class Config:
     alerts: AlertSettings
     groups: tuple[Group, ...]
     warnings: tuple[ConfigProblem, ...] = ()
+    nats: NatsSettings | None = None
+    metrics: bool = False
 
     def group(self, name: str) -> Group:
         """The group of that name.

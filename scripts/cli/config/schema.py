@@ -18,7 +18,7 @@ def schema() -> dict[str, Any]:
         # Both come with every struct and tell an editor nothing: no setting is required by itself.
         part.pop("title", None)
         part.pop("required", None)
-    for name in ("File", "Defaults", "Worker", "Http", "Alerts", "AlertSink"):
+    for name in ("File", "Defaults", "Worker", "Http", "Alerts", "AlertSink", "Nats"):
         for setting in parts[name]["properties"].values():
             setting.pop("default", None)
     worker = parts["Worker"]

@@ -17,6 +17,7 @@ from rekindle.actors.spec import Command, WorkerSpec
 
 from .alerts import AlertSettings
 from .model import Config, Group
+from .nats import nats_table
 from .toml_text import settings_text, table_text
 
 _POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release")
@@ -30,6 +31,10 @@ def as_text(config: Config) -> str:
     if config.http is not None:
         parts.append(table_text(("http",), _http(config.http)))
     parts += (table_text(("breakers", name), breaker) for name, breaker in _breakers(config).items())
+    if config.nats is not None:
+        parts.append(table_text(("nats",), nats_table(config.nats)))
+    if config.metrics:
+        parts.append(table_text(("metrics",), {"enabled": True}))
     parts += (_group_text(group) for group in config.groups)
     return "\n".join(parts)
 
@@ -46,6 +51,8 @@ def as_document(config: Config) -> dict[str, Any]:
         "http": None if config.http is None else _http(config.http),
         "alerts": _alerts(config.alerts),
         "breakers": _breakers(config),
+        "nats": None if config.nats is None else nats_table(config.nats),
+        "metrics": {"enabled": config.metrics},
         "workers": workers,
     }
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rekindle.actors.alert import TOLD, Happening
+from rekindle.actors.gateways.nats_settings import Payload
 from rekindle.actors.spec import OnExhausted, PauseMode, RestartOn, WindowMode
 
 Count = int | Literal["none"]
@@ -306,6 +307,56 @@ class Alerts(Table, frozen=True):
     sink: Annotated[dict[str, AlertSink], about("Where they are sent, by names of your own.")] = {}
 
 
+class NatsLogin(Table, frozen=True):
+    """As whom to connect to NATS. Secrets stand in files that nobody else can read (chmod 600)."""
+
+    credentials: Annotated[str, about("A .creds file, relative to this file.")] | UnsetType = UNSET
+    user: Annotated[str, about("A user; the password comes from password_file.")] | UnsetType = UNSET
+    password_file: Annotated[str, about("A file with the password.")] | UnsetType = UNSET
+    token_file: Annotated[str, about("A file with a token.")] | UnsetType = UNSET
+
+
+class NatsTls(Table, frozen=True):
+    """How the connection to NATS is encrypted."""
+
+    required: Annotated[bool, about("Refuse a server that does not encrypt.")] = False
+    ca: Annotated[str, about("The authorities to trust (PEM) instead of the system's.")] | UnsetType = UNSET
+    cert: Annotated[str, about("Our certificate (PEM).")] | UnsetType = UNSET
+    key: Annotated[str, about("Our certificate's key (PEM).")] | UnsetType = UNSET
+
+
+class Nats(Table, frozen=True):
+    """Every event, published to NATS. The table alone turns it on."""
+
+    servers: Annotated[tuple[str, ...], about("nats://HOST:PORT, tried in turn.", minItems=1)] = (
+        "nats://127.0.0.1:4222",
+    )
+    subject: Annotated[
+        str, about("Events of workers; {type}, {id}, {name}, {component} and {event} are filled in.")
+    ] = "rekindle.worker.{type}.{id}.{event}"
+    system_subject: Annotated[str, about("Events that are not about one worker; {event} is filled in.")] = (
+        "rekindle.system.{event}"
+    )
+    payload: Annotated[
+        Payload, about("The whole event, or a crash as plugin hosts know it; auto: by {name}.")
+    ] = Payload.AUTO
+    jetstream: Annotated[bool, about("Have a stream keep every event; nothing is lost in an outage.")] = False
+    stream: Annotated[str, about("The stream, made if it is missing.")] | UnsetType = UNSET
+    most_waiting: Annotated[
+        int, about("Without JetStream: events that wait for a server that is away.", minimum=1)
+    ] = 1000
+    commands: Annotated[bool, about("Take orders over NATS too, like the control socket.")] = False
+    command_subject: Annotated[str, about("Orders are asked for below this subject.")] = "rekindle.command"
+    login: NatsLogin = NatsLogin()
+    tls: NatsTls = NatsTls()
+
+
+class Metrics(Table, frozen=True):
+    """Metrics for Prometheus at /metrics of the control socket and of [http]."""
+
+    enabled: Annotated[bool, about("Whether they are counted and served.")] = True
+
+
 class File(Table, frozen=True):
     """A configuration of Rekindle: which workers to run, and how."""
 
@@ -321,6 +372,8 @@ class File(Table, frozen=True):
     events: Events = Events()
     http: Http | UnsetType = UNSET
     alerts: Alerts = Alerts()
+    nats: Nats | UnsetType = UNSET
+    metrics: Metrics | UnsetType = UNSET
     defaults: Defaults = Defaults()
     breakers: Annotated[dict[str, Breaker], about("Circuit breakers by name.")] = {}
     worker: dict[str, Worker] = {}

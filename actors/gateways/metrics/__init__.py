@@ -1,0 +1,5 @@
+"""Metrics for Prometheus, with the extra `metrics`."""
+
+from .exposition import Metrics
+
+__all__ = ["Metrics"]

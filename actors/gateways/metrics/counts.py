@@ -1,0 +1,61 @@
+"""What has happened since the start, in numbers: a listener of the Broker."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+
+from ...deaths import Cause
+from ...event_text import event_type
+from ...messages import Event, Published, Snapshot, WorkerDied
+from ...restarts import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The numbers at one moment."""
+
+    deaths: Counter[tuple[str, Cause]]
+    restarts: Counter[str]
+    events: Counter[str]
+    last_event_id: int
+
+
+class Counts:
+    """Counts events. The Broker tells them, any thread reads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._deaths: Counter[tuple[str, Cause]] = Counter()
+        self._restarts: Counter[str] = Counter()
+        self._events: Counter[str] = Counter()
+        self._last_event_id = 0
+
+    def tell(self, message: object) -> None:
+        """Count an event; whatever else is told is none."""
+        with self._lock:
+            match message:
+                case Published(id=number, event=event):
+                    self._last_event_id = number
+                    self._count(event)
+                case Snapshot(last_id=number):
+                    self._last_event_id = number
+                case _:
+                    pass
+
+    def now(self) -> Counted:
+        """The numbers so far."""
+        with self._lock:
+            return Counted(
+                Counter(self._deaths),
+                Counter(self._restarts),
+                Counter(self._events),
+                self._last_event_id,
+            )
+
+    def _count(self, event: Event) -> None:
+        self._events[event_type(type(event))] += 1
+        if isinstance(event, WorkerDied):
+            self._deaths[event.component_id, event.death.cause] += 1
+            self._restarts[event.component_id] += event.action == Action.RESTART.value

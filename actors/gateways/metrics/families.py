@@ -1,0 +1,196 @@
+"""The metrics, each with all of its series from the start: what never happened is 0, not missing.
+
+Rates and alerts work from the first scrape on that way: a counter that appears with its first
+death has no rate for that death.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from ...commit_times import CommitTimes
+from ...deaths import Cause
+from ...event_text import event_type
+from ...jobs import JobState, QueueStats
+from ...messages import Budget, Event, StatusReport, WorkerStatus
+from ..control.served import Identity
+from ..state import GatewayState
+from ..subjects import Name
+from .counts import Counted
+
+SHOWN = ("starting", "healthy", "stopping", "stopped", "crashed", "failed")
+LIMITS = ("window", "lifetime", "consecutive")
+_WORKER = ["worker", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that one scrape looks at."""
+
+    identity: Identity
+    report: StatusReport
+    counted: Counted
+    commits: CommitTimes
+    gateways: tuple[GatewayState, ...]
+    queues: Mapping[str, QueueStats]
+
+
+def families(seen: Seen) -> Iterator[Metric]:
+    """Every metric, from what was seen."""
+    workers = seen.report.workers
+    yield from _supervisor(seen)
+    yield from _statuses(workers)
+    yield from _happened(workers, seen.counted)
+    yield from _restarting(workers)
+    yield from _store(seen)
+    yield from _queues(seen.queues)
+    yield from _gateways(seen.gateways)
+
+
+def _supervisor(seen: Seen) -> Iterator[Metric]:
+    info = GaugeMetricFamily("rekindle_info", "The version that runs.", labels=["version"])
+    info.add_metric([seen.identity.version], 1)
+    yield info
+    yield _gauge(
+        "rekindle_start_time_seconds",
+        "When the supervisor was started, in seconds since 1970.",
+        seen.identity.started_at_wall_ms / 1000,
+    )
+    yield _gauge("rekindle_paused", "1 while the whole system is paused.", seen.report.paused)
+
+
+def _statuses(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
+    each = list(workers)
+    counts = GaugeMetricFamily("rekindle_workers", "Workers by status.", labels=["status"])
+    for word in SHOWN:
+        counts.add_metric([word], sum(worker.shown == word for worker in each))
+    yield counts
+    status = GaugeMetricFamily(
+        "rekindle_worker_status", "1 for the status that a worker has.", labels=[*_WORKER, "status"]
+    )
+    for worker in each:
+        for word in SHOWN:
+            status.add_metric([*_labels(worker), word], worker.shown == word)
+    yield status
+    yield _by_worker("rekindle_worker_paused", "1 while it is paused.", ((w, w.paused) for w in each))
+    yield _by_worker(
+        "rekindle_worker_uptime_seconds",
+        "How long its process runs; 0 without one.",
+        ((w, w.uptime_s or 0.0) for w in each),
+    )
+
+
+def _happened(workers: Iterable[WorkerStatus], counted: Counted) -> Iterator[Metric]:
+    each = list(workers)
+    deaths = CounterMetricFamily(
+        "rekindle_worker_deaths", "Deaths since the supervisor started.", labels=[*_WORKER, "cause"]
+    )
+    restarts = CounterMetricFamily(
+        "rekindle_worker_restarts", "Restarts after a death since the supervisor started.", labels=_WORKER
+    )
+    for worker in each:
+        for cause in Cause:
+            deaths.add_metric([*_labels(worker), cause.value], counted.deaths[worker.component_id, cause])
+        restarts.add_metric(_labels(worker), counted.restarts[worker.component_id])
+    yield deaths
+    yield restarts
+    events = CounterMetricFamily("rekindle_events", "Events since the supervisor started.", labels=["type"])
+    for kind in get_args(Event):
+        events.add_metric([event_type(kind)], counted.events[event_type(kind)])
+    yield events
+
+
+def _restarting(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
+    each = list(workers)
+    budget = GaugeMetricFamily(
+        "rekindle_worker_budget_left",
+        "Restarts that a limit still allows; +Inf without that limit.",
+        labels=[*_WORKER, "limit"],
+    )
+    for worker in each:
+        for limit, left in zip(LIMITS, _left(worker.budget), strict=True):
+            budget.add_metric([*_labels(worker), limit], left)
+    yield budget
+    yield _by_worker(
+        "rekindle_worker_next_attempt_seconds",
+        "Seconds until it is started again; 0 if no start is due.",
+        ((w, w.next_attempt_in_s or 0.0) for w in each),
+    )
+
+
+def _store(seen: Seen) -> Iterator[Metric]:
+    yield _gauge(
+        "rekindle_store_degraded", "1 while the store takes nothing.", seen.report.degraded is not None
+    )
+    yield _gauge(
+        "rekindle_store_unsaved_records", "Records that the store could not take yet.", seen.report.unsaved
+    )
+    commits = HistogramMetricFamily("rekindle_store_commit_seconds", "How long commits took.")
+    buckets = [(_bound(bound), count) for bound, count in seen.commits.cumulative()]
+    commits.add_metric([], buckets=buckets, sum_value=seen.commits.total_s)
+    yield commits
+    yield _gauge(
+        "rekindle_event_last_id", "The number of the latest event that was told.", seen.counted.last_event_id
+    )
+
+
+def _queues(queues: Mapping[str, QueueStats]) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily("rekindle_queue_jobs", "Jobs of a queue by state.", labels=["queue", "state"])
+    for name, stats in queues.items():
+        counts = (stats.pending, stats.running, stats.completed, stats.errors, stats.toxic)
+        for state, count in zip(JobState, counts, strict=True):
+            jobs.add_metric([name, state.value], count)
+    yield jobs
+
+
+def _gateways(gateways: Iterable[GatewayState]) -> Iterator[Metric]:
+    up = GaugeMetricFamily("rekindle_gateway_up", "1 while the gateway is connected.", labels=["gateway"])
+    lag = GaugeMetricFamily(
+        "rekindle_gateway_event_lag", "Events that have not been delivered yet.", labels=["gateway"]
+    )
+    sent = CounterMetricFamily(
+        "rekindle_gateway_events_delivered", "Events that were delivered.", labels=["gateway"]
+    )
+    lost = CounterMetricFamily(
+        "rekindle_gateway_events_dropped", "Events that were given up.", labels=["gateway"]
+    )
+    for state in gateways:
+        up.add_metric([state.name], state.connected)
+        lag.add_metric([state.name], state.waiting)
+        sent.add_metric([state.name], state.delivered)
+        lost.add_metric([state.name], state.dropped)
+    yield from (up, lag, sent, lost)
+
+
+def _left(budget: Budget) -> tuple[float, float, float]:
+    def left(limit: int | None, used: int) -> float:
+        return float("inf") if limit is None else float(max(0, limit - used))
+
+    return (
+        left(budget.max_in_window, budget.in_window),
+        left(budget.max_lifetime, budget.lifetime),
+        left(budget.max_consecutive, budget.consecutive),
+    )
+
+
+def _labels(worker: WorkerStatus) -> list[str]:
+    return [worker.component_id, Name.of(worker.component_id).type]
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, text, value=float(value))
+
+
+def _by_worker(name: str, text: str, values: Iterable[tuple[WorkerStatus, float]]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=_WORKER)
+    for worker, value in values:
+        family.add_metric(_labels(worker), float(value))
+    return family
+
+
+def _bound(bound: float) -> str:
+    return "+Inf" if bound == float("inf") else repr(bound)
