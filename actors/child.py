@@ -55,6 +55,7 @@ class Child:
         self._spawned = spawned
         self._kills_before = oom_kills
         self._sent: int | None = None
+        self._stack_signal: int | None = None
         self._usage: Spent | None = None
         self._reader = FrameReader(request.spec.health.max_bad_frames)
         self._violation_told = False
@@ -70,9 +71,10 @@ class Child:
             return [], True
         except OSError:
             data = b""
-        if not data:
-            return list(self._reader.finish(now)), False
-        return list(self._reader.feed(data, now)), True
+        frames = list(self._reader.feed(data, now) if data else self._reader.finish(now))
+        if frames:
+            self._stack_signal = frames[-1].stack_signal
+        return frames, bool(data)
 
     def new_violation(self) -> str | None:
         """Why it must be ended, said once."""
@@ -126,6 +128,17 @@ class Child:
             signal.pidfd_send_signal(self.pidfd, signum)
         if signum == signal.SIGKILL:
             self._kill_group()
+
+    @property
+    def can_show_stacks(self) -> bool:
+        """Whether it has said that it knows how to."""
+        return self._stack_signal is not None
+
+    def show_stacks(self) -> None:
+        """Have it write its stacks down; one that never said that it can would be killed by the signal."""
+        if self._stack_signal is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, self._stack_signal)
 
     def reap(self) -> Exit:
         """Take the status of the ended process, after ending what is left of its group.

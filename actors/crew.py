@@ -245,8 +245,8 @@ class Crew:
             case Launch(generation=generation):
                 self._held[worker.id] = generation
                 self._start_if_ready(worker.id)
-            case Halt(generation=generation, urgency=urgency):
-                self.tell_proxy(worker.id, StopProcess(generation, urgency))
+            case Halt(generation=generation, urgency=urgency, hung=hung):
+                self.tell_proxy(worker.id, StopProcess(generation, urgency, hung))
             case Schedule(delay_ms=delay_ms, message=message):
                 self._schedule(worker.id, delay_ms, message)
             case AwaitSave(generation=generation, delay_ms=delay_ms):

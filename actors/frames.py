@@ -16,6 +16,7 @@ from .deaths import Job
 
 MAX_LINE = 64 * 1024
 PREFIX = b"HEALTH|"
+LONGEST_BUSY_S = 7 * 86_400.0
 
 _Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Text = Annotated[str, msgspec.Meta(max_length=1024)]
@@ -28,6 +29,10 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     current_job: _Int | _Text | None = None
     recover_for_s: float | None = None
     progress: _Int | _Text | None = None
+    busy_for_s: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_BUSY_S)] | None = None
+    """It says that its work will not move for so long."""
+    stack_signal: Annotated[int, msgspec.Meta(ge=34, le=64)] | None = None
+    """The real-time signal on which it writes down the stacks of its threads."""
     detail: _Text = ""
     component_id: _Text | None = None
     """Older workers repeat their id; the owner of the channel is what counts."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import heapq
 import signal
-from dataclasses import dataclass
 
 from loguru import logger
 
-from .deaths import Cause, Death, Exit, Job
+from . import motion
+from .deaths import Cause, Death, Exit
 from .evidence import Remains
 from .frames import Frame
 from .health import (
@@ -27,11 +27,9 @@ from .health import (
     Launched,
     Lost,
     Pending,
-    State,
     Status,
     Trigger,
     advance,
-    deadline,
     healthy_for,
 )
 from .internal_messages import (
@@ -57,8 +55,8 @@ from .internal_messages import (
     Unregister,
 )
 from .messages import StatusChanged, WorkerStarted
+from .patients import Patient
 from .ports import Processes, Receiver, Runtime, Timer
-from .records import HealthMirrored
 from .runtime import ResilientActor, tell
 from .spec import HealthPolicy
 
@@ -67,37 +65,6 @@ ABSENCE_S = 1.0
 
 MIRROR_DELAY_S = 0.5
 """How long a change of health may wait before people see it in the store."""
-
-
-@dataclass(slots=True)
-class Patient:
-    """One worker under observation; `generation` is the incarnation that counts."""
-
-    component_id: str
-    generation: int
-    policy: HealthPolicy
-    reports_health: bool
-    state: State
-    since: float
-    pid: int | None = None
-    job: Job | None = None
-    heartbeat_wall_ms: int | None = None
-    heard_at: float | None = None
-    progress: Job | None = None
-    paused: bool = False
-    checked_at: float | None = None
-    """The deadline that stands in the queue for it."""
-    last: StatusChanged | None = None
-    """What was last said of it."""
-    forgiven: bool = False
-    """Its silence was forgiven once; twice in a row would hide that it hangs."""
-    condemned: str | None = None
-    """Why it is being killed, if it is."""
-
-    @property
-    def is_due_to_speak(self) -> bool:
-        """A plain program never sends a frame: that it was started is all that can be asked of it."""
-        return self.reports_health or isinstance(self.state, Pending)
 
 
 class HealthMonitor(ResilientActor):
@@ -207,7 +174,7 @@ class HealthMonitor(ResilientActor):
             return
         patient.paused = paused
         if not paused:
-            self._advance(patient, Granted())
+            self._grant(patient)
             self._watch(patient)
 
     # ── what is heard ────────────────────────────────────────────────────────────────────
@@ -219,7 +186,8 @@ class HealthMonitor(ResilientActor):
         if frame.component_id is not None and frame.component_id != component_id:
             logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
         patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
-        patient.heard_at, patient.progress = self._runtime.clock.monotonic(), frame.progress
+        now = patient.heard_at = self._runtime.clock.monotonic()
+        patient.motion = motion.heard(patient.motion, frame, now)
         patient.forgiven = False
         if frame.job != patient.job:
             patient.job = frame.job
@@ -278,7 +246,7 @@ class HealthMonitor(ResilientActor):
         A frame moves the deadline without touching the queue: the check that comes too early
         queues the next one. So a heartbeat costs no timer.
         """
-        due = deadline(patient.state, patient.policy)
+        due = patient.due
         if due is None or patient.paused or not patient.is_due_to_speak:
             return
         due = max(due, not_before)
@@ -311,8 +279,12 @@ class HealthMonitor(ResilientActor):
                 continue
             patient.checked_at = None
             if not patient.paused and patient.is_due_to_speak:
-                self._advance(patient, Elapsed())
+                self._elapsed(patient, now)
         self._arm()
+
+    def _elapsed(self, patient: Patient, now: float) -> None:
+        stuck = patient.stuck(now)
+        self._advance(patient, Elapsed() if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
 
     def _forgive_own_absence(self, late: float) -> None:
         """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""
@@ -323,7 +295,11 @@ class HealthMonitor(ResilientActor):
     def _forgive(self, patient: Patient) -> None:
         if not patient.forgiven:
             patient.forgiven = True
-            self._advance(patient, Granted())
+            self._grant(patient)
+
+    def _grant(self, patient: Patient) -> None:
+        patient.motion = motion.granted(patient.motion, self._runtime.clock.monotonic())
+        self._advance(patient, Granted())
 
     # ── carrying it out ──────────────────────────────────────────────────────────────────
 
@@ -377,7 +353,7 @@ class HealthMonitor(ResilientActor):
             job=patient.job,
             pid=patient.pid,
             silent_ms=None if patient.heard_at is None else round((now - patient.heard_at) * 1000),
-            progress=patient.progress,
+            progress=patient.motion.mark,
             remains=remains,
         )
 
@@ -396,15 +372,4 @@ class HealthMonitor(ResilientActor):
     def _write_mirror(self) -> None:
         patients = [self._patients[id_] for id_ in sorted(self._unmirrored) if id_ in self._patients]
         self._unmirrored.clear()
-        tell(self._recorder, KeepMirror(tuple(_mirrored(patient) for patient in patients)))
-
-
-def _mirrored(patient: Patient) -> HealthMirrored:
-    return HealthMirrored(
-        component_id=patient.component_id,
-        generation=patient.generation,
-        status=patient.state.status.value,
-        pid=patient.pid,
-        current_job=patient.job,
-        last_heartbeat_wall_ms=patient.heartbeat_wall_ms,
-    )
+        tell(self._recorder, KeepMirror(tuple(patient.mirrored() for patient in patients)))

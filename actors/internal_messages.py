@@ -194,10 +194,11 @@ class StartProcess:
 
 @dataclass(frozen=True, slots=True)
 class StopProcess:
-    """End this incarnation, step by step."""
+    """End this incarnation, step by step; one that hangs says first where."""
 
     generation: int
     urgency: Urgency
+    hung: bool = False
 
 
 @dataclass(frozen=True, slots=True)

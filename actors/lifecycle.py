@@ -1,6 +1,6 @@
 """Pure: the life of one worker's process, and the ladder that ends it.
 
-    absent ─start─▶ spawning ─started─▶ alive ─stop─▶ stopping (ask ▸ TERM ▸ KILL ▸ KILL)
+    absent ─start─▶ spawning ─started─▶ alive ─stop─▶ stopping (stacks ▸ ask ▸ TERM ▸ KILL ▸ KILL)
        ▲               │ failed           │ exit          │ exit            │ out of steps
        └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
 
@@ -35,10 +35,18 @@ class Rung:
 
     signal: int | None
     wait_s: float
+    stacks: bool = False
+    """Asks for the stacks of all threads instead."""
 
 
-def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool) -> tuple[Rung, ...]:
-    """The steps that end a process, in order."""
+STACKS_S = 0.5
+"""How long a hung worker has to write its stacks down; that takes it a moment, if it can at all."""
+
+
+def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool = False) -> tuple[Rung, ...]:
+    """The steps that end a process, in order; `stacks` has it say first where it hangs."""
+    if stacks and urgency is Urgency.FIRM:
+        return (Rung(None, STACKS_S, stacks=True), *ladder(policy, urgency, has_channel))
     kill = (Rung(signal.SIGKILL, policy.kill_s), Rung(signal.SIGKILL, policy.last_s))
     match urgency:
         case Urgency.GRACEFUL if has_channel:
@@ -114,10 +122,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The process is to end."""
+    """The process is to end; with `stacks` it says first where it hangs."""
 
     generation: int
     urgency: Urgency
+    stacks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +159,13 @@ class Spawn:
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Ask the worker to stop, over its channel."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStacks:
+    """Have the worker write down the stacks of its threads."""
 
     generation: int
 
@@ -189,7 +205,7 @@ class TellUnkillable:
     pid: int
 
 
-Effect = Spawn | Ask | Send | Wait | TellGone | TellUnkillable
+Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellUnkillable
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +238,8 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
             return _begin(generation, pid, urgency, terms)
         case Spawning(), Stop(urgency=urgency):
             return Step(replace(state, stop=max(urgency, state.stop or urgency)))
-        case Alive(generation=generation, pid=pid), Stop(urgency=urgency):
-            return _begin(generation, pid, urgency, terms)
+        case Alive(generation=generation, pid=pid), Stop(urgency=urgency, stacks=stacks):
+            return _begin(generation, pid, urgency, terms, stacks=stacks)
         case Stopping(sent=signal.SIGKILL), Stop():
             # There is nothing firmer; beginning again would only take longer.
             return Step(state)
@@ -249,8 +265,10 @@ def _without_process(state: Absent, trigger: Trigger) -> Step:
             return Step(state)
 
 
-def _begin(generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0) -> Step:
-    rungs = ladder(terms.policy, urgency, terms.has_channel)
+def _begin(
+    generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0, *, stacks: bool = False
+) -> Step:
+    rungs = ladder(terms.policy, urgency, terms.has_channel, stacks)
     return _climb(Stopping(generation, pid, urgency, rungs, step))
 
 
@@ -259,8 +277,13 @@ def _climb(state: Stopping) -> Step:
         return Step(Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),))
     rung, *rest = state.rungs
     step = state.step + 1
-    act = Ask(state.generation) if rung.signal is None else Send(state.generation, rung.signal)
     return Step(
         replace(state, rungs=tuple(rest), step=step, sent=rung.signal),
-        (act, Wait(state.generation, step, rung.wait_s)),
+        (_act(rung, state.generation), Wait(state.generation, step, rung.wait_s)),
     )
+
+
+def _act(rung: Rung, generation: int) -> Effect:
+    if rung.stacks:
+        return ShowStacks(generation)
+    return Ask(generation) if rung.signal is None else Send(generation, rung.signal)

@@ -378,6 +378,16 @@ class WorkReleaseFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class StopStepTaken:
+    """A worker that does not end was dealt with more firmly."""
+
+    component_id: str
+    generation: int
+    step: str
+    """`stacks` (it was asked to write its stacks down), `SIGTERM` or `SIGKILL`."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerUnkillable:
     """A process survived SIGKILL; nothing is started in its place until it is gone."""
 
@@ -563,6 +573,7 @@ Event = (
     | WorkerDied
     | WorkerFailed
     | WorkerStopped
+    | StopStepTaken
     | WorkerUnkillable
     | BreakerOpened
     | CanaryStarted

@@ -98,6 +98,14 @@ class Processes(Protocol):
         """Send a signal; SIGKILL goes to the whole process group."""
         ...
 
+    def can_show_stacks(self, component_id: str, generation: int) -> bool:
+        """Whether the worker has said that it knows how to write its stacks down."""
+        ...
+
+    def show_stacks(self, component_id: str, generation: int) -> None:
+        """Have a worker write its stacks down, if it has said that it knows how to."""
+        ...
+
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Answer with ProcessFound: what runs under this id now."""
         ...

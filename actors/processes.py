@@ -94,6 +94,15 @@ class RealProcesses:
         """Send a signal; SIGKILL goes to the whole process group."""
         self._post(lambda: self._with(component_id, generation, lambda child: child.signal(signum)))
 
+    def can_show_stacks(self, component_id: str, generation: int) -> bool:
+        """Whether the worker has said that it knows how to write its stacks down."""
+        child = self._children.get(component_id)
+        return child is not None and child.generation == generation and child.can_show_stacks
+
+    def show_stacks(self, component_id: str, generation: int) -> None:
+        """Have a worker write its stacks down, if it has said that it knows how to."""
+        self._post(lambda: self._with(component_id, generation, Child.show_stacks))
+
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Answer with ProcessFound."""
         self._post(lambda: self._report(component_id, receiver))

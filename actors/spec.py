@@ -115,6 +115,8 @@ class HealthPolicy:
     """How often a worker is told to send its frames."""
     recovery_min_s: float | None = 5.0
     recovery_max_s: float | None = 120.0
+    progress_timeout_s: float | None = None
+    """How long the work of a worker may not move, however alive it is; None does not ask."""
     max_bad_frames: int = 100
     """A worker that sends more frames than this that cannot be understood is ended."""
 
@@ -131,6 +133,7 @@ class HealthPolicy:
             "staleness_s",
             "heartbeat_interval_s",
             "recovery_max_s",
+            "progress_timeout_s",
             least=SHORTEST_S,
         )
         yield from durations(self, "recovery_min_s")
@@ -143,6 +146,13 @@ class HealthPolicy:
             yield Problem(
                 "heartbeat_interval_s",
                 f"must not exceed staleness_s ({self.staleness_s}), is {self.heartbeat_interval_s}",
+            )
+
+        if exceeds(self, "heartbeat_interval_s", "progress_timeout_s"):
+            yield Problem(
+                "progress_timeout_s",
+                f"must not be below heartbeat_interval_s ({self.heartbeat_interval_s}): "
+                "marks of progress come with the heartbeats",
             )
 
     def warnings(self) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from . import releases
 from .bundles import bundle_of
-from .deaths import Cause, Death, Exit, Job
+from .deaths import HUNG, Cause, Death, Exit, Job
 from .evidence import Remains
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
@@ -158,7 +158,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         effects.append(KeepRecord(StreakCleared(worker.id, world.wall_ms)))
     if alive:
         # Taken for dead while it still runs: it must be gone before another one starts.
-        effects.append(Halt(death.generation, Urgency.FIRM))
+        effects.append(Halt(death.generation, Urgency.FIRM, hung=death.cause in HUNG))
     else:
         effects += releases.after_death(worker.spec, death)
     step = _after_death(worker, death, decision, record, world)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .deaths import Exit
+from .deaths import Exit, signal_name
 from .internal_messages import (
     LadderElapsed,
     PauseProcess,
@@ -34,6 +34,7 @@ from .lifecycle import (
     Ended,
     RungElapsed,
     Send,
+    ShowStacks,
     Spawn,
     Spawning,
     Start,
@@ -45,10 +46,11 @@ from .lifecycle import (
     TellUnkillable,
     Terms,
     Trigger,
+    Urgency,
     Wait,
     advance,
 )
-from .messages import WorkerUnkillable
+from .messages import StopStepTaken, WorkerUnkillable
 from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
 from .runtime import ResilientActor, tell
 from .spec import WorkerSpec
@@ -92,8 +94,10 @@ class WorkerProxy(ResilientActor):
             case StartProcess(generation=generation):
                 self._told = generation
                 self._advance(Start(generation))
-            case StopProcess(generation=generation, urgency=urgency):
-                self._advance(Stop(generation, urgency))
+            case StopProcess(generation=generation, urgency=urgency, hung=hung):
+                # One that cannot show its stacks is not waited for.
+                asked = hung and self._processes.can_show_stacks(self._spec.id, generation)
+                self._advance(Stop(generation, urgency, asked))
             case PauseProcess(generation=generation, paused=paused):
                 control = Control.PAUSE if paused else Control.RESUME
                 self._processes.send(self._spec.id, generation, control)
@@ -141,8 +145,12 @@ class WorkerProxy(ResilientActor):
                 self._processes.spawn(SpawnRequest(self._spec, generation, self.actor_ref, self._monitor))
             case Ask(generation=generation):
                 self._processes.send(id_, generation, Control.STOP)
+            case ShowStacks(generation=generation):
+                self._processes.show_stacks(id_, generation)
+                self._tell_step(generation, "stacks")
             case Send(generation=generation, signal=signum):
                 self._processes.signal(id_, generation, signum)
+                self._tell_step(generation, signal_name(signum))
             case Wait(generation=generation, step=step, seconds=seconds):
                 self._cancel_timer()
                 timer = LadderElapsed(generation, step)
@@ -154,6 +162,12 @@ class WorkerProxy(ResilientActor):
                 unkillable = WorkerUnkillable(id_, generation, pid)
                 tell(self._supervisor, unkillable)
                 tell(self.broker, unkillable)
+
+    def _tell_step(self, generation: int, step: str) -> None:
+        """The first step of a stop that was asked for is no news; whatever is firmer is."""
+        state = self._state
+        if isinstance(state, Stopping) and (state.urgency is not Urgency.GRACEFUL or state.step > 1):
+            tell(self.broker, StopStepTaken(self._spec.id, generation, step))
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -132,10 +132,11 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class Halt(msgspec.Struct, frozen=True):
-    """End the process of this generation."""
+    """End the process of this generation; one that hangs says first where."""
 
     generation: int
     urgency: Urgency
+    hung: bool = False
 
 
 class Idling(msgspec.Struct, frozen=True):

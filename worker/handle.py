@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., object])
 
 DEFAULT_HEARTBEAT_S = 1.0
+LONGEST_BUSY_S = 7 * 86_400.0
 
 
 class Worker:
@@ -121,6 +122,23 @@ class Worker:
             checked("a mark of progress", mark)
         with self._lock:
             self._report.advance(mark)
+            self._report.busy(None)
+
+    def busy(self, for_s: float) -> Busy:
+        """Say that the work will not move for so long: until `progress`, or for a `with` block.
+
+        For a step that cannot report in between. A worker whose work does not move is ended
+        only where `health.progress_timeout_s` asks for that, and not before this time is over.
+
+        Raises:
+            ValueError: it is no time, or more than a week.
+        """
+        if not 0 < for_s <= LONGEST_BUSY_S:
+            raise ValueError(f"a worker can be busy for up to {LONGEST_BUSY_S:g} s, not {for_s!r}")
+        with self._lock:
+            self._report.busy(time.monotonic() + for_s)
+            self._send()
+        return Busy(self)
 
     def healthy(self) -> None:
         """Say that all is well, and that a slow start or a trouble is over."""
@@ -220,6 +238,21 @@ class Recovery:
             self._worker.healthy()
         else:
             self._worker.unhealthy(f"recovery failed: {error!r}")
+
+
+class Busy:
+    """A step of the work that does not move for a while; the end of a `with` block is progress."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._worker.progress()
 
 
 def slow_start(function: F) -> F:

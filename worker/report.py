@@ -24,6 +24,7 @@ class Report:
         self._recovered_by: float | None = None
         self._mark: int | str | None = None
         self._count = 0
+        self._busy_until: float | None = None
 
     def say(self, status: str, detail: str = "", *, recovered_by: float | None = None) -> None:
         """Change the status; `recovered_by` is when a recovery has to be over."""
@@ -34,6 +35,10 @@ class Report:
         self._count += 1
         self._mark = self._count if mark is None else mark
 
+    def busy(self, until: float | None) -> None:
+        """Say until when the work will not move, or that it does again."""
+        self._busy_until = until
+
     def frame(self, now: float) -> dict[str, int | float | str]:
         """The frame that tells all of it at this moment."""
         frame: dict[str, int | float | str] = {"status": self._status}
@@ -43,6 +48,8 @@ class Report:
             frame["current_job"] = self.job
         if self._mark is not None:
             frame["progress"] = self._mark
+        if self._busy_until is not None and self._busy_until > now:
+            frame["busy_for_s"] = round(self._busy_until - now, 3)
         if self.stack_signal is not None:
             frame["stack_signal"] = self.stack_signal
         if self._detail:

@@ -40,6 +40,8 @@ class Life:
     stops_after_s: float | None = 0.0
     """How long it takes to end once asked; None ignores being asked."""
     ignores_term: bool = False
+    shows_stacks: bool = False
+    """It has said that it can write its stacks down."""
     ignores_kill: bool = False
     job: Job | None = None
     """What it works on, unless it is told to idle."""
@@ -144,6 +146,8 @@ class ScriptedProcesses:
         """What was said to the living over their channels."""
         self.signals: list[tuple[float, str, int]] = []
         """The signals that the supervisor sent to the living."""
+        self.stacks: list[tuple[float, str]] = []
+        """Whose stacks were asked for, and when."""
         self.overlaps: list[tuple[float, str, int]] = []
         """Spawns while an earlier process of the same worker lived: there must never be one."""
         self._pids = 1000
@@ -197,6 +201,16 @@ class ScriptedProcesses:
                 incarnation.frozen = False
             case signals.SIGTERM if not life.ignores_term and not incarnation.frozen:
                 incarnation.end(Exit(signal=signum))
+
+    def can_show_stacks(self, component_id: str, generation: int) -> bool:
+        """As its script has it."""
+        running = self._living(component_id, generation)
+        return running is not None and running.life.shows_stacks
+
+    def show_stacks(self, component_id: str, generation: int) -> None:
+        """Note that it was asked for; scripts have no stacks."""
+        if self._living(component_id, generation) is not None:
+            self.stacks.append((self.runtime.clock.monotonic(), component_id))
 
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Say what runs."""

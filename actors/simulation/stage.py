@@ -108,6 +108,13 @@ class Stage:
             self._reached(Phase.STOP, component_id)
             player.signalled(signum, SUPERVISOR)
 
+    def can_show_stacks(self, component_id: str, generation: int) -> bool:
+        """They have none to show."""
+        return False
+
+    def show_stacks(self, component_id: str, generation: int) -> None:
+        """Actors have none."""
+
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Say what runs."""
         player = self.living(component_id)

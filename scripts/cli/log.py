@@ -30,6 +30,7 @@ from rekindle.actors.messages import (
     ResourceWarned,
     StatusChanged,
     StoodDown,
+    StopStepTaken,
     StoreDegraded,
     StoreRecovered,
     WorkerDied,
@@ -141,6 +142,10 @@ class EventLog:
                 log.info("{}: work item {}: {}", id_, item, detail)
             case WorkReleaseFailed(component_id=id_, work_item=item, reason=reason):
                 log.warning("{}: work item {} was not released: {}", id_, item, reason)
+            case StopStepTaken(component_id=id_, step="stacks"):
+                log.info("{} is asked for the stacks of its threads", id_)
+            case StopStepTaken(component_id=id_, step=step):
+                log.info("{} is sent {}", id_, step)
             case WorkerUnkillable(component_id=id_, pid=pid):
                 log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
             case AlertChanged():

@@ -186,3 +186,34 @@ def child_faults_and_worker_exits(worker: Worker) -> None:
 
 def write_too_many_last_words(worker: Worker) -> None:
     raise ValueError("x" * 1_000_000)
+
+
+# ── how workers hang ─────────────────────────────────────────────────────────────────────
+
+
+def deadlock(worker: Worker) -> None:
+    """Its work waits for itself; its heartbeats go on."""
+    lock = threading.Lock()
+    with worker.job("deadlocked"), lock:
+        worker.progress("took the lock")
+        lock.acquire()
+
+
+def hold_the_gil(worker: Worker) -> None:
+    """A loop in C that lets nobody else run, not even the heartbeats."""
+    import re
+
+    worker.progress("begins")
+    spin_in_c(re)
+
+
+def spin_in_c(re: object) -> None:
+    re.match(r"(a+)+$", "a" * 64 + "b")  # type: ignore[attr-defined]
+
+
+def be_busy_then_rest(worker: Worker) -> None:
+    """Longer than the timeout without a mark, but it says so."""
+    with worker.job("long"), worker.busy(for_s=60):
+        worker.wait(2.5)
+    worker.current_job = "rested"
+    worker.wait()

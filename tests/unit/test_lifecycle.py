@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rekindle.actors.deaths import Exit
 from rekindle.actors.lifecycle import (
+    STACKS_S,
     Absent,
     Alive,
     Ask,
@@ -18,6 +19,7 @@ from rekindle.actors.lifecycle import (
     Rung,
     RungElapsed,
     Send,
+    ShowStacks,
     Spawn,
     Spawning,
     Start,
@@ -255,3 +257,29 @@ def test_however_often_a_stop_is_repeated_the_ladder_ends(stops: list[Urgency], 
         if isinstance(state, Stopping):
             state = advance(state, RungElapsed(1, state.step), terms).state
     assert climbed(state, Urgency.KILL, terms)[0] == Unkillable(1, 77)
+
+
+# ── a worker that hangs says where ───────────────────────────────────────────────────────
+
+
+def test_a_hung_worker_is_asked_for_its_stacks_before_anything_is_sent() -> None:
+    step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
+    assert step.effects == (ShowStacks(1), Wait(1, 1, STACKS_S))
+    step = advance(step.state, RungElapsed(1, 1), TALKING)
+    assert step.effects == (Send(1, SIGTERM), Wait(1, 2, POLICY.term_s))
+
+
+def test_one_that_ends_after_its_stacks_was_forced_by_no_signal() -> None:
+    step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
+    assert advance(step.state, Ended(1, Exit(0)), TALKING).effects == (TellGone(1, Exit(0), None),)
+
+
+@pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.KILL])
+def test_only_a_firm_end_asks_for_stacks(urgency: Urgency) -> None:
+    step = advance(Alive(1, 77), Stop(1, urgency, stacks=True), TALKING)
+    assert ShowStacks(1) not in step.effects
+
+
+def test_a_kill_does_not_wait_for_stacks() -> None:
+    step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
+    assert advance(step.state, Stop(1, Urgency.KILL), TALKING).effects[0] == Send(1, SIGKILL)

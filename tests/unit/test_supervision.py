@@ -227,7 +227,7 @@ def test_sd_12_a_worker_that_dies_while_it_idles_comes_back_with_the_resume() ->
 
 def test_sc_11_a_silent_process_is_ended_before_another_one_starts() -> None:
     step = supervision.died(up(), silence(), world())
-    assert Halt(1, Urgency.FIRM) in step.effects
+    assert Halt(1, Urgency.FIRM, hung=True) in step.effects
     elapsed = supervision.backoff_elapsed(supervision.kept(step.worker, 1, world()).worker, ELAPSED, world())
     assert elapsed.effects == ()
     gone = supervision.process_gone(elapsed.worker, 1, Exit(signal=9), 9, world())

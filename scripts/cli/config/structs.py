@@ -73,6 +73,13 @@ class Health(Table, frozen=True):
     recovery_max_s: Annotated[Number, about("The longest recovery time.", exclusiveMinimum=0)] | UnsetType = (
         UNSET
     )
+    progress_timeout_s: (
+        Annotated[
+            Number,
+            about('Ends it if its work does not move for so long; "none": not asked.', exclusiveMinimum=0),
+        ]
+        | UnsetType
+    ) = UNSET
     max_bad_frames: (
         Annotated[int, about("More frames than this that make no sense end it.", minimum=1)] | UnsetType
     ) = UNSET

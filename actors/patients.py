@@ -1,0 +1,71 @@
+"""One worker under the HealthMonitor's observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from . import motion
+from .deaths import Job
+from .health import Healthy, Pending, State, Unhealthy, deadline
+from .messages import StatusChanged
+from .motion import Motion
+from .records import HealthMirrored
+from .spec import HealthPolicy
+
+
+@dataclass(slots=True)
+class Patient:
+    """One worker under observation; `generation` is the incarnation that counts."""
+
+    component_id: str
+    generation: int
+    policy: HealthPolicy
+    reports_health: bool
+    state: State
+    since: float
+    pid: int | None = None
+    job: Job | None = None
+    heartbeat_wall_ms: int | None = None
+    heard_at: float | None = None
+    motion: Motion = field(default_factory=Motion)
+    paused: bool = False
+    checked_at: float | None = None
+    """The deadline that stands in the queue for it."""
+    last: StatusChanged | None = None
+    """What was last said of it."""
+    forgiven: bool = False
+    """Its silence was forgiven once; twice in a row would hide that it hangs."""
+    condemned: str | None = None
+    """Why it is being killed, if it is."""
+
+    @property
+    def is_due_to_speak(self) -> bool:
+        """A plain program never sends a frame: that it was started is all that can be asked of it."""
+        return self.reports_health or isinstance(self.state, Pending)
+
+    @property
+    def due(self) -> float | None:
+        """When time alone changes something next: its silence, or its work that does not move."""
+        silent = deadline(self.state, self.policy)
+        still = motion.deadline(self.motion, self.policy) if self._is_to_move else None
+        return min((at for at in (silent, still) if at is not None), default=None)
+
+    def stuck(self, now: float) -> str | None:
+        """How long its work has not moved, if that is too long."""
+        return motion.stuck(self.motion, self.policy, now) if self._is_to_move else None
+
+    @property
+    def _is_to_move(self) -> bool:
+        """One that starts or recovers has time of its own."""
+        return isinstance(self.state, (Healthy, Unhealthy))
+
+    def mirrored(self) -> HealthMirrored:
+        """Its health, as people may read it."""
+        return HealthMirrored(
+            component_id=self.component_id,
+            generation=self.generation,
+            status=self.state.status.value,
+            pid=self.pid,
+            current_job=self.job,
+            last_heartbeat_wall_ms=self.heartbeat_wall_ms,
+        )
