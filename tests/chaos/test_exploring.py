@@ -10,7 +10,7 @@ import pytest
 from tests.chaos.worlds import play, zoo
 from tests.processes.supervisors import IMPORT_PATH
 
-from rekindle.actors.simulation import MOVES, lines
+from rekindle.actors.simulation import MOVES, Scenario, lines
 
 SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "60"))
 SHARES = 6
@@ -49,3 +49,10 @@ def test_the_same_seed_writes_the_same_history_byte_for_byte_in_every_process() 
 
 def test_another_seed_writes_another_history() -> None:
     assert play(zoo(), 7).history.digest() != play(zoo(), 8).history.digest()
+
+
+def test_what_a_slow_store_still_holds_back_at_the_end_is_waited_for() -> None:
+    """Events are told once they are kept: a death in the last moment was missed as never told."""
+    scenario = Scenario("late", lasts_s=60).worker("tag")
+    scenario = scenario.at(50).database("slow", takes_s=5).at(59.5).kill("tag")
+    assert play(scenario).violations == ()

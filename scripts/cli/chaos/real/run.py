@@ -349,7 +349,8 @@ class RealRun:
         while time.monotonic() < deadline:
             reported = self._report()
             facts = self._facts()
-            if reported and not any(unreached(facts, entry) for entry in reported):
+            wanted = [unreached(facts, entry) for entry in reported]
+            if reported and facts.everything_is_told and not any(wanted):
                 break
             time.sleep(0.25)
         for entry in self._report():
