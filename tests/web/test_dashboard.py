@@ -184,6 +184,8 @@ def test_a_workers_page_tells_why_it_is_down_and_how_it_died(looker: Window) -> 
     looker.wait_until("document.querySelector('.why').textContent.includes('crashed and is started again')")
     looker.wait_until("document.querySelector('.history').textContent.includes('exited with code 3')")
     assert looker.page.locator(".plot canvas").count() == 1
+    looker.page.locator(".bundle summary").first.click()
+    looker.wait_until("document.querySelector('.bundle dl')?.textContent.includes('confidence')")
 
 
 def test_queues_are_shown_and_move_with_their_jobs(dashboard: Dashboard, looker: Window) -> None:

@@ -14,7 +14,7 @@ from rekindle.actors.gateways.control.openapi import document
 from rekindle.actors.gateways.control.routes import ROUTES
 from rekindle.actors.gateways.http import Role
 
-EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "5"))
 """A few here; thousands by hand."""
 
 ENDLESS = {"/events"}

@@ -15,12 +15,12 @@ export const worker = (id, ...rest) => [`${API}/workers`, encodeURIComponent(id)
 
 // What an older or a smaller supervisor does not serve is not asked for, and not shown.
 let served = null;
-export async function getIfServed(path, query = "") {
+export async function getIfServed(path, query = "", asDescribed = path) {
   served ??= get(`${API}/openapi.json`).then((described) => new Set(Object.keys(described.paths))).catch((problem) => {
     served = null;
     throw problem;
   });
-  return (await served).has(path) ? get(path + query) : null;
+  return (await served).has(asDescribed) ? get(path + query) : null;
 }
 
 async function ask(method, path, body) {

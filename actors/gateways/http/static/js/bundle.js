@@ -1,25 +1,33 @@
-// What a worker left behind when it died, where the supervisor kept it: a row under its death.
+// What a worker died of, under its death: the finding at once, the evidence when somebody opens it.
 
+import { get, Problem, worker as workerPath } from "./api.js";
 import { el } from "./dom.js";
 
-const TEXTS = { output: "Last output", traceback: "Traceback", stack: "Stack", context: "Context" };
-const KNOWN = new Set(["component_id", "generation", "died_at_wall_ms", "cause", "exit_code", "signal", "uptime_ms", "job",
-  "action", "reason", "delay_ms", "streak_cleared"]);
+const FACTS = ["finding", "confidence", "detail", "pid", "job", "progress", "sent", "oom_kills", "memory_limit_kb", "crash"];
 
-export function bundle(death) {
-  const kept = death.bundle ?? Object.fromEntries(Object.entries(death).filter(([key, value]) => !KNOWN.has(key) && worthIt(value)));
-  if (Object.keys(kept).length === 0) return null;
-  const parts = Object.entries(kept).filter(([, value]) => worthIt(value)).flatMap(([key, value]) => [
-    el("h3", {}, TEXTS[key] ?? key.replaceAll("_", " ")), el("pre", { class: "output" }, textOf(value))]);
-  return el("tr", { class: "bundle" }, el("td", { colspan: 7 },
-    el("details", {}, el("summary", {}, "What it left behind"), ...parts)));
+export function bundle(death, findings) {
+  const found = findings.find((each) => each.generation === death.generation);
+  if (found === undefined) return null;
+  const evidence = el("div");
+  const details = el("details", {}, el("summary", {}, el("bdi", {}, `${found.sentence} (${found.confidence})`)), evidence);
+  details.addEventListener("toggle", () => details.open && evidence.childElementCount === 0 && show(death, evidence));
+  return el("tr", { class: "bundle" }, el("td", { colspan: 7 }, details));
 }
 
-function worthIt(value) {
-  return value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+async function show(death, evidence) {
+  try {
+    const kept = await get(workerPath(death.component_id, "bundles", String(death.generation)));
+    const facts = FACTS.filter((name) => kept[name] !== null && kept[name] !== undefined && kept[name] !== "");
+    evidence.replaceChildren(
+      el("dl", { class: "facts" }, ...facts.map((name) => el("div", {}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, String(kept[name]))))),
+      ...text("Last words", kept.last_words),
+      ...text("Last output", (kept.output ?? []).map(([stream, line]) => `${stream} | ${line}`).join("\n")));
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    evidence.replaceChildren(el("p", { class: "empty" }, problem.message));
+  }
 }
 
-function textOf(value) {
-  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value.join("\n");
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+function text(title, said) {
+  return said ? [el("h3", {}, title), el("pre", { class: "output" }, said)] : [];
 }

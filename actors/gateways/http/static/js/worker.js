@@ -82,7 +82,10 @@ export function worker(id) {
       show(get(workerPath(id, "explain")), (answer) => say(why, answer.text)),
       show(get(workerPath(id, "output")), showOutput),
       show(getIfServed(`${API}/resources`), (answer) => facts.use(answer?.workers.find((each) => each.id === id))),
-      show(get(`${workerPath(id, "history")}?limit=100`), showHistory),
+      show(Promise.all([
+        get(`${workerPath(id, "history")}?limit=100`),
+        getIfServed(workerPath(id, "bundles"), "?limit=100", `${API}/workers/{id}/bundles`),
+      ]), showHistory),
     ]);
   }
 
@@ -100,9 +103,13 @@ export function worker(id) {
     if (atEnd) output.scrollTop = output.scrollHeight;
   }
 
-  function showHistory({ deaths }) {
+  function showHistory([{ deaths }, autopsies]) {
     noDeaths.hidden = deaths.length > 0;
-    history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death)].filter(Boolean)));
+    const findings = autopsies?.bundles ?? [];
+    const open = history.querySelector("details[open]"); // somebody reads: leave it until the next death
+    if (open && history.dataset.deaths === String(deaths.length)) return;
+    history.dataset.deaths = deaths.length;
+    history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death, findings)].filter(Boolean)));
   }
 
   return { node, update, tick, title: id, close: () => strip.close(), focus: () => byId("content").focus() };
