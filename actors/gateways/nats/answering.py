@@ -25,12 +25,12 @@ from ...spec import COMPONENT_ID
 from ..control.auditing import Client, answered, claim
 from ..control.lanes import LaneFullError, Lanes
 from ..control.problems import Refusal, verdict
-from ..control.requests import LARGEST_BODY, InvalidRequestError, Nothing, decode_body
+from ..control.requests import InvalidRequestError, Nothing, decode_body
 from ..control.routes import ROUTES
 from ..control.served import Asked, Identity, Served
 from ..control.wire import encode
 from ..operator import Operator
-from .link import Link
+from .link import Link, LinkError, OversizedError
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -66,21 +66,26 @@ class Answering:
         self._identity = identity
         self._lanes = lanes
         self._commands = commands()
+        self._largest = max(served.largest_body for served in self._commands.values())
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def listen(self, link: Link, subject: str) -> None:
         """Answer what is asked below this subject, as long as the connection lasts."""
-        await link.listen(f"{subject}.*", self._hear)
 
-    async def _hear(self, message: Msg) -> None:
+        async def hear(message: Msg) -> None:
+            self._hear(link, message)
+
+        await link.listen(f"{subject}.*", hear)
+
+    def _hear(self, link: Link, message: Msg) -> None:
         if not message.reply:
             logger.warning("a command over NATS that wants no answer was not carried out")
             return
-        task = asyncio.get_running_loop().create_task(self._answer(message))
+        task = asyncio.get_running_loop().create_task(self._answer(link, message))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _answer(self, message: Msg) -> None:
+    async def _answer(self, link: Link, message: Msg) -> None:
         word = message.subject.rpartition(".")[2]
         headers: dict[str, str] | None = None
         try:
@@ -90,17 +95,14 @@ class Answering:
         except Exception as error:  # noqa: BLE001  # a request never ends the gateway
             found = verdict(error, f"the command {word[:40]} over NATS")
             body, headers = encode(found.problem), _headers(found)
-        with suppress(Exception):  # whoever asked is gone, or the connection is
-            from nats.aio.msg import Msg as Reply
-
-            assert isinstance(message, Reply)
-            await message._client.publish(message.reply, body, headers=headers)
+        with suppress(LinkError, OversizedError):  # the connection is gone; whoever asked will ask again
+            await link.reply(message.reply, body, headers)
 
     async def _answered(self, word: str, data: bytes) -> bytes:
-        if len(data) > LARGEST_BODY:
-            raise InvalidRequestError(413, "too_large", f"the request is larger than {LARGEST_BODY} bytes")
+        _check_size(data, self._largest)
         request: Request = decode_body(data, Request)
         served = self._served(word, request.target)
+        _check_size(data, served.largest_body)
         asked = Asked(self._operator, self._identity, request.target, _arguments(served, request))
         client = Client(None, claim(request.user), gateway="nats")
         return await self._lanes.run(served.lane, lambda: encode(answered(served, asked, client)))
@@ -118,6 +120,11 @@ class Answering:
         raise InvalidRequestError(
             404, "no_such_command", f"there is no command {word[:40]!r}; there is: {known}"
         )
+
+
+def _check_size(data: bytes, largest: int) -> None:
+    if len(data) > largest:
+        raise InvalidRequestError(413, "too_large", f"the request is larger than {largest} bytes")
 
 
 def _is_answered(route: Served) -> bool:

@@ -93,11 +93,13 @@ class Delivery:
             if records is None:
                 self._backlog.skip_what_was_dropped()
                 continue
-            for record in records:
-                await self._publish(link, self._shaping.message(record))
+            taken = [await _published(link, self._shaping.message(record)) for record in records]
             await link.confirm()
             well()
             if records:
+                # Counted only now: what was not confirmed is published again.
+                self.delivered += sum(taken)
+                self.given_up += len(taken) - sum(taken)
                 self._backlog.settle(records[-1].id)
             elif self._is_done:
                 return
@@ -113,14 +115,6 @@ class Delivery:
         for message in self._shaping.snapshots(report.workers):
             with suppress(OversizedError):
                 await link.publish(message)
-
-    async def _publish(self, link: Link, message: Message) -> None:
-        try:
-            await link.publish(message)
-        except OversizedError:
-            self.given_up += 1
-        else:
-            self.delivered += 1
 
     # ── JetStream ────────────────────────────────────────────────────────────────────────
 
@@ -145,7 +139,8 @@ class Delivery:
             failures = 0
             if not stored:
                 await link.confirm()
-                well()
+            well()
+            if not stored:
                 await _either(self._wake, self._until_noted())
                 self._note_position()
         self._note_position(now=True)
@@ -181,6 +176,15 @@ class Delivery:
         if position != self._remembered and (now or at - self._remembered_at >= REMEMBER_S):
             self._remembered, self._remembered_at = position, at
             self._feed.notes().set(POSITION, str(position))
+
+
+async def _published(link: Link, message: Message) -> bool:
+    """Whether the server could be sent the message at all."""
+    try:
+        await link.publish(message)
+    except OversizedError:
+        return False
+    return True
 
 
 async def _either(event: asyncio.Event, seconds: float) -> bool:

@@ -123,6 +123,10 @@ class Link:
         """Hear what is sent to a subject, from now on."""
         await self._send(lambda: self._client.subscribe(subject, cb=hear))
 
+    async def reply(self, subject: str, body: bytes, headers: dict[str, str] | None) -> None:
+        """Answer whoever waits at this subject."""
+        await self._send(lambda: self._client.publish(subject, body, headers=headers))
+
     async def close(self) -> None:
         """End the connection, politely if the server is there for it."""
         with suppress(Exception):
