@@ -18,7 +18,7 @@ import pykka
 
 from rekindle.actors.internal_messages import (
     BackoffElapsed,
-    Keep,
+    KeepTogether,
     ProcessExited,
     ProcessStarted,
     SpawnFailed,
@@ -188,13 +188,14 @@ class Tap:
         if self._armed:
             self.at(Phase.SPAWN, worker)
 
-    def decides(self, keep: Keep) -> None:
+    def decides(self, keep: KeepTogether) -> None:
         """The Supervisor has something written down."""
-        entry = decided(self._journal.now(), keep, lambda worker: None)
-        if entry is not None:
+        for item in keep.items:
+            entry = decided(self._journal.now(), item, lambda worker: None)
             if isinstance(entry, Decided):
                 entry = msgspec.structs.replace(entry, delay_ms=round(entry.delay_ms * self._plan.speed))
-            self._journal.note(entry)
+            if entry is not None:
+                self._journal.note(entry)
 
     def timer_set(self, delay_s: float, message: BackoffElapsed) -> None:
         """A restart is pending."""
@@ -210,17 +211,17 @@ class Tap:
 
 
 class _Overheard:
-    """The recorder, as the Supervisor knows it: what it is told is written down first."""
+    """The broker, as the Supervisor knows it: what it is told to have kept is written down first."""
 
-    def __init__(self, recorder: Receiver, tap: Tap) -> None:
-        self._recorder = recorder
+    def __init__(self, broker: Receiver, tap: Tap) -> None:
+        self._broker = broker
         self._tap = tap
 
     def tell(self, message: Any) -> None:
         """Hear it, then tell it on."""
-        if isinstance(message, Keep):
+        if isinstance(message, KeepTogether):
             self._tap.decides(message)
-        self._recorder.tell(message)
+        self._broker.tell(message)
 
 
 class _WatchedTimer(HeapTimer):
@@ -300,7 +301,7 @@ class TappedRuntime(ThreadRuntime):
     def start(self, actor: Any, /, *args: Any, **kwargs: Any) -> pykka.ActorRef[Any]:
         """Start an actor with a tap on it."""
         if actor.__name__ == "Supervisor":
-            kwargs["recorder"] = _Overheard(kwargs["recorder"], self._tap)
+            kwargs["broker"] = _Overheard(kwargs["broker"], self._tap)
         tapped = self._tapped.get(actor) or self._tapped.setdefault(actor, _tapped(actor, self._tap))
         ref = super().start(tapped, *args, **kwargs)
         self._tap.refs[actor.__name__] = ref
