@@ -120,7 +120,9 @@ class Host:
                 generation = self.tap.generation(order["worker"]) - order["generations"]
                 self.system.supervisor.tell(BackoffElapsed(order["worker"], generation, generation))
             case "report":
-                self.say({"report": [self._reported(each) for each in self.system.report().workers]})
+                report = self.system.report()
+                workers = [self._reported(each) for each in report.workers]
+                self.say({"report": workers, "degraded": report.degraded})
             case word:
                 self._order(word, order["worker"], order.get("for_s"))
 
