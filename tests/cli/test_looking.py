@@ -59,12 +59,13 @@ def test_explain_answers_in_sentences(many: Client) -> None:
 
 def test_history_tells_each_death_and_the_decision_on_it(many: Client) -> None:
     said = many("history", "worker:spent:0")
-    newest, first = said.lines[1:]
+    newest, first, _, again = said.lines[1:]
     assert re.search(r"ago|just now", newest)
     assert re.search(
         r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d +2 +killed by SIGSEGV .* given up", newest
     )
     assert re.search(r" 1 +killed by SIGSEGV .* restart +0 s +Restart #1", first)
+    assert re.fullmatch(r"The same crash, 2 times since .*: segmentation fault; .* \(--bundle 2\)", again)
 
 
 def test_history_shows_no_more_than_asked_for(many: Client) -> None:

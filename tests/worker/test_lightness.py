@@ -12,7 +12,19 @@ IMPORT_ROOT = Path(__file__).parents[2] / "scripts" / "import_root"
 
 ALLOWED_MS = 30.0
 
-MODULES = ["channel", "guardian", "handle", "last_words", "pdeathsig", "pulse", "report", "run"]
+MODULES = [
+    "channel",
+    "guardian",
+    "handle",
+    "last_words",
+    "pdeathsig",
+    "pulse",
+    "report",
+    "run",
+    "task_wire",
+    "tasks",
+    "values",
+]
 
 FOREIGN = f"""
 import sys
