@@ -192,6 +192,22 @@ def test_the_next_run_goes_on_behind_the_last_event_that_was_stored(
         assert [each.body["id"] for each in subscriber.stored("REKINDLE")] == list(range(1, 22))
 
 
+def test_a_run_that_never_had_a_server_leaves_everything_to_the_next_one(
+    log: Log, nats_services: NatsServices, gateways: Gateways
+) -> None:
+    """It was killed, say, before the server came up."""
+    log.write_many(5)  # before there was a gateway at all
+    service = nats_services(started=False)
+    first = gateways(log, service, jetstream=True, stream="REKINDLE")
+    log.write_many(10)
+    first.stop()
+    service.start()
+    second = gateways(log, service, jetstream=True, stream="REKINDLE")
+    assert eventually(lambda: second.state().connected and not second.state().waiting)
+    with Subscriber(service.url) as subscriber:
+        assert [each.body["id"] for each in subscriber.stored("REKINDLE")] == list(range(6, 16))
+
+
 def test_a_repeat_after_a_crash_is_recognised_by_its_id(
     log: Log, nats_service: NatsService, gateways: Gateways
 ) -> None:

@@ -29,6 +29,7 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
     """EV-15, F31: the first run loses the server for a while and is killed; the second is stopped."""
     first = run(with_nats(nats_service))
     pid = first.wait_for(W, shown="healthy")["pid"]
+    assert eventually(lambda: first.client.get("/info")["gateways"][0]["connected"])
     nats_service.kill()
     os.kill(pid, signal.SIGKILL)
     first.wait_for(W, shown="healthy", restart_count=1)
@@ -41,6 +42,7 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert "Events do not get to nats" in shown.stdout
+    assert eventually(lambda: "events are not delivered to NATS" in first.text())
     first.kill()
     nats_service.start()
     second = run(with_nats(nats_service))

@@ -151,8 +151,13 @@ class NatsGateway:
 
     def _delivered(self, last_id: int) -> int:
         """The last event that is no business of ours: the first time everything that was before."""
-        remembered = self._feed.notes().get(POSITION) if self._settings.jetstream else None
+        if not self._settings.jetstream:
+            return last_id
+        notes = self._feed.notes()
+        remembered = notes.get(POSITION)
         if remembered is None or not remembered.isdecimal():
+            # At once: if we are killed before anything is stored, the next run begins here too.
+            notes.set(POSITION, str(last_id))
             return last_id
         return min(int(remembered), last_id)
 
