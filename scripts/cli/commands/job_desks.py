@@ -35,6 +35,7 @@ class Desk(Protocol):
 
     def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
         """Put jobs into a queue; their numbers."""
+        ...
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
         """Some jobs."""

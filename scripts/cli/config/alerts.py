@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from msgspec import UNSET, structs
+from msgspec import UNSET
 
 from rekindle.actors.alert import AlertPolicy, Happening, Severity
 from rekindle.actors.errors import SpecError
@@ -47,10 +47,13 @@ def alerts_of(file: File, folder: Path, findings: list[Finding]) -> AlertSetting
 
 
 def _policy(table: Alerts, findings: list[Finding]) -> AlertPolicy:
-    given = {name: value for name, value in structs.asdict(table).items() if name != "sink"}
-    given = {name: None if value == "none" else value for name, value in given.items()}
     try:
-        return AlertPolicy(**given)
+        return AlertPolicy(
+            enabled=table.enabled,
+            settle_s=table.settle_s,
+            escalate_after_s=None if table.escalate_after_s == "none" else table.escalate_after_s,
+            recent_s=table.recent_s,
+        )
     except SpecError as error:
         findings += (Finding(("alerts", problem.field), problem.reason) for problem in error.problems)
         return AlertPolicy()
