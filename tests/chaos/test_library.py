@@ -71,7 +71,9 @@ def real() -> Iterator[dict[str, Future[Outcome]]]:
     """All of them on real processes, several at once: most of their time is waiting."""
     before = set(threading.enumerate())
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        scenarios = {name: load_scenario(path) for name, path in library().items()}
+        loaded = {name: load_scenario(path) for name, path in library().items()}
+        # What chance does to real processes depends on the machine: that is for `--real` by hand.
+        scenarios = {name: scenario for name, scenario in loaded.items() if not scenario.chance}
         yield {
             name: pool.submit(run_real, scenario, speed=scenario.speed)
             for name, scenario in sorted(scenarios.items(), key=lambda each: -each[1].lasts_s / each[1].speed)
@@ -96,7 +98,7 @@ def test_the_scenarios_of_the_library_hold_on_real_processes(real: dict[str, Fut
         if not outcome.passed:
             wrong += [f"{name}: {outcome.violations or outcome.unmet}", *lines(outcome.history)]
         made = {each.number for each in outcome.history.of(Moved)}
-        if not outcome.scenario.chance and made != {step.number for step in outcome.steps}:
+        if made != {step.number for step in outcome.steps}:
             wrong.append(f"{name} made only the moves {made}")
         if not outcome.history.of(Spawned):
             wrong.append(f"{name} started nobody")

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from rekindle.actors.simulation import Outcome, Scenario, Slack, Step, Tolerance, Watch, draw, moves, unmet
+from rekindle.actors.simulation.facts import WorkerFacts
 from rekindle.actors.simulation.history import (
     AnyEntry,
     Concluded,
@@ -27,6 +28,7 @@ from rekindle.actors.simulation.history import (
     History,
     Moved,
     Reported,
+    Stored,
     SupervisorEnded,
     decoded,
 )
@@ -184,10 +186,32 @@ class RealRun:
         deadline = time.monotonic() + 10.0
         while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
             time.sleep(0.05)  # a look at every process of the machine costs time
+        known = self._facts().workers
         if not marked_processes(self._marks[-1]):
-            for worker, facts in self._facts().workers.items():
+            for worker, facts in known.items():
                 if facts.living is not None:
                     self.journal.note(Ended(self.journal.now(), worker, facts.living, None, 9, "cleanup"))
+        self._note_deaths_of_the_last_moment(known)
+
+    def _note_deaths_of_the_last_moment(self, known: dict[str, WorkerFacts]) -> None:
+        """Killed between a commit and its line in the history: what is in the database is stored."""
+        rows = self._query("SELECT component_id, generation, action, died_at_wall_ms FROM rekindle_death")
+        for worker, generation, action, wall_ms in rows:
+            facts = known.get(worker)
+            if facts is None or generation in facts.stored:
+                continue
+            decided = facts.decided.get(generation)
+            cleared = decided is not None and decided.streak_cleared
+            at, wall = self.journal.now(), self.journal.wall(wall_ms)
+            self.journal.note(Stored(at, "death", worker, generation, action, cleared, wall))
+
+    def _query(self, statement: str) -> list[Any]:
+        """What the database says, read by other means than ours."""
+        connection = sqlite3.connect(f"file:{self.plan.database}?mode=ro", uri=True, timeout=10)
+        try:
+            return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
 
     def _facts(self) -> Any:
         watch = Watch([role.spec for role in self.scenario.roles], self._slack())
@@ -196,15 +220,11 @@ class RealRun:
         return watch.facts
 
     def _count(self) -> None:
-        """Write down what the database says, read by other means than ours."""
-        connection = sqlite3.connect(f"file:{self.plan.database}?mode=ro", uri=True, timeout=10)
-        try:
-            rows = connection.execute(
-                "SELECT component_id, restart_count, streak_count, failed_at_wall_ms"
-                " FROM rekindle_worker_restart_policy"
-            ).fetchall()
-        finally:
-            connection.close()
+        """Write down what the database counts."""
+        rows = self._query(
+            "SELECT component_id, restart_count, streak_count, failed_at_wall_ms"
+            " FROM rekindle_worker_restart_policy"
+        )
         for worker, restarts, streak, failed_at in rows:
             self.journal.note(Counted(self.journal.now(), worker, restarts, streak, failed_at is not None))
 
