@@ -15,7 +15,7 @@ from .alert import Alert
 from .audit import AuditEntry
 from .bundles import Bundle
 from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
-from .records import DeathRecord, EventPage, Record, Remembered, Retention
+from .records import DeathRecord, EventPage, EventRecord, Lives, Record, Remembered, Retention
 from .resources import Usage
 from .spec import WorkerSpec
 
@@ -226,6 +226,16 @@ class Store(Protocol):
 
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
         """The events after a number, oldest first."""
+        ...
+
+    def events_of(
+        self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[EventRecord, ...]:
+        """The latest events about one worker, newest first; None: those about no worker at all."""
+        ...
+
+    def lives(self, component_id: str) -> Lives:
+        """All the lives of a worker that ended in a death that is kept."""
         ...
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:

@@ -150,6 +150,14 @@ class EventPage:
     newest: int
 
 
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """Lives of a worker that ended in death: how many, and how long they were together."""
+
+    deaths: int = 0
+    uptime_ms: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """What is kept of the past. What a restart decision may need is kept whatever this says."""

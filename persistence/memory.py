@@ -24,6 +24,7 @@ from rekindle.actors.records import (
     EventRecord,
     FormerClaimsReleased,
     HealthMirrored,
+    Lives,
     MetaSet,
     MirrorWiped,
     Record,
@@ -100,6 +101,22 @@ class MemoryStore:
         wanted = range(max(after_id + 1, oldest), newest + 1)
         found = islice((kept[number] for number in wanted if number in kept), max(limit, 0))
         return EventPage(tuple(found), oldest, newest)
+
+    def events_of(
+        self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[EventRecord, ...]:
+        """The latest events about one worker, newest first; None: those about no worker at all."""
+        found = (
+            event
+            for event in reversed(tuple(self._events.values()))
+            if event.component_id == component_id and event.at_wall_ms >= since_wall_ms
+        )
+        return tuple(islice(found, max(limit, 0)))
+
+    def lives(self, component_id: str) -> Lives:
+        """All the lives of a worker that ended in a death that is kept."""
+        uptimes = [death.uptime_ms for death in self._newest_first(component_id)]
+        return Lives(len(uptimes), sum(uptimes))
 
     def alerts(self) -> tuple[Alert, ...]:
         """Every alert that is not over, and the latest of those that are, oldest first."""

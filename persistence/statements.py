@@ -240,3 +240,15 @@ def latest_audit(limit: int) -> Select[*tuple[Any, ...]]:
 def events_after(after_id: int, limit: int) -> Select[*tuple[Any, ...]]:
     """Events, oldest first."""
     return select(EVENT).where(EVENT.c.id > after_id).order_by(EVENT.c.id).limit(max(limit, 0))
+
+
+def events_of(component_id: str | None, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
+    """Events about one worker, or about none, newest first."""
+    about = EVENT.c.component_id.is_(None) if component_id is None else EVENT.c.component_id == component_id
+    statement = select(EVENT).where(about).order_by(EVENT.c.id.desc()).limit(max(limit, 0))
+    return statement.where(EVENT.c.at_wall_ms >= since_wall_ms) if since_wall_ms else statement
+
+
+def lives(component_id: str) -> Select[*tuple[Any, ...]]:
+    """How many deaths of a worker are kept, and the sum of its uptimes before them."""
+    return select(func.count(), func.sum(DEATH.c.uptime_ms)).where(DEATH.c.component_id == component_id)

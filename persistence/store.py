@@ -32,6 +32,7 @@ from rekindle.actors.records import (
     EventRecord,
     FormerClaimsReleased,
     HealthMirrored,
+    Lives,
     MetaSet,
     MirrorWiped,
     Record,
@@ -175,6 +176,20 @@ class SqlStore:
             oldest, newest = connection.execute(sql.EVENT_SPAN).one()
             rows = tuple(event_record(row) for row in connection.execute(statement))
         return EventPage(rows, oldest or 0, newest or 0)
+
+    def events_of(
+        self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[EventRecord, ...]:
+        """The latest events about one worker, newest first; None: those about no worker at all."""
+        statement = sql.events_of(component_id, since_wall_ms, limit)
+        with translated(self.name), self._reader.connect() as connection:
+            return tuple(event_record(row) for row in connection.execute(statement))
+
+    def lives(self, component_id: str) -> Lives:
+        """All the lives of a worker that ended in a death that is kept."""
+        with translated(self.name), self._reader.connect() as connection:
+            deaths, uptime_ms = connection.execute(sql.lives(component_id)).one()
+        return Lives(deaths, int(uptime_ms or 0))
 
     def alerts(self) -> tuple[Alert, ...]:
         """Every alert that is not over, and the latest of those that are, oldest first."""

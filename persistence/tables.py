@@ -164,6 +164,8 @@ EVENT = Table(
     Column("type", Text, nullable=False),
     Column("component_id", Text, nullable=True),
     Column("payload", Text, nullable=False),
+    # For the timeline of one worker, which begins with the newest.
+    Index(None, "component_id", "id"),
     sqlite_autoincrement=True,
 )
 ALERT = Table(

@@ -10,7 +10,7 @@ from ..bundles import Bundle
 from ..errors import RequestRefusedError
 from ..jobs import JobSettled
 from ..ports import Jobs
-from ..records import DeathRecord, EventPage, Record, Remembered, Retention
+from ..records import DeathRecord, EventPage, EventRecord, Lives, Record, Remembered, Retention
 
 
 class Forgetful:
@@ -61,6 +61,16 @@ class Forgetful:
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
         """None that is kept."""
         return EventPage((), 0, 0)
+
+    def events_of(
+        self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[EventRecord, ...]:
+        """None that is kept."""
+        return ()
+
+    def lives(self, component_id: str) -> Lives:
+        """None that is known."""
+        return Lives()
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
         """There is nothing."""

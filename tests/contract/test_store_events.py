@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.contract.records import NOW, death, event
+from tests.contract.records import NOW, TAG, death, event
 
 from rekindle.actors.ports import Store
+from rekindle.actors.records import Lives
 
 
 def test_a_new_store_has_no_events(store: Store) -> None:
@@ -40,3 +41,22 @@ def test_events_and_the_death_that_they_tell_of_are_kept_together(store: Store) 
     store.commit([death(1), event(1, type="status_changed"), event(2, type="worker_died", at_wall_ms=NOW)])
     assert [each.type for each in store.events().events] == ["status_changed", "worker_died"]
     assert len(store.deaths()) == 1
+
+
+def test_the_events_of_one_worker_come_newest_first(store: Store) -> None:
+    store.commit([event(1), event(2, component_id="other"), event(3), event(4, component_id=None)])
+    assert [each.id for each in store.events_of(TAG)] == [3, 1]
+    assert [each.id for each in store.events_of(TAG, limit=1)] == [3]
+    assert [each.id for each in store.events_of(None)] == [4]
+    assert store.events_of("nobody") == ()
+
+
+def test_the_events_of_one_worker_begin_where_they_are_asked_for(store: Store) -> None:
+    store.commit([event(number, at_wall_ms=NOW + number) for number in range(1, 6)])
+    assert [each.id for each in store.events_of(TAG, since_wall_ms=NOW + 4)] == [5, 4]
+
+
+def test_the_lives_of_a_worker_are_counted_over_all_its_deaths(store: Store) -> None:
+    store.commit([death(1, uptime_ms=500), death(2, uptime_ms=1500), death(1, component_id="other")])
+    assert store.lives(TAG) == Lives(2, 2000)
+    assert store.lives("nobody") == Lives()
