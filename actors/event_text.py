@@ -96,6 +96,7 @@ def _worker_died(event: Any) -> Mapping[str, object]:
         "delay_ms": round(died.delay_s * 1000),
         "restart_count": died.restart_count,
         "streak_count": died.streak_count,
+        "budget": None if died.budget is None else _plain(died.budget),
     }
 
 

@@ -299,6 +299,8 @@ class WorkerDied:
     restart_count: int
     streak_count: int = 0
     """How many of the restarts came without a time of sustained health between them."""
+    budget: Budget | None = None
+    """How much of each limit is used up after this decision."""
 
     @property
     def component_id(self) -> str:

@@ -21,7 +21,7 @@ from .evidence import Remains
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
-from .messages import WorkerDied, WorkerFailed, WorkerRecycled, WorkerReset, WorkerStopped
+from .messages import Budget, WorkerDied, WorkerFailed, WorkerRecycled, WorkerReset, WorkerStopped
 from .records import DeathAmended, DeathRecord, RememberedWorker, RestartReset, StreakCleared
 from .restarts import (
     DEFAULT_FAILURE,
@@ -33,6 +33,7 @@ from .restarts import (
     decide,
 )
 from .spec import PauseMode, WorkerSpec
+from .status import budget
 from .work_items import Release, ReleaseOrder, is_wanted, item_of, released_exit
 from .worker_state import (
     Announce,
@@ -150,7 +151,8 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         unreleased=release if alive else None,
     )
     record = death_record(death, decision, world.wall_ms)
-    effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(_died_event(death, decision))]
+    event = _died_event(death, decision, budget(worker, world.now_ms))
+    effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(event)]
     if release is not None and not alive:
         effects.append(ReleaseWork(release))
     if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
@@ -217,7 +219,7 @@ def _release(worker: Worker, generation: int, job: Job | None, exit_: Exit) -> R
     return ReleaseOrder(release, policy, cwd, spec)
 
 
-def _died_event(death: Death, decision: Decision) -> WorkerDied:
+def _died_event(death: Death, decision: Decision, left: Budget) -> WorkerDied:
     return WorkerDied(
         death,
         decision.action.value,
@@ -225,6 +227,7 @@ def _died_event(death: Death, decision: Decision) -> WorkerDied:
         decision.delay_ms / 1000,
         decision.state.restart_count,
         decision.state.streak_count,
+        left,
     )
 
 
