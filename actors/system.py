@@ -48,6 +48,7 @@ from .errors import (
 )
 from .explaining import explain
 from .fingerprints import Fingerprints
+from .flight_recorder import FlightRecorder
 from .health import Status
 from .internal_messages import Flush, Flushed, Keep, WatchQueues
 from .jobs import SERVED_QUEUES
@@ -86,6 +87,7 @@ from .release_desk import ReleaseDesk
 from .resources import Usage
 from .runtime import ThreadRuntime, tell
 from .spec import WorkerSpec, served_by
+from .timeline import Timeline
 from .topics import problem
 
 MARK = "system_mark"
@@ -148,6 +150,7 @@ class System:
         self._releases: ReleaseDesk | None = None
         self._prober = Prober()
         self._fingerprints = Fingerprints()
+        self._flight_recorder = FlightRecorder(store)
         self._process = os.getpid()
         self._life = threading.Lock()
         self._ended = False
@@ -219,6 +222,7 @@ class System:
                 prober=self._prober,
             )
             self._releases.attend(self._actors.broker)
+            tell(self._actors.broker, Subscribe(self._flight_recorder, None))
         except BaseException:
             self._tear_down()
             raise
@@ -477,6 +481,24 @@ class System:
         except StoreError:
             deaths = ()
         return explain(worker, deaths)
+
+    def timeline(self, component_id: str, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
+        """What happened to a worker, newest first, and its mean time between failures.
+
+        Raises:
+            UnknownWorkerError: there is no such worker, and nothing is known of one.
+        """
+        now = {worker.component_id: worker for worker in self.report().workers}.get(component_id)
+        running_s = None if now is None else now.uptime_s
+        found = self._flight_recorder.timeline(
+            component_id,
+            since_wall_ms=since_wall_ms,
+            limit=limit,
+            running_ms=0 if running_s is None else round(running_s * 1000),
+        )
+        if now is None and not found.ever.deaths and not any(each.generation for each in found.entries):
+            raise UnknownWorkerError(component_id)
+        return found
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order kept."""

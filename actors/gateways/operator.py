@@ -19,6 +19,7 @@ from ..ports import Jobs, Receiver
 from ..records import DeathRecord, EventPage
 from ..resources import Usage
 from ..spec import WorkerSpec
+from ..timeline import Timeline
 from .state import GatewayState
 
 Summary = Mapping[str, object]
@@ -52,6 +53,10 @@ class Operator(Protocol):
 
     def bundle(self, component_id: str, generation: int, /) -> Bundle:
         """The evidence of one death; `UnknownDeathError` if nothing is kept of it."""
+        ...
+
+    def timeline(self, component_id: str, /, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
+        """What happened to it, newest first, and its mean time between failures."""
         ...
 
     def spec(self, component_id: str, /) -> WorkerSpec:

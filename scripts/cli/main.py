@@ -17,6 +17,7 @@ from .commands.following import events
 from .commands.jobs import jobs
 from .commands.looking import audit, explain, output, resources, status
 from .commands.simulating import simulate
+from .commands.timelines import timeline
 from .commands.top_level import TopLevel
 from .commands.topping import top
 from .config_commands import config
@@ -47,7 +48,21 @@ def main() -> None:
 
 
 for command in (
-    *(run, status, explain, history, report, output, resources, alerts, audit, events, dashboard, top),
+    *(
+        run,
+        status,
+        explain,
+        history,
+        timeline,
+        report,
+        output,
+        resources,
+        alerts,
+        audit,
+        events,
+        dashboard,
+        top,
+    ),
     *(ack, pause, resume, start, stop, restart, reset, reload, scale),
     *(jobs, config, db, completion, simulate),
     chaos,

@@ -22,6 +22,7 @@ from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Jobs, Receiver
 from rekindle.actors.records import DeathRecord, EventPage
 from rekindle.actors.resources import Usage
+from rekindle.actors.timeline import Timeline
 
 GROUPS = ("tag",)
 """The groups that there are; the system itself knows none."""
@@ -71,6 +72,10 @@ class Desk:
     def bundle(self, component_id: str, generation: int) -> Bundle:
         self._ask_the_store()
         return self.system.bundle(component_id, generation)
+
+    def timeline(self, component_id: str, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
+        self._ask_the_store()
+        return self.system.timeline(component_id, since_wall_ms, limit)
 
     def spec(self, component_id: str) -> WorkerSpec:
         return self.system.spec(component_id)

@@ -14,6 +14,8 @@ from ...crashes import CrashGroup, grouped
 from ...messages import WorkerStatus
 from ...records import DeathRecord
 from ...reporting import declared, without_secrets
+from ...timeline import Timeline
+from .requests import Looking
 from .served import Asked
 from .wire import view, view_type
 
@@ -60,6 +62,14 @@ class BugReport(msgspec.Struct, frozen=True, kw_only=True):
     deaths: list[_Death]  # type: ignore[valid-type]
     groups: list[Group]  # type: ignore[valid-type]
     bundles: list[Evidence]  # type: ignore[valid-type]
+
+
+Happened = view_type(Timeline)
+
+
+def timeline(asked: Asked) -> object:
+    wanted: Looking = asked.arguments
+    return view(asked.operator.timeline(asked.target, since_wall_ms=wanted.since, limit=wanted.limit))
 
 
 def bundles(asked: Asked) -> object:

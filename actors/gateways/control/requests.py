@@ -89,6 +89,14 @@ class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: Number | None = None
 
 
+class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much of a timeline to answer with: so many entries at most, and since when."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
+    since: Number = 0
+    """Wall-clock milliseconds."""
+
+
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which events of the log to answer with: those after a number, or the latest ones."""
 

@@ -12,7 +12,7 @@ from . import alarms, answers, autopsy
 from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
-from .requests import Following, PauseArguments, Reading, Rows, ScaleArguments
+from .requests import Following, Looking, PauseArguments, Reading, Rows, ScaleArguments
 from .served import Asked, Served
 from .wire import Outcome
 
@@ -62,6 +62,14 @@ ROUTES: tuple[Served, ...] = (
         answer=autopsy.bug_report,
         result=autopsy.BugReport,
         lane=Lane.STORE,
+    ),
+    Served(
+        path="/workers/{id}/timeline",
+        summary="What happened to it, newest first, and its mean time between failures",
+        answer=autopsy.timeline,
+        result=autopsy.Happened,
+        lane=Lane.STORE,
+        query=Looking,
     ),
     Served(
         path="/workers/{id}/explain",

@@ -37,12 +37,12 @@ json_option = click.option(
 )
 
 
-def limit_option(what: str) -> Callable[[F], F]:
+def limit_option(what: str, default: int = 20) -> Callable[[F], F]:
     """How many rows to show."""
     return click.option(
         "--limit",
         type=click.IntRange(1, 1000),
-        default=20,
+        default=default,
         show_default=True,
         metavar="N",
         help=f"How many {what} to show at most.",

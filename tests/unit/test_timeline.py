@@ -1,0 +1,233 @@
+"""A worker's timeline: what each event says, in which order, and the mean time between failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.contract.records import NOW, TAG, death
+
+from rekindle.actors.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.deaths import Cause, Death, Exit
+from rekindle.actors.event_text import numbered
+from rekindle.actors.health import Status
+from rekindle.actors.messages import (
+    AlertChanged,
+    BreakerOpened,
+    Budget,
+    Event,
+    GatewayLost,
+    JobRequeued,
+    PauseBegan,
+    ResourcesSampled,
+    ResourceViolated,
+    StatusChanged,
+    WorkerDied,
+    WorkerFailed,
+    WorkerRecycled,
+    WorkerStarted,
+    WorkerStopped,
+)
+from rekindle.actors.records import EventRecord, Lives
+from rekindle.actors.resources import Usage
+from rekindle.actors.restarts import Action
+from rekindle.actors.timeline import Sources, Timeline, failures, timeline
+from rekindle.actors.timeline_words import entries_of, ordinal
+
+SPENT = Budget(4, 5, 300.0, 11, 20, 5, None)
+
+
+def died(generation: int = 3, action: str = "restart", **changes: Any) -> WorkerDied:
+    said = {"cause": Cause.SIGNALLED, "exit": Exit(signal=9), "uptime_ms": 90_000, **changes}
+    gone = Death(component_id=TAG, generation=generation, **said)
+    return WorkerDied(gone, action, "the reason", 16.0, 11, 5, SPENT)
+
+
+def status(old: Status, new: Status, **more: Any) -> StatusChanged:
+    return StatusChanged(component_id=TAG, generation=3, old=old, new=new, at=1.0, **more)
+
+
+def words(event: Event) -> list[str]:
+    return [entry.text for entry in entries_of(numbered(7, NOW, event))]
+
+
+def kept(*events: Event, first: int = 1) -> list[EventRecord]:
+    """Events a second apart, newest first as a store gives them."""
+    return [numbered(n, NOW + n * 1000, event) for n, event in enumerate(events, first)][::-1]
+
+
+def texts(found: Timeline) -> list[str]:
+    return [entry.text for entry in found.entries]
+
+
+def shown(*events: Event, limit: int = 100, **known: Any) -> Timeline:
+    return timeline(TAG, Sources(own=kept(*events), **known), limit=limit)
+
+
+def test_a_death_is_followed_by_the_decision_and_every_counter_behind_it() -> None:
+    assert words(died(job=12)) == [
+        "died after 1.5 min: killed by SIGKILL; it was at job 12",
+        "retry in 16 s: 5th in a row; window 4 of 5; lifetime 11 of 20",
+    ]
+
+
+def test_a_limit_that_there_is_not_is_not_told() -> None:
+    free = Budget(4, None, 300.0, 11, None, 5, 10)
+    gone = Death(component_id=TAG, generation=3, cause=Cause.EXITED, exit=Exit(code=1))
+    assert words(WorkerDied(gone, "restart", "", 0.0, 11, 5, free))[1] == (
+        "retry at once: 5th in a row of 10; lifetime 11"
+    )
+
+
+def test_a_death_of_an_older_supervisor_is_told_by_the_counters_that_it_has() -> None:
+    gone = Death(component_id=TAG, generation=3, cause=Cause.EXITED, exit=Exit(code=1))
+    assert words(WorkerDied(gone, "restart", "", 2.0, 11, 2))[1] == "retry in 2 s: 2nd in a row; lifetime 11"
+
+
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [
+        ("mark_failed", "given up: the reason; window 4 of 5; lifetime 11 of 20"),
+        ("notify_only", "left down: the reason; window 4 of 5; lifetime 11 of 20"),
+        ("held", "the reason"),
+        ("none", "the reason"),
+    ],
+)
+def test_every_decision_has_its_reason(action: str, told: str) -> None:
+    assert words(died(action=action))[1] == told
+
+
+def test_a_hung_worker_died_of_what_it_did_not_do() -> None:
+    hung = died(cause=Cause.HEARTBEAT_LOST, detail="3 heartbeats missed", exit=Exit())
+    assert words(hung)[0] == "died after 1.5 min: heartbeat lost (3 heartbeats missed)"
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (WorkerStarted(TAG, 3, 4711), "started as generation 3, pid 4711"),
+        (status(Status.PENDING, Status.HEALTHY), "healthy"),
+        (status(Status.HEALTHY, Status.UNHEALTHY, misses=2), "heartbeat lost, 2 missed"),
+        (status(Status.UNHEALTHY, Status.HEALTHY), "heartbeat found, healthy again"),
+        (status(Status.HEALTHY, Status.RECOVERING, recover_for_s=60.0), "recovering, for up to 1 min"),
+        (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped on request: killed by SIGKILL, after SIGKILL"),
+        (WorkerRecycled(TAG, 3, "1000 jobs"), "gets a new process: 1000 jobs"),
+        (PauseBegan(TAG, "new disk", 60.0), "paused for 1 min: new disk"),
+        (PauseBegan(None, "", None), "the whole system: paused"),
+        (JobRequeued(5, "tag", TAG, 3, 2), "its job 5 of tag is pending again, 2 crashes so far"),
+        (
+            ResourceViolated(TAG, 3, "memory_mb", 130.4, 128.0, 3, True),
+            "uses too much: memory in MB is 130, the limit is 128; it is killed",
+        ),
+        (
+            ResourcesSampled(TAG, 3, Usage(memory_mb=80.2, cpu_percent=3.0), Usage(memory_mb=95.0)),
+            "80 MB, 3 % CPU, 1 thread; at most 95 MB so far",
+        ),
+    ],
+    ids=lambda each: type(each).__name__ if not isinstance(each, str) else "",
+)
+def test_each_event_is_a_sentence(event: Event, told: str) -> None:
+    assert words(event) == [told]
+
+
+def test_an_event_of_another_version_is_told_by_its_fields() -> None:
+    strange = EventRecord(id=1, at_wall_ms=NOW, type="worker_blessed", component_id=TAG, payload='{"by":"x"}')
+    bare = EventRecord(id=2, at_wall_ms=NOW, type="worker_started", component_id=TAG, payload='{"pid":7}')
+    assert [entries_of(each)[0].text for each in (strange, bare)] == [
+        "worker blessed: by x",
+        "worker started: pid 7",
+    ]
+
+
+def test_what_several_events_tell_is_said_once() -> None:
+    """The change to dead, giving up, and the alert that counts on."""
+    opened = Alert(
+        id=1,
+        kind=Kind.CRASHED,
+        component_id=TAG,
+        severity=Severity.WARNING,
+        message="it crashed",
+        opened_at_wall_ms=NOW,
+        last_at_wall_ms=NOW,
+    )
+    found = shown(
+        WorkerStarted(TAG, 3, 7),
+        status(Status.HEALTHY, Status.DEAD),
+        died(action="mark_failed"),
+        WorkerFailed(TAG, 3, "the reason"),
+        AlertChanged(Happening.OPENED, opened),
+        AlertChanged(Happening.REPEATED, opened),
+    )
+    kinds = [entry.kind for entry in found.entries]
+    assert kinds == ["alert", "failed", "death", "start"]
+
+
+def test_being_given_up_without_a_death_is_told() -> None:
+    assert texts(shown(WorkerFailed(TAG, 3, "no such program"))) == ["given up: no such program"]
+
+
+def test_events_stay_in_the_order_of_their_numbers_when_the_clock_jumps_back() -> None:
+    first = numbered(1, NOW, WorkerStarted(TAG, 1, 7))
+    second = numbered(2, NOW - 3_600_000, WorkerStarted(TAG, 2, 8))
+    found = timeline(TAG, Sources(own=[second, first]), limit=10)
+    assert [entry.event_id for entry in found.entries] == [2, 1]
+
+
+def test_what_happens_to_all_is_told_and_what_happens_to_others_is_not() -> None:
+    system = kept(
+        PauseBegan(None, "", None),
+        BreakerOpened("db", "3 died", (TAG,)),
+        BreakerOpened("other", "3 died", ("worker:web:0",)),
+        GatewayLost("nats", "away"),
+    )
+    assert texts(shown(system=system)) == [
+        "breaker db opened, restarts are held back: 3 died",
+        "the whole system: paused",
+    ]
+
+
+def test_deaths_whose_events_are_gone_come_from_the_history() -> None:
+    old = [death(3, died_at_wall_ms=NOW + 500), death(2, died_at_wall_ms=NOW - 9000, action=Action.HELD)]
+    found = shown(died(3), deaths=old)
+    assert [(entry.kind, entry.generation) for entry in found.entries] == [
+        ("decision", 3),
+        ("death", 3),
+        ("decision", 2),
+        ("death", 2),
+    ]
+    assert found.entries[-1].event_id is None
+    assert texts(shown(deaths=[death(2)]))[0] == "retry in 1 s: Restart #1 with 1s backoff"
+
+
+def test_samples_stand_where_they_were_taken() -> None:
+    sample = numbered(0, NOW + 1500, ResourcesSampled(TAG, 1, Usage(memory_mb=8), Usage(memory_mb=9)))
+    found = shown(WorkerStarted(TAG, 1, 7), WorkerRecycled(TAG, 1, "age"), samples=[sample])
+    assert [entry.kind for entry in found.entries] == ["recycle", "sample", "start"]
+    assert found.entries[1].event_id is None
+
+
+def test_a_limit_keeps_the_newest_and_says_that_there_is_more() -> None:
+    found = shown(*(WorkerStarted(TAG, n, n) for n in range(1, 6)), limit=2)
+    assert [entry.generation for entry in found.entries] == [5, 4]
+    assert found.more
+    assert not shown(WorkerStarted(TAG, 1, 1), limit=1).more
+
+
+def test_the_mean_time_between_failures_counts_the_life_that_goes_on() -> None:
+    assert failures(Lives(4, 60_000)).mean_between_ms == 15_000
+    assert failures(Lives(4, 60_000), running_ms=20_000).mean_between_ms == 20_000
+    assert failures(Lives(), running_ms=20_000).mean_between_ms is None
+
+
+def test_the_mean_is_told_over_the_deaths_shown_and_over_all() -> None:
+    found = shown(died(3, uptime_ms=1000), died(4, uptime_ms=3000), lives=Lives(10, 100_000))
+    assert (found.shown.deaths, found.shown.mean_between_ms) == (2, 2000)
+    assert (found.ever.deaths, found.ever.mean_between_ms) == (10, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (112, "112th"), (21, "21st")],
+)
+def test_numbers_in_a_row_are_said_as_people_say_them(number: int, word: str) -> None:
+    assert ordinal(number) == word
