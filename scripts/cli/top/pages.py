@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ..autopsy import bundle_lines
 from ..client import ControlClient, ControlError, path_of
-from ..listings import history_lines
+from ..timeline_lines import failure_line, timeline_lines
 from ..words import printable, printable_lines
 
 NAMES = ("timeline", "output", "crash", "alerts")
@@ -33,9 +34,11 @@ def _answer(client: ControlClient, component_id: str, *what: str) -> dict[str, A
 
 def _timeline(client: ControlClient, component_id: str) -> str:
     explained = _answer(client, component_id, "explain")
-    deaths = _answer(client, component_id, "history").get("deaths", [])
     lines = printable_lines(explained.get("text") or explained.get("error", "")).splitlines()
-    return "\n".join([*lines, "", *(history_lines(deaths, _now_ms()) if deaths else ())])
+    happened = _answer(client, component_id, "timeline")
+    if "entries" in happened:
+        lines += ["", failure_line(happened), *timeline_lines(happened, newest_first=True)]
+    return "\n".join(lines)
 
 
 def _output(answer: dict[str, Any]) -> str:
@@ -44,8 +47,15 @@ def _output(answer: dict[str, Any]) -> str:
 
 
 def _crash(client: ControlClient, component_id: str) -> str:
-    deaths = _answer(client, component_id, "history").get("deaths", [])
-    return "\n".join(history_lines(deaths[:1], _now_ms())) if deaths else "It has not died."
+    known = _answer(client, component_id, "bundles")
+    if "error" in known:
+        return printable(known["error"])
+    if not known["bundles"]:
+        return "It has not died."
+    bundle = _answer(client, component_id, "bundles", str(known["bundles"][0]["generation"]))
+    if "error" in bundle:
+        return printable(bundle["error"])
+    return "\n".join(bundle_lines(bundle, _now_ms(), known["groups"]))
 
 
 def _now_ms() -> int:
