@@ -6,6 +6,7 @@ import { bundle } from "./bundle.js";
 import { byId, el, mark, say } from "./dom.js";
 import { flagged, noteOf } from "./fleet.js";
 import { gauge } from "./gauge.js";
+import { happened } from "./happened.js";
 import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { cause, delay, moment, number, span } from "./words.js";
@@ -22,6 +23,7 @@ export function worker(id) {
   const history = el("tbody");
   const noDeaths = el("p", { class: "empty", hidden: true }, "It has not died.");
   const strip = timeline({ only: id });
+  const past = happened();
   const gone = el("p", { class: "empty", hidden: true }, "No worker is called that (any more).");
   let seen = "";
   let shownOrders = "";
@@ -42,7 +44,8 @@ export function worker(id) {
       el("header", {}, el("h2", { id: "history-title" }, "History")),
       el("div", { class: "scroll" }, el("table", { class: "plain history" },
         el("thead", {}, el("tr", {}, ...["When", "Gen", "Cause", "Lived", "Decision", "Delay", "Why"].map((text) => el("th", { scope: "col" }, text)))),
-        history)), noDeaths));
+        history)), noDeaths),
+    past.node);
 
   function update() {
     const found = state.workers.get(id);
@@ -86,6 +89,7 @@ export function worker(id) {
         get(`${workerPath(id, "history")}?limit=100`),
         getIfServed(workerPath(id, "bundles"), "?limit=100", `${API}/workers/{id}/bundles`),
       ]), showHistory),
+      show(get(`${workerPath(id, "timeline")}?limit=100`), past.update),
     ]);
   }
 
