@@ -16,6 +16,7 @@ from .alert import Alert, Happening, Kind, Severity
 from .messages import (
     ActorReplaced,
     Event,
+    FailureLifted,
     ResourceEased,
     ResourceViolated,
     ResourceWarned,
@@ -109,7 +110,9 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
         case ActorReplaced(actor=actor, error=error):
             text = f"our {actor} raised and was made anew"
             return _raise(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
-        case WorkerStopped(component_id=id_) | WorkerReset(component_id=id_):
+        case (
+            WorkerStopped(component_id=id_) | WorkerReset(component_id=id_) | FailureLifted(component_id=id_)
+        ):
             return _resolve(book, book.of(id_), now_wall_ms)
         case _:
             return Step(book)

@@ -19,6 +19,8 @@ class Changes:
     adjusted: tuple[str, ...] = ()
     """Only policies changed: they hold from the next decision on."""
     unchanged: tuple[str, ...] = ()
+    lifted: tuple[str, ...] = ()
+    """Those of them that were failed, are another version now, and were given a fresh budget."""
 
 
 def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Changes:

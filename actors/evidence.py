@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 Line = tuple[str, str]
 """A line of output: `out` or `err`, and what was written."""
+
+Versions = Mapping[str, str]
+"""The version of each worker that somebody looked at, by its id."""
+
+
+def no_versions() -> Versions:
+    """Nobody has looked."""
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +35,32 @@ class Fingerprint:
     """Which code under which configuration; short hashes."""
 
     code: str = ""
+    """Empty where a file of it could not be read."""
     configuration: str = ""
+
+    @property
+    def version(self) -> str | None:
+        """Both in one word; None where nothing is known."""
+        return f"{self.code}-{self.configuration}" if self.configuration else None
+
+
+def changed(old: str | None, new: str | None) -> str | None:
+    """What differs between two versions, in words; None if nothing does or it is not known.
+
+    The old one may have failed because its code could not be read. A new one that cannot be
+    read is no reason to try anything.
+    """
+    if old is None or new is None:
+        return None
+    (old_code, _, old_configuration), (code, _, configuration) = old.partition("-"), new.partition("-")
+    if not code:
+        return None
+    code_changed, configuration_changed = code != old_code, configuration != old_configuration
+    if code_changed and configuration_changed:
+        return "its code and its configuration changed"
+    if code_changed:
+        return "its code changed"
+    return "its configuration changed" if configuration_changed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,11 @@ def _advice(worker: WorkerStatus) -> str:
     if worker.paused:
         return f"To go on: rekindle resume, or rekindle resume {name} if it was paused alone."
     match worker.shown:
+        case "failed" if worker.retried_if_changed:
+            return (
+                "A changed version will be tried by itself, at the next reload or start of the supervisor; "
+                f"to try this one again: rekindle restart {name} (clears the counters and starts it)."
+            )
         case "failed":
             return f"Mend the cause, then: rekindle restart {name} (clears the counters and starts it)."
         case "crashed" if worker.next_attempt_in_s is not None:

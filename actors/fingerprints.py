@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .evidence import Fingerprint
 from .posix_spawn import executable
@@ -38,10 +38,12 @@ class Fingerprints:
             known = self._specs[spec.id] = (spec, _short(repr(spec).encode()), tuple(_files(spec)))
         _, configuration, files = known
         contents = [self._content(file) for file in files]
-        return Fingerprint(
-            code=contents[0] if len(contents) == 1 else _short("".join(contents).encode()),
-            configuration=configuration,
-        )
+        return Fingerprint(code=_code(contents), configuration=configuration)
+
+    def versions(self, specs: Iterable[WorkerSpec]) -> dict[str, str]:
+        """The versions of those workers whose failure a change may lift, by their id."""
+        found = {spec.id: self.of(spec).version for spec in specs if spec.restart.clear_failed_on_change}
+        return {id_: version for id_, version in found.items() if version is not None}
 
     def forget(self, component_id: str) -> None:
         """The worker was removed."""
@@ -55,8 +57,15 @@ class Fingerprints:
             if known is None or known[0] != stamp:
                 known = self._files[file] = (stamp, _hash_of(file))
         except OSError:
-            return "missing"
+            return ""
         return known[1]
+
+
+def _code(contents: list[str]) -> str:
+    """One hash of all files; none if one of them could not be read."""
+    if not all(contents):
+        return ""
+    return contents[0] if len(contents) == 1 else _short("".join(contents).encode())
 
 
 def _files(spec: WorkerSpec) -> Iterator[str]:

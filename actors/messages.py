@@ -9,11 +9,12 @@ host's own actor may put its ref there, or leave it out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .alert import Alert, Happening
 from .changes import Changes
 from .deaths import Death, Exit, Job
+from .evidence import Versions, no_versions
 from .health import Status
 from .lifecycle import Urgency
 from .ports import Receiver
@@ -27,10 +28,14 @@ from .states import State
 
 @dataclass(frozen=True, slots=True)
 class StartWorkers:
-    """Start these workers, or all of them; what runs already is left alone."""
+    """Start these workers, or all of them; what runs already is left alone.
+
+    With `versions`, a failed worker that is another version now may be tried afresh.
+    """
 
     ids: tuple[str, ...] | None = None
     reply_to: Receiver | None = None
+    versions: Versions = field(default_factory=no_versions, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class AddWorker:
 
     spec: WorkerSpec
     reply_to: Receiver | None = None
+    versions: Versions = field(default_factory=no_versions, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +104,13 @@ class ChangeWorkers:
 
     What did not change is left alone; new ones are started, missing ones stopped and forgotten;
     one whose command changed is restarted, without counting; a changed policy holds from the
-    next decision on.
+    next decision on. With `versions`, a failed worker that is another version now may be tried
+    afresh.
     """
 
     specs: tuple[WorkerSpec, ...]
     reply_to: Receiver | None = None
+    versions: Versions = field(default_factory=no_versions, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +247,8 @@ class WorkerStatus:
     """Workers that are not healthy yet, which its start waits for."""
     pause_reason: str = ""
     pause_ends_in_s: float | None = None
+    retried_if_changed: bool = False
+    """It is failed, and a changed version of it will be tried by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +320,7 @@ class WorkerDied:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailed:
-    """A worker was given up; only a reset lifts it."""
+    """A worker was given up; only a reset lifts it, or a changed version where its policy says so."""
 
     component_id: str
     generation: int
@@ -504,6 +514,17 @@ class WorkerReset:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureLifted:
+    """A worker that was given up is another version now; its counters and failure were cleared."""
+
+    component_id: str
+    old_fingerprint: str
+    new_fingerprint: str
+    reason: str
+    """What changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class AlertChanged:
     """An alert was opened, counted once more, escalated, acknowledged or resolved."""
 
@@ -584,6 +605,7 @@ Event = (
     | WorkReleaseFailed
     | WorkerRecycled
     | WorkerReset
+    | FailureLifted
     | PauseBegan
     | PauseEnded
     | ResourceWarned

@@ -7,15 +7,17 @@ whether the system was started, whether it is stopping for good.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Never
 
 from loguru import logger
 from msgspec import structs
 
-from . import supervision
+from . import lifting, supervision
 from .changes import Changes, compare
 from .crew import Crew
 from .errors import SpecError
+from .evidence import Versions
 from .internal_messages import KeepTogether, PauseElapsed
 from .lifecycle import Urgency
 from .messages import (
@@ -70,6 +72,8 @@ class Operations:
         """When pauses end by themselves, on the monotonic clock: setting the other one moves no end."""
         self._pause_timer: Timer | None = None
         self._started = self._stopping = False
+        self._versions: dict[str, str] = {}
+        """What code and configuration were when somebody last looked, of those where it matters."""
         self.held: Callable[[Worker], str | None] = lambda worker: None
         """Why a breaker holds a worker back."""
         self.held_in_full: Callable[[Worker], str | None] = lambda worker: None
@@ -85,6 +89,7 @@ class Operations:
             paused=worker is not None and self._pauses.holds(worker.id),
             held=None if worker is None else self.held(worker),
             chance=self._runtime.chance(),
+            version=None if worker is None else self._versions.get(worker.id),
         )
 
     def declare(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:
@@ -101,7 +106,8 @@ class Operations:
     def handle(self, command: HostCommand) -> None:
         """Carry out one command, and answer it."""
         match command:
-            case StartWorkers(ids=ids, reply_to=reply_to):
+            case StartWorkers(ids=ids, reply_to=reply_to, versions=versions):
+                self._versions.update(versions)
                 self._start(ids, reply_to)
             case StopWorkers(ids=ids, reply_to=reply_to, urgency=urgency):
                 self._stop(ids, reply_to, urgency)
@@ -113,12 +119,12 @@ class Operations:
                 self._pause(command)
             case ResumeWorkers(ids=ids, reply_to=reply_to):
                 self._resume(ids, reply_to)
-            case AddWorker(spec=spec, reply_to=reply_to):
-                self._add(spec, reply_to)
+            case AddWorker(spec=spec, reply_to=reply_to, versions=versions):
+                self._add(spec, versions, reply_to)
             case RemoveWorker(component_id=id_, reply_to=reply_to):
                 self._remove(id_, reply_to)
-            case ChangeWorkers(specs=specs, reply_to=reply_to):
-                self._replace(specs, reply_to)
+            case ChangeWorkers(specs=specs, reply_to=reply_to, versions=versions):
+                self._replace(specs, versions, reply_to)
             case ReportStatus(reply_to=reply_to):
                 tell(reply_to, self._report())
             case Shutdown(reply_to=reply_to, urgency=urgency):
@@ -138,9 +144,12 @@ class Operations:
         if failed is not None:
             tell(reply_to, Refused(f"{failed}; reset it first"))
             return
-        self._started = self._started or ids is None
+        if ids is None:
+            self._started = True
+            self._change(None, reply_to, lifting.begin)
+            return
         # One that an operator names is started whatever a breaker says: it is a canary by hand.
-        self._change(ids, reply_to, supervision.start if ids is None else _in_spite(supervision.start))
+        self._change(ids, reply_to, _in_spite(supervision.start))
 
     def _failure(self, component_id: str) -> str | None:
         worker = self._crew.get(component_id)
@@ -235,20 +244,21 @@ class Operations:
         known = self._remembered.workers.get(spec.id, RememberedWorker())
         self._crew.adopt(spec, known, self.world(None))
 
-    def _add(self, spec: WorkerSpec, reply_to: Receiver | None) -> None:
+    def _add(self, spec: WorkerSpec, versions: Versions, reply_to: Receiver | None) -> None:
         refusal = self._too_late()
         if refusal is None and spec.id in self._crew:
             refusal = Refused(f"a worker is called {spec.id!r} already")
         if refusal is None:
             refusal = _disorder([*(worker.spec for worker in self._crew), spec])
         if refusal is None:
+            self._versions.update(versions)
             self._take_up(spec)
         tell(reply_to, refusal or Done())
 
     def _take_up(self, spec: WorkerSpec) -> None:
         self._adopt(spec)
         if self._started:
-            self._crew.step(spec.id, lambda w: supervision.start(w, self.world(w)))
+            self._crew.step(spec.id, lambda w: lifting.begin(w, self.world(w)))
 
     def _remove(self, component_id: str, reply_to: Receiver | None) -> None:
         refusal = self._unknown((component_id,))
@@ -264,25 +274,36 @@ class Operations:
             self._lift(ids)
         self._bring_to_rest(ids, reply_to, Urgency.GRACEFUL)
 
-    def _replace(self, specs: tuple[WorkerSpec, ...], reply_to: Receiver | None) -> None:
+    def _replace(self, specs: tuple[WorkerSpec, ...], versions: Versions, reply_to: Receiver | None) -> None:
         refusal = self._too_late() or self._still_leaving(specs) or _disorder(specs)
         if refusal is not None:
             tell(reply_to, refusal)
             return
         before = {worker.id: worker.spec for worker in self._crew if not self._crew.is_leaving(worker.id)}
         changes = compare(before, specs)
-        self._apply(changes, {spec.id: spec for spec in specs})
-        tell(reply_to, WorkersChanged(changes))
+        self._versions = dict(versions)
+        lifted = self._apply(changes, {spec.id: spec for spec in specs})
+        tell(reply_to, WorkersChanged(replace(changes, lifted=lifted)))
 
-    def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> None:
+    def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
         self._dismiss(changes.removed, None)
         for id_ in (*changes.restarted, *changes.adjusted):
             self._crew.respec(wanted[id_])
         for id_ in changes.restarted:
             self._crew.step(id_, supervision.renew)
+        # Also those whose spec is the same: what it names may be another version nevertheless.
+        lifted = self._lift_failures((*changes.restarted, *changes.adjusted, *changes.unchanged))
         for id_ in changes.added:
             self._take_up(wanted[id_])
         self._crew.start_those_who_waited()
+        return lifted
+
+    def _lift_failures(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        change = lifting.begin if self._started else lifting.lift
+        failed = [id_ for id_ in ids if self._failure(id_) is not None]
+        for id_ in failed:
+            self._crew.step(id_, lambda w: change(w, self.world(w)))
+        return tuple(id_ for id_ in failed if self._failure(id_) is None)
 
     def _still_leaving(self, specs: Iterable[WorkerSpec]) -> Refused | None:
         leaving = next((spec.id for spec in specs if self._crew.is_leaving(spec.id)), None)

@@ -44,6 +44,8 @@ class DeathRecord:
     released: str | None = None
     bundle: Bundle | None = field(default=None, metadata={"sent": False})
     """What is known of it; kept beside the row, in the same transaction, and asked for by itself."""
+    version: str | None = field(default=None, metadata={"sent": False})
+    """The fingerprint of what died; kept with the failure if the worker is given up for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ class StreakCleared:
 
 @dataclass(frozen=True, slots=True)
 class RestartReset:
-    """An operator cleared counters and failure; a worker without a row gets none."""
+    """An operator, or a changed version, cleared counters and failure; a worker without a row gets none."""
 
     component_id: str
     at_wall_ms: int
@@ -253,6 +255,8 @@ class RememberedWorker:
     last_restart_wall_ms: int | None = None
     failed_at_wall_ms: int | None = None
     failure_reason: str | None = None
+    failed_fingerprint: str | None = None
+    """Which version of it was given up, if that is known."""
     last_generation: int = 0
     """The highest generation with a death row, 0 if there is none."""
     recent_deaths_wall_ms: tuple[int, ...] = ()

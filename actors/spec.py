@@ -81,6 +81,8 @@ class RestartPolicy:
     on_exhausted: OnExhausted = OnExhausted.MARK_FAILED
     give_up_exit_codes: tuple[int, ...] = ()
     """Exit codes after which a restart is pointless: failed at once."""
+    clear_failed_on_change: bool = False
+    """Given up for that version only: one whose code or configuration changed is tried afresh."""
 
     def __post_init__(self) -> None:
         coerce(self)

@@ -40,7 +40,14 @@ def worker_status(
         waits_for=waits_for,
         pause_reason="" if pause is None else pause.reason,
         pause_ends_in_s=pause_ends_in_s,
+        retried_if_changed=is_retried_if_changed(worker),
     )
+
+
+def is_retried_if_changed(worker: Worker) -> bool:
+    """Whether another version of a failed worker will be tried by itself."""
+    is_known = isinstance(worker.phase, Failed) and worker.phase.version is not None
+    return is_known and worker.spec.restart.clear_failed_on_change
 
 
 def budget(worker: Worker, now_ms: int) -> Budget:

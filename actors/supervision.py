@@ -94,8 +94,8 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
         ),
     )
     if known.failed_at_wall_ms is not None:
-        failed = replace(worker, phase=Failed(known.failure_reason or DEFAULT_FAILURE), status=Status.FAILED)
-        return Step(failed, (GiveUp(),))
+        phase = Failed(known.failure_reason or DEFAULT_FAILURE, known.failed_fingerprint)
+        return Step(replace(worker, phase=phase, status=Status.FAILED), (GiveUp(),))
     return Step(worker)
 
 
@@ -150,7 +150,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         open_death=OpenDeath(death, world.wall_ms) if alive else None,
         unreleased=release if alive else None,
     )
-    record = death_record(death, decision, world.wall_ms)
+    record = death_record(death, decision, world.wall_ms, _version(death, world))
     event = _died_event(death, decision, budget(worker, world.now_ms))
     effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(event)]
     if release is not None and not alive:
@@ -167,7 +167,13 @@ def died(worker: Worker, death: Death, world: World) -> Step:
     return Step(step.worker, (*effects, *step.effects))
 
 
-def death_record(death: Death, decision: Decision, wall_ms: int) -> DeathRecord:
+def _version(death: Death, world: World) -> str | None:
+    """What died: as it was started, or where nothing tells of that, as it was when last looked at."""
+    started = None if death.remains is None else death.remains.fingerprint.version
+    return started or world.version
+
+
+def death_record(death: Death, decision: Decision, wall_ms: int, version: str | None = None) -> DeathRecord:
     """A death and its decision, as they are kept."""
     return DeathRecord(
         component_id=death.component_id,
@@ -183,6 +189,7 @@ def death_record(death: Death, decision: Decision, wall_ms: int) -> DeathRecord:
         delay_ms=decision.delay_ms,
         streak_cleared=decision.streak_cleared,
         bundle=bundle_of(death, wall_ms, death.exit, death.remains),
+        version=version,
     )
 
 
@@ -199,7 +206,7 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
             return _back_off(replace(worker, phase=phase), phase, world)
         case Action.MARK_FAILED:
             reason = decision.failure_reason or DEFAULT_FAILURE
-            failed = replace(worker, phase=Failed(reason), status=Status.FAILED)
+            failed = replace(worker, phase=Failed(reason, record.version), status=Status.FAILED)
             event = WorkerFailed(worker.id, death.generation, reason)
             return Step(failed, (GiveUp(), Announce(event)))
         case Action.HELD:

@@ -171,11 +171,14 @@ class System:
     def start(self) -> None:
         """Start every worker that is not failed or paused; those that run are left alone.
 
+        A failed one under `clear_failed_on_change` is started if it is another version now.
+
         Raises:
             RequestRefusedError: the system has been stopped; its store is closed.
         """
         self.open()
-        self._ask(lambda reply: StartWorkers(None, reply))
+        versions = self._fingerprints.versions(self._specs)
+        self._ask(lambda reply: StartWorkers(None, reply, versions))
 
     def open(self) -> None:
         """Have the actors there, and no worker yet: to subscribe before anything happens.
@@ -370,7 +373,8 @@ class System:
 
     def add(self, spec: WorkerSpec) -> None:
         """Supervise one more worker."""
-        self._ask(lambda reply: AddWorker(spec, reply))
+        versions = self._fingerprints.versions([spec])
+        self._ask(lambda reply: AddWorker(spec, reply, versions))
         self._know((*self._specs, spec))
 
     def remove(self, component_id: str, timeout_s: float | None = None) -> None:
@@ -382,7 +386,8 @@ class System:
     def change(self, specs: Iterable[WorkerSpec]) -> Changes:
         """Supervise exactly these workers from now on; what did not change is left alone."""
         wanted = _distinct(specs)
-        changed = self._ask(lambda reply: ChangeWorkers(wanted, reply))
+        versions = self._fingerprints.versions(wanted)
+        changed = self._ask(lambda reply: ChangeWorkers(wanted, reply, versions))
         assert isinstance(changed, WorkersChanged)
         self._know(wanted)
         return changed.changes

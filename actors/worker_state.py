@@ -73,6 +73,8 @@ class Failed(msgspec.Struct, frozen=True):
     """Given up, durably."""
 
     reason: str
+    version: str | None = None
+    """The version that was given up, if it is known."""
 
 
 Phase = Idle | Up | BackingOff | Stopping | Failed
@@ -120,6 +122,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     held: str | None = None
     """Why a breaker holds this worker back, if it does."""
     chance: float = 0.0
+    version: str | None = None
+    """What this worker's code and configuration were when somebody last looked."""
 
 
 # ── Effects ──────────────────────────────────────────────────────────────────────────────

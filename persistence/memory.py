@@ -212,6 +212,7 @@ class MemoryStore:
                     streak_count=streak,
                     failed_at_wall_ms=death.died_at_wall_ms,
                     failure_reason=death.reason,
+                    failed_fingerprint=death.version,
                 )
             case Action.NOTIFY_ONLY | Action.HELD | Action.NONE:
                 pass
@@ -221,7 +222,7 @@ class MemoryStore:
         if key in self._deaths:
             return False
         # What a database row does not tell is not told here either.
-        self._deaths[key] = replace(death, streak_cleared=False, bundle=None)
+        self._deaths[key] = replace(death, streak_cleared=False, bundle=None, version=None)
         self._keep_bundle(death.bundle)
         self._histories.setdefault(death.component_id, []).append(death.generation)
         return True

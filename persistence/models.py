@@ -26,6 +26,7 @@ class RestartPolicyRow(Model):
     failure_reason: Mapped[str | None]
     updated_at_wall_ms: Mapped[int]
     reset_at_wall_ms: Mapped[int | None]
+    failed_fingerprint: Mapped[str | None]
 
 
 class DeathRow(Model):

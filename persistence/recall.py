@@ -25,6 +25,7 @@ _COUNTERS = (
     "last_restart_wall_ms",
     "failed_at_wall_ms",
     "failure_reason",
+    "failed_fingerprint",
 )
 
 

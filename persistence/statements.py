@@ -117,6 +117,7 @@ def _mark_failed(insert: Any) -> Insert:
         streak_count=0,
         failed_at_wall_ms=bindparam("at"),
         failure_reason=bindparam("reason"),
+        failed_fingerprint=bindparam("version"),
         updated_at_wall_ms=bindparam("at"),
     )
     new = statement.excluded
@@ -126,6 +127,7 @@ def _mark_failed(insert: Any) -> Insert:
             "streak_count": POLICY.c.streak_count * bindparam("kept"),
             "failed_at_wall_ms": new.failed_at_wall_ms,
             "failure_reason": new.failure_reason,
+            "failed_fingerprint": new.failed_fingerprint,
             "updated_at_wall_ms": new.updated_at_wall_ms,
         },
     )
@@ -161,6 +163,7 @@ RESET: Update = (
         last_restart_wall_ms=None,
         failed_at_wall_ms=None,
         failure_reason=None,
+        failed_fingerprint=None,
         updated_at_wall_ms=bindparam("at"),
         reset_at_wall_ms=bindparam("at"),
     )

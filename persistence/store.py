@@ -373,6 +373,7 @@ def _counted(death: DeathRecord) -> dict[str, Any]:
     }
     if death.action is Action.MARK_FAILED:
         row["reason"] = storable(death.reason)
+        row["version"] = death.version
     return row
 
 

@@ -48,6 +48,7 @@ POLICY = Table(
     Column("failure_reason", Text, nullable=True),
     Column("updated_at_wall_ms", BigInteger, nullable=False),
     Column("reset_at_wall_ms", BigInteger, nullable=True),
+    Column("failed_fingerprint", Text, nullable=True),
     CheckConstraint("restart_count >= 0", name="restart_count"),
     CheckConstraint("streak_count >= 0", name="streak_count"),
 )

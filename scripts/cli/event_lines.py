@@ -51,6 +51,10 @@ def _worker_failed(event: Document) -> str:
     return f"was given up: {event['reason']}"
 
 
+def _failure_lifted(event: Document) -> str:
+    return f"is failed no longer: {event['reason']}"
+
+
 def _worker_stopped(event: Document) -> str:
     forced = "" if event.get("forced") is None else f", by signal {event['forced']}"
     return f"was stopped{forced}"
@@ -73,6 +77,7 @@ _WORDS: dict[str, Callable[[Document], str]] = {
     "worker_started": _worker_started,
     "worker_died": _worker_died,
     "worker_failed": _worker_failed,
+    "failure_lifted": _failure_lifted,
     "worker_stopped": _worker_stopped,
     "store_degraded": _store_degraded,
     "store_recovered": _store_recovered,

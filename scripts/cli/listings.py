@@ -19,6 +19,7 @@ _CHANGES = {
     "removed": "removed",
     "restarted": "restarted",
     "adjusted": "adjusted, without a restart",
+    "lifted": "failed no longer: another version, tried afresh",
 }
 
 

@@ -18,6 +18,7 @@ from rekindle.actors.messages import (
     CanaryStarted,
     Event,
     EventsLost,
+    FailureLifted,
     GatewayLost,
     GatewayRestored,
     JobConvicted,
@@ -154,6 +155,8 @@ class EventLog:
                 log.info("{} gets a new process: {}", id_, reason)
             case WorkerReset(component_id=id_):
                 log.info("{} has its counters cleared", id_)
+            case FailureLifted(component_id=id_, reason=reason, old_fingerprint=old, new_fingerprint=new):
+                log.info("{} is failed no longer: {} ({} before, {} now)", id_, reason, old, new)
             case PauseBegan(component_id=id_, reason=reason):
                 log.info("{} paused{}", _whole(id_), f": {reason}" if reason else "")
             case PauseEnded(component_id=id_):

@@ -36,6 +36,7 @@ def worker(id_: str = "worker:tag:0", **changes: Any) -> dict[str, Any]:
         "waits_for": [],
         "pause_reason": "",
         "pause_ends_in_ms": None,
+        "retried_if_changed": False,
         **changes,
     }
 

@@ -73,12 +73,14 @@ def test_a_reload_tells_each_kind_of_change() -> None:
         "removed": ["c"],
         "adjusted": ["d"],
         "unchanged": ["e"],
+        "lifted": ["e"],
         "after_a_restart_of_the_supervisor": ["database"],
     }
     assert change_lines(detail) == [
         "a, b are added.",
         "c is removed.",
         "d is adjusted, without a restart.",
+        "e is failed no longer: another version, tried afresh.",
         "Not before the supervisor is started anew: database.",
     ]
     assert change_lines({"unchanged": ["e"]}) == ["Nothing changed."]

@@ -65,6 +65,17 @@ def test_ps_06_a_reset_clears_counters_and_failure(store: Store) -> None:
     assert (worker.failed_at_wall_ms, worker.failure_reason) == (None, None)
 
 
+def test_the_version_that_was_given_up_is_kept_with_the_failure_and_goes_with_a_reset(store: Store) -> None:
+    store.commit([death(1, version="one-a"), final_death(2, version="two-a")])
+    assert known(store).failed_fingerprint == "two-a"
+    store.commit([RestartReset(TAG, NOW)])
+    assert known(store).failed_fingerprint is None
+    store.commit([final_death(3)])
+    assert (known(store).failed_at_wall_ms, known(store).failed_fingerprint) == (NOW, None)
+    store.commit([final_death(4, version="four-a")])
+    assert known(store).failed_fingerprint == "four-a"
+
+
 def test_ps_06_a_reset_of_an_unknown_worker_makes_no_row(store: Store) -> None:
     store.commit([RestartReset(TAG, NOW)])
     assert TAG not in store.load().workers

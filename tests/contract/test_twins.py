@@ -47,6 +47,7 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
         reason=st.sampled_from(["why", "why not"]),
         delay_ms=st.integers(0, 10),
         streak_cleared=st.booleans(),
+        version=st.none() | st.sampled_from(["a-1", "b-1"]),
     ),
     st.builds(
         RestartsCounted,

@@ -44,6 +44,13 @@ DEATH = DeathRecord(
 )
 
 
+@pytest.mark.parametrize("is_tried", [True, False])
+def test_a_failed_worker_says_whether_a_changed_version_is_tried_by_itself(is_tried: bool) -> None:
+    failed = replace(UP, shown="failed", failure_reason="5 in a row", retried_if_changed=is_tried)
+    assert ("A changed version will be tried by itself" in explain(failed)) is is_tried
+    assert "rekindle restart worker:tag:0" in explain(failed)
+
+
 def test_a_healthy_worker_needs_two_sentences() -> None:
     assert explain(UP) == (
         "worker:tag:0 is healthy: pid 77, up for 2 min.\n"

@@ -31,6 +31,7 @@ RESTART = {
     "reset_after_healthy_s": (None, 300, None, 60),
     "on_exhausted": ("mark_failed", "mark_failed", "notify_only", "mark_failed"),
     "give_up_exit_codes": ((), (), (), ()),
+    "clear_failed_on_change": (False, False, False, False),
 }
 HEALTH = {
     "startup_timeout_s": (60, 60, 60, 2),

@@ -53,6 +53,10 @@ class Restart(Table, frozen=True):
     give_up_exit_codes: (
         Annotated[tuple[int, ...], about("Exit codes after which it is failed at once.")] | UnsetType
     ) = UNSET
+    clear_failed_on_change: (
+        Annotated[bool, about("A failed one is tried afresh when its code or configuration changed.")]
+        | UnsetType
+    ) = UNSET
 
 
 class Health(Table, frozen=True):

@@ -11,6 +11,7 @@ const SAID = {
   worker_stopped: () => ["stopped", "stopped on request"],
   worker_unkillable: (event) => ["failed", `pid ${event.pid} survived SIGKILL; nothing is started beside it`],
   worker_reset: () => ["stopped", "has its counters cleared"],
+  failure_lifted: (event) => ["starting", `failed no longer: ${event.reason}`],
   worker_recycled: (event) => ["starting", `gets a new process: ${event.reason}`],
   pause_began: (event) => ["paused", `${event.component_id ? "is" : "everything is"} paused${event.reason ? `: ${event.reason}` : ""}`],
   pause_ended: (event) => ["healthy", `${event.component_id ? "is" : "everything is"} not paused any more`],

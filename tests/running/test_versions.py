@@ -1,0 +1,72 @@
+"""A script that was given up, and is tried again once it is another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.running.conftest import Run, Running
+
+ID = "worker:app:0"
+FILE = """
+[worker.app]
+command = ["sh", "app.sh"]
+env = {{ GREETING = "hello" }}
+[worker.app.restart]
+max_consecutive = 1
+initial_delay_s = 0.01
+min_delay_s = 0.01
+clear_failed_on_change = {setting}
+"""
+
+
+def given_up(run: Run, script: Path, setting: str = "true") -> Running:
+    """A supervisor whose worker has failed."""
+    script.write_text("exit 1\n")
+    running = run(FILE.format(setting=setting))
+    running.wait_for(ID, shown="failed")
+    return running
+
+
+def again(run: Run, former: Running) -> Running:
+    """The supervisor anew, with the same file."""
+    assert former.stop() == 0
+    return run(former.file.read_text())
+
+
+def mend(script: Path) -> None:
+    script.write_text("exec sleep 1000\n")
+
+
+def test_ps_10_an_unchanged_script_stays_failed_and_a_changed_one_is_tried(run: Run, tmp_path: Path) -> None:
+    running = again(run, given_up(run, tmp_path / "app.sh"))
+    failed = running.wait_for(ID, shown="failed")
+    assert (failed["generation"], failed["retried_if_changed"]) == (2, True)
+    assert "failed no longer" not in running.text()
+
+    mend(tmp_path / "app.sh")
+    running = again(run, running)
+    lifted = running.wait_for(ID, shown="healthy")
+    assert (lifted["generation"], lifted["restart_count"]) == (3, 0)
+    assert f"{ID} is failed no longer: its code changed" in running.text()
+
+
+def test_a_reload_tries_a_changed_script_and_a_changed_configuration(run: Run, tmp_path: Path) -> None:
+    running = given_up(run, tmp_path / "app.sh")
+    assert running.order("reload")["detail"]["lifted"] == []
+    running.file.write_text(running.file.read_text().replace("hello", "good day"))
+    assert running.order("reload")["detail"]["lifted"] == [ID]
+    running.wait_for(ID, shown="failed", generation=4)
+    mend(tmp_path / "app.sh")
+    assert running.order("reload")["detail"]["lifted"] == [ID]
+    running.wait_for(ID, shown="healthy", generation=5)
+    text = running.text()
+    assert "its configuration changed" in text
+    assert "its code changed" in text
+
+
+def test_without_the_setting_a_changed_script_stays_failed(run: Run, tmp_path: Path) -> None:
+    former = given_up(run, tmp_path / "app.sh", setting="false")
+    mend(tmp_path / "app.sh")
+    running = again(run, former)
+    assert running.wait_for(ID, shown="failed")["generation"] == 2
+    assert running.order("reload")["detail"]["lifted"] == []

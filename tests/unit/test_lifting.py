@@ -1,0 +1,108 @@
+"""A failure that holds for one version only, and what a version is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.builders import TAG
+
+from rekindle.actors import lifting, supervision
+from rekindle.actors.evidence import Fingerprint, changed
+from rekindle.actors.fingerprints import Fingerprints
+from rekindle.actors.messages import FailureLifted
+from rekindle.actors.records import RememberedWorker, RestartReset
+from rekindle.actors.restarts import RestartState
+from rekindle.actors.spec import WorkerSpec, command
+from rekindle.actors.status import worker_status
+from rekindle.actors.worker_state import Announce, Failed, KeepRecord, Launch, Worker, World
+
+OLD = "code-settings"
+NOW = World(now_ms=1_000, wall_ms=90_000)
+
+
+def failed(version: str | None = OLD, *, setting: bool = True) -> Worker:
+    """A worker that a former run gave up."""
+    spec = WorkerSpec.from_preset(TAG, command("app"), restart={"clear_failed_on_change": setting})
+    known = RememberedWorker(
+        restart_count=20,
+        streak_count=5,
+        failed_at_wall_ms=80_000,
+        failure_reason="too often",
+        failed_fingerprint=version,
+        last_generation=21,
+    )
+    return supervision.remembered(spec, known, NOW).worker
+
+
+def world(version: str | None) -> World:
+    """The moment, with the version that the worker is now."""
+    return World(now_ms=1_000, wall_ms=90_000, version=version)
+
+
+@pytest.mark.parametrize(
+    ("new", "what"),
+    [
+        ("other-settings", "its code changed"),
+        ("code-others", "its configuration changed"),
+        ("other-others", "its code and its configuration changed"),
+    ],
+)
+def test_another_version_is_started_with_a_fresh_budget_and_recorded_as_such(new: str, what: str) -> None:
+    step = lifting.begin(failed(), world(new))
+    assert step.worker.restarts == RestartState()
+    assert KeepRecord(RestartReset(TAG, 90_000)) in step.effects
+    assert Announce(FailureLifted(TAG, OLD, new, what)) in step.effects
+    assert Launch(22) in step.effects
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "setting"),
+    [
+        (OLD, OLD, True),
+        (OLD, "other-settings", False),
+        (OLD, None, True),
+        (None, "other-settings", True),
+        (OLD, "-settings", True),
+        (OLD, "-others", True),
+    ],
+    ids=["the same", "not wanted", "now unknown", "then unknown", "unreadable", "unreadable, others"],
+)
+def test_ps_10_everything_else_stays_failed(old: str | None, new: str | None, setting: bool) -> None:
+    before = failed(old, setting=setting)
+    assert isinstance(before.phase, Failed)
+    step = lifting.begin(before, world(new))
+    assert (step.worker, step.effects) == (before, ())
+
+
+def test_a_version_that_failed_because_it_could_not_be_read_is_lifted_once_it_can() -> None:
+    assert changed("-settings", "code-settings") == "its code changed"
+
+
+def test_a_status_tells_of_the_retry_only_where_there_is_one() -> None:
+    assert worker_status(failed(), 0).retried_if_changed
+    assert not worker_status(failed(None), 0).retried_if_changed
+    assert not worker_status(failed(setting=False), 0).retried_if_changed
+
+
+def test_versions_are_looked_up_for_those_alone_whose_failure_a_change_may_lift(tmp_path: Path) -> None:
+    script = tmp_path / "app.py"
+    script.write_text("1")
+    on, off = (
+        WorkerSpec.from_preset(
+            id_, command("/bin/sh", str(script)), restart={"clear_failed_on_change": wanted}
+        )
+        for id_, wanted in (("on", True), ("off", False))
+    )
+    prints = Fingerprints()
+    before = prints.versions([on, off])
+    assert list(before) == ["on"]
+    assert Fingerprints().versions([on]) == before
+    script.write_text("22")
+    assert changed(before["on"], prints.versions([on])["on"]) == "its code changed"
+
+
+def test_code_that_cannot_be_read_has_no_fingerprint(tmp_path: Path) -> None:
+    spec = WorkerSpec.from_preset(TAG, command(str(tmp_path / "nothing")))
+    assert Fingerprints().of(spec).code == ""
+    assert Fingerprint().version is None
