@@ -40,6 +40,7 @@ HEALTH = {
     "heartbeat_interval_s": (2, 5, 5, 5),
     "recovery_min_s": (5, None, None, None),
     "recovery_max_s": (120, None, None, None),
+    "progress_timeout_s": (None, None, None, None),
     "max_bad_frames": (100, 100, 100, 100),
 }
 LIMITS = {
