@@ -16,6 +16,7 @@ from rekindle.actors.messages import (
     BreakerOpened,
     Budget,
     Event,
+    FailureLifted,
     GatewayLost,
     JobRequeued,
     PauseBegan,
@@ -112,6 +113,10 @@ def test_a_hung_worker_died_of_what_it_did_not_do() -> None:
         (status(Status.HEALTHY, Status.RECOVERING, recover_for_s=60.0), "recovering, for up to 1 min"),
         (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped on request: killed by SIGKILL, after SIGKILL"),
         (WorkerRecycled(TAG, 3, "1000 jobs"), "gets a new process: 1000 jobs"),
+        (
+            FailureLifted(TAG, "a-1", "b-1", "its code changed"),
+            "failed no longer, counters cleared: its code changed",
+        ),
         (PauseBegan(TAG, "new disk", 60.0), "paused for 1 min: new disk"),
         (PauseBegan(None, "", None), "the whole system: paused"),
         (JobRequeued(5, "tag", TAG, 3, 2), "its job 5 of tag is pending again, 2 crashes so far"),
