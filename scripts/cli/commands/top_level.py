@@ -21,6 +21,7 @@ SECTIONS = {
         "timeline",
         "output",
         "resources",
+        "alerts",
         "audit",
         "events",
         "top",
@@ -64,4 +65,4 @@ class TopLevel(click.Group):
 
     def _short_help(self, ctx: click.Context, name: str) -> str:
         command = self.get_command(ctx, name)
-        return "" if command is None else command.get_short_help_str(70)
+        return "" if command is None else command.get_short_help_str(100)
