@@ -66,8 +66,9 @@ def death_record(row: Any) -> DeathRecord:
         action=_ACTIONS.get(row.action, Action.NONE),
         reason=row.reason,
         delay_ms=row.delay_ms,
-        work_item=row.work_item,
-        released=row.released,
+        # A store of an older revision has no such columns.
+        work_item=getattr(row, "work_item", None),
+        released=getattr(row, "released", None),
     )
 
 

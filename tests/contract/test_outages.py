@@ -147,7 +147,7 @@ def test_a_database_that_breaks_while_it_is_open_is_damaged_not_unavailable(sqli
     other.close()
     with pytest.raises(StoreDamagedError, match="no such table"):
         sqlite_store.commit([death(2), event(1)])
-    assert known(sqlite_store).restart_count == 1
+    assert [kept.generation for kept in sqlite_store.deaths()] == [1]
 
 
 def test_a_server_whose_tables_are_gone_is_damaged_not_unavailable(postgres_url: str) -> None:
