@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..client import ControlClient, path_of
-from ..words import printable
+from ..words import cut, printable
 from .asking import client_of, json_option, limit_option, print_json, state_option, worker_ids
 from .terminal import columns
 
@@ -49,10 +49,12 @@ def history(id_: str, bundle: str | None, limit: int, state: Path, as_json: bool
     from ..autopsy import group_line
     from ..listings import history_lines
 
-    click.echo("\n".join(history_lines(answer["deaths"], _now_ms(), width=columns())))
+    width = columns()
+    click.echo("\n".join(history_lines(answer["deaths"], _now_ms(), width=width)))
     again = [group for group in _bundles(client, id_)["groups"] if group["times"] > 1]
     for group in again:
-        click.echo(f"\n{group_line(group, _now_ms())} (--bundle {group['last_generation']})")
+        line = f"--bundle {group['last_generation']}: {group_line(group, _now_ms())}"
+        click.echo("\n" + (line if width is None else cut(line, width)))
 
 
 def _show_bundle(client: ControlClient, id_: str, which: str, *, as_json: bool) -> None:
