@@ -65,7 +65,7 @@ def test_history_tells_each_death_and_the_decision_on_it(many: Client) -> None:
         r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d +2 +killed by SIGSEGV .* given up", newest
     )
     assert re.search(r" 1 +killed by SIGSEGV .* restart +0 s +Restart #1", first)
-    assert re.fullmatch(r"The same crash, 2 times since .*: segmentation fault; .* \(--bundle 2\)", again)
+    assert re.fullmatch(r"--bundle 2: The same crash, 2 times since .*: segmentation fault; .*", again)
 
 
 def test_history_shows_no_more_than_asked_for(many: Client) -> None:
