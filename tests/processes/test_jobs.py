@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import ATTENTIVE, worker
-from tests.processes.waiting import PATIENCE_S, eventually
+from tests.processes.waiting import PATIENCE_S, eventually, later_news
 
 from rekindle.actors import (
     JobConvicted,
@@ -28,7 +28,6 @@ from rekindle.actors import (
     UnknownQueueError,
     WorkerSpec,
 )
-from rekindle.actors.messages import PauseBegan
 from rekindle.persistence import open_queue
 
 
@@ -192,7 +191,7 @@ def test_sd_12_a_paused_worker_takes_no_job(run: Run) -> None:
     system.pause()
     with system.events() as events:
         job = system.enqueue("tag", {})
-        said = [event for event in events.within(1.0) if not isinstance(event, PauseBegan)]
+        said = later_news(events, 1.0)
     assert said == []
     assert system.jobs.get(job).state == "pending"
     system.resume()

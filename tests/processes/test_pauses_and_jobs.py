@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import ATTENTIVE, python, sleeper
-from tests.processes.waiting import PATIENCE_S, eventually
+from tests.processes.waiting import PATIENCE_S, eventually, later_news
 
 from rekindle.actors import PauseMode, Status, WorkerDied
 
@@ -48,7 +48,7 @@ def test_sd_12_an_idle_pause_keeps_the_process_healthy_and_without_a_job(run: Ru
     system.wait_until("w", lambda w: w.current_job is None, PATIENCE_S)
     with system.events() as events:
         # Longer than its staleness: it stays healthy because it is heard, not by luck.
-        assert list(events.within(3 * (ATTENTIVE.staleness_s or 0))) == []
+        assert later_news(events, 3 * (ATTENTIVE.staleness_s or 0)) == []
     paused = system.status("w")
     assert (paused.pid, paused.status, paused.current_job) == (before.pid, Status.HEALTHY, None)
     assert paused.paused

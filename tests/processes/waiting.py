@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
+from rekindle.actors import EventStream, Status, StatusChanged, WorkerStarted
+from rekindle.actors.messages import Event, PauseBegan
+
 PATIENCE_S = 20.0
 """Long after every promise; whoever waits this long has found a bug."""
 
@@ -68,3 +71,14 @@ def ended(pid: int) -> bool:
             return not held.living()
     except ProcessLookupError:
         return True
+
+
+def later_news(events: EventStream, seconds: float) -> list[Event]:
+    """What is told in that time, save that a worker came up: that may have been on its way before."""
+    return [event for event in events.within(seconds) if not _came_up(event)]
+
+
+def _came_up(event: Event) -> bool:
+    if isinstance(event, StatusChanged):
+        return event.new is Status.HEALTHY
+    return isinstance(event, WorkerStarted | PauseBegan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.css.query import NoMatches
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
 from ..client import ControlClient, ControlError, path_of
@@ -57,7 +59,7 @@ class Top(App[None]):
     def __init__(self, socket_path: str, client: ControlClient) -> None:
         super().__init__()
         self._control = client
-        self._feed = Feed(socket_path, client, lambda board: self.call_from_thread(self._show, board))
+        self._feed = Feed(socket_path, client, lambda board: self._from_thread(self._show, board))
         self._board = Board()
         self._wanted = ""
         self._chosen: str | None = None
@@ -98,6 +100,11 @@ class Top(App[None]):
     @property
     def _alerts(self) -> DataTable[Text]:
         return self.query_one("#alert-table", DataTable)
+
+    def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Have something done by the view's own thread; a view that is closing does no more."""
+        with suppress(NoMatches, RuntimeError):
+            self.call_from_thread(call, *arguments)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────
 
@@ -174,7 +181,7 @@ class Top(App[None]):
             return
         chosen = self._chosen
         found = pages.asked(self._control, chosen)
-        self.call_from_thread(self._show_pages, chosen, found)
+        self._from_thread(self._show_pages, chosen, found)
 
     def _show_pages(self, component_id: str, found: Mapping[str, str]) -> None:
         if component_id == self._chosen:
@@ -219,7 +226,7 @@ class Top(App[None]):
 
     def _say(self, text: str, severity: Any) -> None:
         told: Callable[..., None] = partial(self.notify, text, severity=severity, markup=False)
-        self.call_from_thread(told)
+        self._from_thread(told)
 
     def action_page(self, name: str) -> None:
         """Show one of the pages."""

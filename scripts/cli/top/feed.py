@@ -57,9 +57,7 @@ class Feed:
     def _look(self) -> None:
         while not self._ended.is_set():
             self._board = self._asked()
-            # The view may be closing; what it does not take is lost with it.
-            with suppress(RuntimeError):
-                self._show(self._board)
+            self._show(self._board)
             self._ended.wait(BREATH_S)
             self._wake.wait(RETRY_S if self._board.trouble else RESYNC_S)
             self._wake.clear()
