@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,9 @@ def test_what_a_process_used_is_told_by_the_kernel(crashed: System) -> None:
     assert bundle.usage is not None
     assert bundle.usage.user_ms >= 50
     assert bundle.usage.peak_rss_kb >= 300_000_000 // 1024
-    assert not bundle.usage.peak_is_a_bound
+    # The kernel hands our own peak down: where these tests grew above it, only a bound is known.
+    ours_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not bundle.usage.peak_is_a_bound or ours_kb >= 300_000_000 // 1024
 
 
 def test_the_peak_of_a_small_process_is_told_as_a_bound_since_the_kernel_mixes_it_with_ours(

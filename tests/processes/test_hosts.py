@@ -31,7 +31,10 @@ def test_p8_a_host_that_ignores_sigchld_costs_the_exit_status_and_nothing_else(d
 @pytest.mark.parametrize("_", range(3))
 def test_p8_a_host_that_reaps_every_child_costs_the_exit_status_at_most(database: Path, _: int) -> None:
     seen = lived_through("reap_everybody", database)
-    assert "unknown" in seen["causes"]  # type: ignore[operator]
+    # Who reaps first is a race: each status is either known or lost, and nothing else happens.
+    assert isinstance(seen["causes"], list)
+    assert {"exited", "signalled", "unknown"} >= set(seen["causes"])
+    assert seen["causes"]
 
 
 def test_a_host_that_wants_sigpipe_survives_a_worker_and_a_guardian_that_are_gone(database: Path) -> None:
