@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from tests.processes.supervisors import python_process
 
 from rekindle.worker.guardian import marked_processes
@@ -28,13 +27,15 @@ def test_p8_a_host_that_ignores_sigchld_costs_the_exit_status_and_nothing_else(d
     assert (seen["causes"], seen["unknown"]) == (["unknown"], True)
 
 
-@pytest.mark.parametrize("_", range(3))
-def test_p8_a_host_that_reaps_every_child_costs_the_exit_status_at_most(database: Path, _: int) -> None:
-    seen = lived_through("reap_everybody", database)
-    # Who reaps first is a race: each status is either known or lost, and nothing else happens.
-    assert isinstance(seen["causes"], list)
-    assert {"exited", "signalled", "unknown"} >= set(seen["causes"])
-    assert seen["causes"]
+def test_p8_a_host_that_reaps_every_child_costs_the_exit_status_at_most(tmp_path: Path) -> None:
+    """Who reaps first is a race, which the host wins now and then."""
+    rounds: list[list[object]] = []
+    while not any("unknown" in causes for causes in rounds):
+        assert len(rounds) < 10, "the host never reaped a child before us: nothing was shown"
+        causes = lived_through("reap_everybody", tmp_path / f"{len(rounds)}.db")["causes"]
+        assert isinstance(causes, list)
+        assert {"exited", "signalled", "unknown"} >= set(causes)
+        rounds.append(causes)
 
 
 def test_a_host_that_wants_sigpipe_survives_a_worker_and_a_guardian_that_are_gone(database: Path) -> None:
