@@ -27,8 +27,10 @@ class Channel:
         # A grandchild that held it open would hide this worker's end from the supervisor.
         os.set_inheritable(fd, False)
         os.set_blocking(fd, False)
+        self._woken, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
+        self._poll.register(self._woken, select.POLLIN)
 
     def send(self, frame: Mapping[str, object]) -> bool:
         """Send the frame, or drop it where it cannot go out at once; tells which."""
@@ -44,8 +46,11 @@ class Channel:
         return self._write(line)
 
     def receive(self, timeout_s: float) -> list[object] | None:
-        """What has arrived by the timeout, decoded; None once the supervisor is gone."""
-        if not self._poll.poll(max(0.0, timeout_s) * 1000):
+        """What has arrived by the timeout or a `wake`, decoded; None once the supervisor is gone."""
+        ready = dict(self._poll.poll(max(0.0, timeout_s) * 1000))
+        if self._woken in ready:
+            os.read(self._woken, MAX_LINE)
+        if self._fd not in ready:
             return []
         try:
             data = os.read(self._fd, MAX_LINE)
@@ -55,9 +60,18 @@ class Channel:
             return None
         return self._lines(data) if data else None
 
+    def wake(self) -> None:
+        """Have `receive`, in another thread, return."""
+        # When a pipe full of wakes takes no more, one is on its way. (contextlib is too slow to load here.)
+        try:
+            os.write(self._waker, b"w")
+        except BlockingIOError:
+            return
+
     def abandon(self) -> None:
         """Let go of the channel in a forked child, which has no part in it."""
-        os.close(self._fd)
+        for fd in (self._fd, self._woken, self._waker):
+            os.close(fd)
 
     def _write(self, data: bytes) -> bool:
         """Write what fits and keep the rest of a line that has begun; True if all went out."""

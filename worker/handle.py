@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from .channel import inherited
+from .pace import Pace
 from .pulse import Pulse, end_orphan
 from .report import Report, checked
 
@@ -49,9 +50,12 @@ class Worker:
         self._report = Report()
         # Reentrant, for an author's signal handler that says something in the middle of a frame.
         self._lock = threading.RLock()
+        self._pace = Pace()
         self._channel = inherited()
+        self._pulse: Pulse | None = None
         if self._channel is not None:
-            self._connect(Pulse(self._channel, _interval_s(), beat=self._send, obey=self._obey))
+            self._pulse = Pulse(self._channel, _interval_s(), beat=self._send, obey=self._obey)
+            self._connect(self._pulse)
 
     @property
     def running(self) -> bool:
@@ -94,6 +98,9 @@ class Worker:
     def current_job(self) -> int | str | None:
         """The job that this worker holds. Setting it tells the supervisor at once.
 
+        Jobs that are over in a few milliseconds are too many to tell of each: of those the
+        supervisor hears some twenty times a second which one it is.
+
         Raises:
             TypeError: The job is neither an int nor a text.
             ValueError: The job is an int beyond 64 bits, or a text of more than 1024 characters.
@@ -106,7 +113,7 @@ class Worker:
             checked("a job", job)
         with self._lock:
             self._report.job = job
-            self._send()
+            self._tell_of_job()
 
     def job(self, job: int | str) -> Holding:
         """Hold the job inside a `with` block; however the block ends, the job is let go of."""
@@ -166,6 +173,16 @@ class Worker:
             self._report.say(status, detail, recovered_by=recovered_by)
             self._send()
 
+    def _tell_of_job(self) -> None:
+        if self._pulse is None or self._pulse.has_promised:
+            return  # the beat that comes tells it
+        now = time.monotonic()
+        wait_s = self._pace.wait_s(now)
+        if wait_s:
+            self._pulse.beat_by(now + wait_s)
+        else:
+            self._send()
+
     def _send(self) -> None:
         if self._channel is None:
             return
@@ -199,7 +216,7 @@ class Worker:
     def _disconnect(self) -> None:
         # The thread that held the lock at the moment of the fork does not exist in the child.
         self._lock = threading.RLock()
-        channel, self._channel = self._channel, None
+        channel, self._channel, self._pulse = self._channel, None, None
         if channel is not None:
             channel.abandon()
 

@@ -33,17 +33,35 @@ class Pulse:
         self._interval_s = interval_s
         self._beat = beat
         self._obey = obey
+        self._promised: float | None = None
 
     def run(self) -> None:
         """Serve the channel; returns when the supervisor is gone."""
         due = time.monotonic()
-        while (lines := self._channel.receive(due - time.monotonic())) is not None:
+        while (lines := self._channel.receive(self._next(due) - time.monotonic())) is not None:
             for line in lines:
                 self._heed(line)
-            if time.monotonic() >= due:
+            now = time.monotonic()
+            if now >= self._next(due):
+                self._promised = None  # first: what is said from here on may need a beat of its own
                 self._beat()
+            if now >= due:
                 # A process that was stopped for a while does not send what it has missed.
                 due = max(due + self._interval_s, time.monotonic())
+
+    @property
+    def has_promised(self) -> bool:
+        """Whether a beat is to come soon, with all that is said until then."""
+        return self._promised is not None
+
+    def beat_by(self, when: float) -> None:
+        """Have a beat at this time, if the next one comes later. For any thread."""
+        self._promised = when
+        self._channel.wake()
+
+    def _next(self, due: float) -> float:
+        promised = self._promised
+        return due if promised is None else min(due, promised)
 
     def _heed(self, line: object) -> None:
         if isinstance(line, dict):

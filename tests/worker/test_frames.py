@@ -37,6 +37,13 @@ def test_a_change_is_told_at_once_and_not_at_the_next_heartbeat(start: Start) ->
     assert worker.frame(current_job=42) == {"status": "healthy", "current_job": 42}
 
 
+def test_jobs_of_no_length_are_told_of_now_and_then_and_the_last_one_soon(start: Start) -> None:
+    """Each in a frame of its own they would be a flood, which ends a worker."""
+    worker = start("hold_a_thousand_jobs", heartbeat_s=1000)
+    assert worker.frame(current_job="the last") == {"status": "healthy", "current_job": "the last"}
+    assert worker.received < 100
+
+
 def test_a_job_that_raises_is_let_go_of(start: Start) -> None:
     worker = start("lose_a_job_by_an_exception")
     worker.frame(current_job="album-7")

@@ -17,6 +17,7 @@ MODULES = [
     "guardian",
     "handle",
     "last_words",
+    "pace",
     "pdeathsig",
     "pulse",
     "report",

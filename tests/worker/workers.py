@@ -226,3 +226,12 @@ def show_what_a_program_inherits() -> None:
     names = ("PYTHONPATH", "REKINDLE_PATH", "REKINDLE_PYTHONPATH")
     code = f"import os; print([os.environ.get(name) for name in {names}])"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def hold_a_thousand_jobs(worker: Worker) -> None:
+    """Jobs of no length, one after the other, and a last one that is held."""
+    for number in range(1000):
+        with worker.job(number):
+            pass
+    worker.current_job = "the last"
+    worker.wait()
