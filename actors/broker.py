@@ -9,7 +9,8 @@ with `tell`: a host's pykka ref, or an edge's inbox. One that is gone or that ra
 others nothing.
 
 An event that comes alone waits a moment for a record to go with: a commit of its own would hold
-up the commit of a death that comes just after it.
+up the commit of a death that comes just after it. What workers use goes into the store with
+whatever goes there next; where nothing happens, once in a while.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ from .broker_messages import (
 )
 from .current import Current
 from .internal_messages import Flush, JobChanged, KeepTogether
-from .messages import Event, Passing, Published, Snapshot, StateChanged, StoodDown, StoreDegraded
+from .messages import (
+    Event,
+    Passing,
+    Published,
+    ResourcesSampled,
+    Snapshot,
+    StateChanged,
+    StoodDown,
+    StoreDegraded,
+)
 from .outbox import Outbox
 from .ports import Receiver, Runtime, Timer
 from .records import Record
@@ -41,6 +51,9 @@ from .topics import Topics, event_topic
 
 SAVE_TIMEOUT_S = 2.0
 """How long an event waits for the store before it is told from memory."""
+
+SAMPLES_WAIT_S = 300.0
+"""How long what workers use waits at the most for something else to go into the store with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,8 @@ class Broker(ResilientActor):
         self._taken: object = None
         """The last message whose events were numbered; if we raise it comes again."""
         self._unsent: list[Record] = []
+        self._sampled_at: float | None = None
+        """Since when what a worker uses has waited among them."""
         self._listeners: tuple[_Listener, ...] = ()
         self._due: Timer | None = None
         self._overdue: Timer | None = None
@@ -104,7 +119,10 @@ class Broker(ResilientActor):
             case Flush():
                 self._send()
                 tell(self._recorder, message)
-            case WorkerKnown() | WorkerForgotten() | JobChanged() | QueuesSeen() | Passing():
+            case Passing():
+                self._note_usage(message)
+                self._publish()
+            case WorkerKnown() | WorkerForgotten() | JobChanged() | QueuesSeen():
                 clock = self._runtime.clock
                 self._outbox.note(message, clock.wall_ms(), clock.monotonic())
                 self._publish()
@@ -142,8 +160,17 @@ class Broker(ResilientActor):
         clock = self._runtime.clock
         return self._outbox.take(item, clock.wall_ms(), clock.monotonic())
 
+    def _note_usage(self, sampled: ResourcesSampled) -> None:
+        """Have it kept with whatever is kept next; no commit is worth a sample."""
+        now = self._runtime.clock.monotonic()
+        self._outbox.note(sampled, sampled.at_wall_ms, now)
+        self._unsent.append(sampled.noted)
+        self._sampled_at = now if self._sampled_at is None else self._sampled_at
+        if now - self._sampled_at >= SAMPLES_WAIT_S:
+            self._send()
+
     def _send(self) -> None:
-        items, self._unsent = tuple(self._unsent), []
+        items, self._unsent, self._sampled_at = tuple(self._unsent), [], None
         if items and not tell(self._recorder, KeepTogether(items)):
             self._outbox.from_memory = True
 

@@ -15,6 +15,7 @@ from .records import (
     ReleaseNoted,
     RestartsCounted,
     StreakCleared,
+    UsageNoted,
 )
 from .restarts import Action
 
@@ -37,7 +38,7 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 tallies[id_].lost = record.generation
             case DeathAmended() | ReleaseNoted():
                 others += [record] if record.generation > tallies[record.component_id].lost else []
-            case HealthMirrored():
+            case HealthMirrored() | UsageNoted():
                 pass
             case _:
                 # A reset or a failure, say: what was counted before it must stay before it.

@@ -1,23 +1,26 @@
 """The flight recorder: what happened to a worker, put together from the store and from memory.
 
-Events and deaths are in the store. What workers used is told and not kept, so the latest
-samples are held here, for as long as the supervisor lives. Safe to use from any thread.
+Events, deaths, jobs and what workers used are in the store. What they used goes there with
+whatever goes there next, so the latest of it is held here as well. Safe to use from any thread.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 
-from .event_text import numbered
+from .errors import RequestRefusedError
+from .jobs import JobView
 from .messages import Event, ResourcesSampled
 from .ports import Store
-from .records import EventRecord
+from .records import UsageNoted
 from .timeline import Sources, Timeline, timeline
 
 MOST_SAMPLES = 5000
-"""Of all workers together: hours of a few dozen, at one a minute."""
+"""Of all workers together: more than ever waits for the store."""
+
+MOST_JOBS = 1000
+"""So many of the latest jobs of a worker are looked at; many of them make one line."""
 
 
 class FlightRecorder:
@@ -25,14 +28,14 @@ class FlightRecorder:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._samples: deque[tuple[int, ResourcesSampled]] = deque(maxlen=MOST_SAMPLES)
+        self._samples: deque[UsageNoted] = deque(maxlen=MOST_SAMPLES)
         self._lock = threading.Lock()
 
     def tell(self, message: Event) -> None:
         """Hold a sample; everything else is in the store."""
         if isinstance(message, ResourcesSampled):
             with self._lock:
-                self._samples.append((time.time_ns() // 1_000_000, message))
+                self._samples.append(message.noted)
 
     def timeline(
         self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100, running_ms: int = 0
@@ -44,21 +47,36 @@ class FlightRecorder:
         """
         # Of five events about a death four lines are left at the worst, of four three.
         events = 2 * limit + 1
-        deaths = self._store.deaths(component_id, limit=limit + 1)
+        store = self._store
+        deaths = store.deaths(component_id, limit=limit + 1)
         known = Sources(
-            own=self._store.events_of(component_id, since_wall_ms=since_wall_ms, limit=events),
-            system=self._store.events_of(None, since_wall_ms=since_wall_ms, limit=events),
-            samples=self._sampled(component_id, since_wall_ms)[:events],
+            own=store.events_of(component_id, since_wall_ms=since_wall_ms, limit=events),
+            system=store.events_of(None, since_wall_ms=since_wall_ms, limit=events),
+            usages=self._usages(component_id, since_wall_ms, events),
+            jobs=self._jobs(component_id, since_wall_ms),
             deaths=[each for each in deaths if each.died_at_wall_ms >= since_wall_ms],
-            lives=self._store.lives(component_id),
+            lives=store.lives(component_id),
         )
         return timeline(component_id, known, limit=limit, running_ms=running_ms)
 
-    def _sampled(self, component_id: str, since_wall_ms: int) -> list[EventRecord]:
+    def _jobs(self, component_id: str, since_wall_ms: int) -> tuple[JobView, ...]:
+        try:
+            jobs = self._store.jobs
+        except RequestRefusedError:  # a store without queues
+            return ()
+        return jobs.taken_by(component_id, since_wall_ms=since_wall_ms, limit=MOST_JOBS)
+
+    def _usages(self, component_id: str, since_wall_ms: int, limit: int) -> list[UsageNoted]:
+        """Those in the store, and those that are on their way there."""
         with self._lock:
             held = tuple(self._samples)
-        return [
-            numbered(0, at, sample)
-            for at, sample in reversed(held)
-            if sample.component_id == component_id and at >= since_wall_ms
+        kept = self._store.usages(component_id, since_wall_ms=since_wall_ms, limit=limit)
+        stamps = {each.at_wall_ms for each in kept}
+        waiting = [
+            each
+            for each in held
+            if each.component_id == component_id
+            and each.at_wall_ms >= since_wall_ms
+            and each.at_wall_ms not in stamps
         ]
+        return sorted((*kept, *waiting), key=lambda each: -each.at_wall_ms)[:limit]

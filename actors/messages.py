@@ -18,7 +18,7 @@ from .evidence import Versions, no_versions
 from .health import Status
 from .lifecycle import Urgency
 from .ports import Receiver
-from .records import EventRecord
+from .records import EventRecord, UsageNoted
 from .resources import Usage
 from .spec import WorkerSpec
 from .states import State
@@ -452,6 +452,19 @@ class ResourcesSampled:
     generation: int
     usage: Usage
     peak: Usage
+    at_wall_ms: int = 0
+    """When it was looked at: a sample has no number and goes into the store some time later."""
+
+    @property
+    def noted(self) -> UsageNoted:
+        """The sample as it is kept."""
+        return UsageNoted(
+            component_id=self.component_id,
+            generation=self.generation,
+            at_wall_ms=self.at_wall_ms,
+            usage=self.usage,
+            peak_memory_mb=self.peak.memory_mb,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -625,7 +638,7 @@ Event = (
 )
 
 Passing = ResourcesSampled
-"""Events that are told to whoever listens, and neither numbered nor kept: there would be too many."""
+"""Events that are told to whoever listens without a number: there are too many for the log."""
 
 # ── What subscribers to topics hear ──────────────────────────────────────────────────────
 

@@ -15,7 +15,7 @@ from .alert import Alert
 from .audit import AuditEntry
 from .bundles import Bundle
 from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
-from .records import DeathRecord, EventPage, EventRecord, Lives, Record, Remembered, Retention
+from .records import DeathRecord, EventPage, EventRecord, Lives, Record, Remembered, Retention, UsageNoted
 from .resources import Usage
 from .spec import WorkerSpec
 
@@ -153,6 +153,10 @@ class Jobs(Protocol):
         """Jobs, the newest first; those of one queue or in one state only."""
         ...
 
+    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+        """The jobs that a worker was the last to take, the latest first, as far back as is quickly found."""
+        ...
+
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
         ...
@@ -236,6 +240,12 @@ class Store(Protocol):
 
     def lives(self, component_id: str) -> Lives:
         """All the lives of a worker that ended in a death that is kept."""
+        ...
+
+    def usages(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[UsageNoted, ...]:
+        """What a worker used, newest first."""
         ...
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:

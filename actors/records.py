@@ -14,6 +14,7 @@ from .audit import AuditEntry
 from .bundles import Bundle
 from .deaths import Cause, Job
 from .jobs import DEFAULT_CRASH_RETRIES
+from .resources import Usage
 from .restarts import Action
 
 
@@ -130,6 +131,18 @@ class MirrorWiped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageNoted:
+    """What a worker used at some time; of two at the same millisecond the first one is kept."""
+
+    component_id: str
+    generation: int
+    at_wall_ms: int
+    usage: Usage
+    peak_memory_mb: float
+    """The most memory that this incarnation had used until then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventRecord:
     """An event under its number, as text. Committing the same number twice changes nothing."""
 
@@ -165,6 +178,7 @@ class Retention:
     """What is kept of the past. What a restart decision may need is kept whatever this says."""
 
     event_days: float = 30.0
+    """Events, and what workers used."""
     event_count: int = 100_000
     history_days: float = 365.0
     """Deaths and the orders of operators; a worker's latest deaths stay however old they are."""
@@ -240,6 +254,7 @@ RestartRecord = (
     | MirrorWiped
     | AuditEntry
     | EventRecord
+    | UsageNoted
 )
 JobRecord = ClaimsReleased | FormerClaimsReleased
 AlertRecord = AlertKept | AlertsForgotten

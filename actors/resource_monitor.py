@@ -30,11 +30,8 @@ from .messages import (
     ResourceWarned,
 )
 from .ports import Processes, Receiver, Runtime, Timer
-from .resources import Eased, Finding, Usage, Violated, Warned, Watch, assess
+from .resources import Eased, Finding, Usage, Violated, Warned, Watch, assess, worth_noting
 from .runtime import ResilientActor, tell
-
-SAMPLE_EVERY_S = 60.0
-"""How often what a worker uses is worth an event of its own."""
 
 
 @dataclass(slots=True)
@@ -44,7 +41,8 @@ class _Subject:
     request: WatchUsage
     watch: Watch
     timer: Timer
-    sampled_at: float | None = None
+    sampled: Usage | None = None
+    sampled_at: float = 0.0
     asked_to_go: bool = False
 
 
@@ -94,7 +92,7 @@ class ResourceMonitor(ResilientActor):
         if subject is not None:
             subject.timer.cancel()
             if subject.watch.peak is not None:
-                self._announce(_sampled(subject, subject.watch.peak))
+                self._announce(self._sampled(subject, subject.watch.peak))
 
     def _look_later(self, request: WatchUsage) -> Timer:
         due = LookDue(request.component_id, request.generation)
@@ -138,9 +136,14 @@ class ResourceMonitor(ResilientActor):
 
     def _sample(self, subject: _Subject, usage: Usage) -> None:
         now = self._runtime.clock.monotonic()
-        if subject.sampled_at is None or now - subject.sampled_at >= SAMPLE_EVERY_S:
-            subject.sampled_at = now
-            self._announce(_sampled(subject, usage))
+        if worth_noting(subject.sampled, now - subject.sampled_at, usage):
+            subject.sampled, subject.sampled_at = usage, now
+            self._announce(self._sampled(subject, usage))
+
+    def _sampled(self, subject: _Subject, usage: Usage) -> ResourcesSampled:
+        request, peak = subject.request, usage.above(subject.watch.peak)
+        now = self._runtime.clock.wall_ms()
+        return ResourcesSampled(request.component_id, request.generation, usage, peak, now)
 
     def _recycle_if_too_big(self, subject: _Subject, usage: Usage) -> None:
         request = subject.request
@@ -152,8 +155,3 @@ class ResourceMonitor(ResilientActor):
 
     def _announce(self, event: Event) -> None:
         tell(self.broker, event)
-
-
-def _sampled(subject: _Subject, usage: Usage) -> ResourcesSampled:
-    request = subject.request
-    return ResourcesSampled(request.component_id, request.generation, usage, usage.above(subject.watch.peak))

@@ -117,6 +117,23 @@ class Watch:
     """It was found guilty; nothing more is said of it."""
 
 
+SAMPLE_EVERY_S = 60.0
+"""How often what a worker uses is worth a note of its own, even if nothing changes."""
+
+NEWS = 0.1
+"""A change of memory by more than this share is worth a note at once."""
+
+TRIFLE_MB = 1.0
+"""A smaller change is never worth one."""
+
+
+def worth_noting(noted: Usage | None, passed_s: float, usage: Usage) -> bool:
+    """Whether what a worker uses now should be noted, so long after it was noted last."""
+    if noted is None or passed_s >= SAMPLE_EVERY_S:
+        return True
+    return abs(usage.memory_mb - noted.memory_mb) > max(TRIFLE_MB, NEWS * noted.memory_mb)
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """The watch after a look, and what the look showed."""

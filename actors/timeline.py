@@ -1,8 +1,8 @@
 """Pure: a worker's timeline, out of events, samples and the history of its deaths.
 
-    events of the worker ──┐
-    events of the system ──┼─▶ entries, newest first ─▶ mean time between failures
-    samples, old deaths ───┘
+    events of the worker ───────┐
+    events of the system ───────┼─▶ entries, newest first ─▶ mean time between failures
+    samples, jobs, old deaths ──┘
 
 Events keep the order of their numbers, whatever a clock did between them.
 """
@@ -10,14 +10,16 @@ Events keep the order of their numbers, whatever a clock did between them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 
 import msgspec
 
-from .records import DeathRecord, EventRecord, Lives
-from .timeline_words import Entry, entries_of, entries_of_death
+from .jobs import JobView
+from .records import DeathRecord, EventRecord, Lives, UsageNoted
+from .timeline_jobs import with_jobs
+from .timeline_words import Entry, entries_of, entries_of_death, entry_of_usage
 
 _WIDE = frozenset(
     {"pause_began", "pause_ended", "store_degraded", "store_recovered", "stood_down", "events_lost"}
@@ -58,8 +60,8 @@ class Sources:
     own: Sequence[EventRecord] = ()
     system: Sequence[EventRecord] = ()
     """Events about no worker."""
-    samples: Sequence[EventRecord] = ()
-    """Without numbers of the log."""
+    usages: Sequence[UsageNoted] = ()
+    jobs: Sequence[JobView] = ()
     deaths: Sequence[DeathRecord] = ()
     lives: Lives = Lives()
 
@@ -90,10 +92,11 @@ def _merged(component_id: str, known: Sources) -> Iterator[Entry]:
     events = tuple(_newest_first((*known.own, *system)))
     told = {each.generation for each in events if each.kind == "death"}
     old = [entries_of_death(death)[::-1] for death in known.deaths if death.generation not in told]
-    samples = [replace(entry, event_id=None) for each in known.samples for entry in entries_of(each)]
-    yield from merge(
+    samples = [entry_of_usage(each) for each in known.usages]
+    happened = merge(
         events, samples, [entry for pair in old for entry in pair], key=lambda each: -each.at_wall_ms
     )
+    yield from with_jobs(happened, known.jobs)
 
 
 def _newest_first(records: Iterable[EventRecord]) -> Iterator[Entry]:

@@ -14,7 +14,7 @@ import msgspec
 
 from .deaths import Cause, Exit, signal_name
 from .explaining import span
-from .records import DeathRecord, EventRecord
+from .records import DeathRecord, EventRecord, UsageNoted
 
 Fields = Mapping[str, Any]
 Sentence = tuple[str, str]
@@ -180,14 +180,14 @@ def _resource(said: str) -> Callable[[Fields], list[Sentence]]:
     return words
 
 
-def _sampled(given: Fields) -> list[Sentence]:
-    usage, peak = given["usage"], given["peak"]
-    cpu = "" if usage["cpu_percent"] is None else f", {usage['cpu_percent']:.0f} % CPU"
-    threads = f"{usage['threads']} thread" + ("" if usage["threads"] == 1 else "s")
-    used = f"{usage['memory_mb']:.0f} MB{cpu}, {threads}"
-    if usage == peak:  # so does its end say what was the most
-        return [("sample", f"{used}: the most so far")]
-    return [("sample", f"{used}; at most {peak['memory_mb']:.0f} MB so far")]
+def entry_of_usage(noted: UsageNoted) -> Entry:
+    """What a worker used."""
+    usage, peak = noted.usage, noted.peak_memory_mb
+    cpu = "" if usage.cpu_percent is None else f", {usage.cpu_percent:.0f} % CPU"
+    threads = f"{usage.threads} thread" + ("" if usage.threads == 1 else "s")
+    most = ": the most so far" if usage.memory_mb >= peak else f"; at most {peak:.0f} MB so far"
+    text = f"{usage.memory_mb:.0f} MB{cpu}, {threads}{most}"
+    return Entry(at_wall_ms=noted.at_wall_ms, kind="sample", text=text, generation=noted.generation)
 
 
 def _requeued(given: Fields) -> list[Sentence]:
@@ -236,7 +236,6 @@ _WORDS: dict[str, Callable[[Fields], list[Sentence]]] = {
     "resource_warned": _resource("uses much"),
     "resource_eased": _resource("uses less again"),
     "resource_violated": _resource("uses too much"),
-    "resources_sampled": _sampled,
     "job_requeued": _requeued,
     "job_convicted": _convicted,
     "work_released": _plainly("job", "work item {work_item} released: {detail}"),

@@ -11,7 +11,7 @@ import msgspec
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.bundles import Bundle
 from rekindle.actors.deaths import Cause, Job
-from rekindle.actors.records import DeathRecord, EventRecord, RestartsCounted
+from rekindle.actors.records import DeathRecord, EventRecord, HealthMirrored, RestartsCounted
 from rekindle.actors.restarts import Action
 
 DEATH_COLUMNS = (
@@ -151,4 +151,17 @@ def audit_values(entry: AuditEntry) -> dict[str, Any]:
     values = asdict(entry)
     return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()} | {
         "result": entry.result.value
+    }
+
+
+def health_values(record: HealthMirrored, now_wall_ms: int) -> dict[str, Any]:
+    """The columns of the mirror's row."""
+    return {
+        "component_id": record.component_id,
+        "generation": record.generation,
+        "status": storable(record.status),
+        "pid": record.pid,
+        "current_job": job_text(record.current_job),
+        "last_heartbeat_wall_ms": record.last_heartbeat_wall_ms,
+        "updated_at_wall_ms": now_wall_ms,
     }

@@ -37,6 +37,7 @@ from rekindle.actors.records import (
     Retention,
     StateRemoved,
     StreakCleared,
+    UsageNoted,
 )
 from rekindle.actors.restarts import Action
 
@@ -67,6 +68,8 @@ class MemoryStore:
         self._reset_at: dict[str, int] = {}
         self._events: dict[int, EventRecord] = {}
         """By their number, which grows."""
+        self._usages: dict[tuple[str, int], UsageNoted] = {}
+        """By worker and time."""
 
     def load(self) -> Remembered:
         """What is known of the past."""
@@ -118,6 +121,17 @@ class MemoryStore:
         uptimes = [death.uptime_ms for death in self._newest_first(component_id)]
         return Lives(len(uptimes), sum(uptimes))
 
+    def usages(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[UsageNoted, ...]:
+        """What a worker used, newest first."""
+        found = [
+            each
+            for (worker, at), each in tuple(self._usages.items())
+            if worker == component_id and at >= since_wall_ms
+        ]
+        return tuple(sorted(found, key=lambda each: -each.at_wall_ms)[: max(limit, 0)])
+
     def alerts(self) -> tuple[Alert, ...]:
         """Every alert that is not over, and the latest of those that are, oldest first."""
         over = sorted(each.id for each in self._alerts.values() if not each.is_active)[:-MOST_RESOLVED]
@@ -144,7 +158,7 @@ class MemoryStore:
         return tuple(settled)
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
-        """Forget the events that are too old, from the oldest on; the newest stays."""
+        """Forget the events and samples that are too old; the newest event stays."""
         if self.fault is not None:
             raise self.fault
         newest = next(reversed(self._events), 0)
@@ -154,6 +168,8 @@ class MemoryStore:
             if is_young or number == newest:
                 break
             del self._events[number]
+        for key in [key for key in self._usages if key[1] < before_ms]:
+            del self._usages[key]
         return False
 
     def close(self) -> None:
@@ -188,6 +204,8 @@ class MemoryStore:
                 self.health.clear()
             case AuditEntry():
                 self._audit.append(record)
+            case UsageNoted(component_id=worker, at_wall_ms=at):
+                self._usages.setdefault((worker, at), record)
             case EventRecord(id=number):
                 self._events.setdefault(number, record)
             case _:

@@ -118,6 +118,21 @@ class JobRow(Model):
     toxic_since_wall_ms: Mapped[int | None]
 
 
+class UsageRow(Model):
+    """What a worker used at some time; a coarse series, bounded by worker."""
+
+    __table__ = tables.USAGE
+
+    component_id: Mapped[str]
+    at_wall_ms: Mapped[int]
+    generation: Mapped[int]
+    memory_mb: Mapped[float]
+    peak_memory_mb: Mapped[float]
+    cpu_percent: Mapped[float | None]
+    threads: Mapped[int]
+    descriptors: Mapped[int | None]
+
+
 class JobCrashRow(Model):
     """One death of a worker while it executed a job: the evidence against the job."""
 

@@ -2,7 +2,7 @@
 
 Events go from the oldest on, so that those that are kept have no gap, and the newest stays: the
 numbers go on from it. Of a worker's deaths the latest stay however old they are: restarts are
-decided by them.
+decided by them. The evidence of a death goes with it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from sqlalchemy import Connection, delete, func, select
 
 from rekindle.actors.records import RECENT_DEATHS, Retention
 
-from .tables import AUDIT, DEATH, EVENT
+from .tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE
+from .usage import prune_usage
 
 CHUNK = 500
 DAY_MS = 86_400_000
@@ -22,20 +23,20 @@ class Pruning:
 
     def __init__(self) -> None:
         self._worker = ""
-        """The one whose deaths were looked at last."""
+        """The one that was looked at last."""
 
     def step(self, connection: Connection, retention: Retention, now_wall_ms: int) -> bool:
         """Delete one chunk; whether there may be more to delete."""
         history_ms = now_wall_ms - round(retention.history_days * DAY_MS)
-        if self._prune_events(connection, retention, now_wall_ms):
+        events_ms = now_wall_ms - round(retention.event_days * DAY_MS)
+        if self._prune_events(connection, retention, events_ms):
             return True
         if self._prune_audit(connection, history_ms):
             return True
-        return self._prune_deaths(connection, history_ms)
+        return self._prune_worker(connection, history_ms, events_ms)
 
-    def _prune_events(self, connection: Connection, retention: Retention, now_wall_ms: int) -> bool:
+    def _prune_events(self, connection: Connection, retention: Retention, before_ms: int) -> bool:
         newest = connection.scalar(select(func.max(EVENT.c.id))) or 0
-        before_ms = now_wall_ms - round(retention.event_days * DAY_MS)
         oldest = connection.execute(
             select(EVENT.c.id, EVENT.c.at_wall_ms).order_by(EVENT.c.id).limit(CHUNK)
         ).all()
@@ -57,26 +58,41 @@ class Pruning:
             connection.execute(delete(AUDIT).where(AUDIT.c.id.in_(gone)))
         return len(gone) == CHUNK
 
-    def _prune_deaths(self, connection: Connection, before_ms: int) -> bool:
-        following = select(func.min(DEATH.c.component_id)).where(DEATH.c.component_id > self._worker)
-        worker = connection.scalar(following)
+    def _prune_worker(self, connection: Connection, history_ms: int, usage_ms: int) -> bool:
+        """Delete a chunk of what one worker has too much of, and go on to the next if that was all."""
+        worker = _following(connection, self._worker)
         if worker is None:
             self._worker = ""
             return False
-        of_worker = DEATH.c.component_id == worker
-        kept_from = connection.scalar(
-            select(DEATH.c.generation)
-            .where(of_worker)
-            .order_by(DEATH.c.generation.desc())
-            .limit(1)
-            .offset(RECENT_DEATHS - 1)
-        )
-        old = select(DEATH.c.id).where(
-            of_worker, DEATH.c.generation < (kept_from or 0), DEATH.c.died_at_wall_ms < before_ms
-        )
-        gone = connection.scalars(old.order_by(DEATH.c.generation).limit(CHUNK)).all()
-        if gone:
-            connection.execute(delete(DEATH).where(DEATH.c.id.in_(gone)))
-        if len(gone) < CHUNK:
+        deaths = _prune_deaths(connection, worker, history_ms)
+        if max(deaths, prune_usage(connection, worker, usage_ms, CHUNK)) < CHUNK:
             self._worker = worker
         return True
+
+
+def _following(connection: Connection, worker: str) -> str | None:
+    """The worker after this one that has rows."""
+    columns = (DEATH.c.component_id, USAGE.c.component_id)
+    found = [connection.scalar(select(func.min(each)).where(each > worker)) for each in columns]
+    return min((each for each in found if each is not None), default=None)
+
+
+def _prune_deaths(connection: Connection, worker: str, before_ms: int) -> int:
+    of_worker = DEATH.c.component_id == worker
+    kept_from = connection.scalar(
+        select(DEATH.c.generation)
+        .where(of_worker)
+        .order_by(DEATH.c.generation.desc())
+        .limit(1)
+        .offset(RECENT_DEATHS - 1)
+    )
+    old = select(DEATH.c.id, DEATH.c.generation).where(
+        of_worker, DEATH.c.generation < (kept_from or 0), DEATH.c.died_at_wall_ms < before_ms
+    )
+    gone = connection.execute(old.order_by(DEATH.c.generation).limit(CHUNK)).all()
+    if gone:
+        connection.execute(delete(DEATH).where(DEATH.c.id.in_([row.id for row in gone])))
+        # By time as well: one that a clock made young stays, and so does its evidence.
+        evidence = (BUNDLE.c.component_id == worker, BUNDLE.c.generation <= gone[-1].generation)
+        connection.execute(delete(BUNDLE).where(*evidence, BUNDLE.c.at_wall_ms < before_ms))
+    return len(gone)

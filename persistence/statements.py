@@ -13,7 +13,7 @@ from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, d
 
 from rekindle.actors.records import RECENT_DEATHS
 
-from .tables import ALERT, AUDIT, BUNDLE, DEATH, EVENT, HEALTH, META, POLICY
+from .tables import ALERT, AUDIT, BUNDLE, DEATH, EVENT, HEALTH, META, POLICY, USAGE
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
@@ -37,6 +37,7 @@ class Upserts:
     mirror: Insert
     keep_alert: Insert
     keep_bundle: Insert
+    note_usage: Insert
 
 
 def upserts(dialect: str) -> Upserts:
@@ -52,6 +53,7 @@ def upserts(dialect: str) -> Upserts:
         mirror=_replace(insert, HEALTH, "component_id"),
         keep_alert=_replace(insert, ALERT, "id"),
         keep_bundle=_replace(insert, BUNDLE, "component_id", "generation"),
+        note_usage=insert(USAGE).on_conflict_do_nothing(index_elements=["component_id", "at_wall_ms"]),
     )
 
 

@@ -43,6 +43,7 @@ from rekindle.actors.records import (
     Retention,
     StateRemoved,
     StreakCleared,
+    UsageNoted,
 )
 from rekindle.actors.restarts import Action
 
@@ -59,7 +60,7 @@ from .encoding import (
     bundle_values,
     death_values,
     event_values,
-    job_text,
+    health_values,
     pruned,
     stand_in,
     storable,
@@ -72,6 +73,7 @@ from .precedence import Precedence
 from .prepared import Prepared
 from .pruning import Pruning
 from .recall import audit_entry, death_record, event_record, remembered
+from .usage import usage_noted, usage_values, usages_of
 
 Rows = list[dict[str, Any]]
 
@@ -133,6 +135,7 @@ class SqlStore:
             FormerClaimsReleased: self._release_former_claims,
             AlertKept: self._keep_alerts,
             AlertsForgotten: self._forget_alerts,
+            UsageNoted: self._note_usages,
         }
         self._settled: list[JobSettled] = []
         """What became of jobs in the transaction that is open."""
@@ -190,6 +193,14 @@ class SqlStore:
         with translated(self.name), self._reader.connect() as connection:
             deaths, uptime_ms = connection.execute(sql.lives(component_id)).one()
         return Lives(deaths, int(uptime_ms or 0))
+
+    def usages(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[UsageNoted, ...]:
+        """What a worker used, newest first."""
+        statement = usages_of(component_id, since_wall_ms, limit)
+        with translated(self.name), self._reader.connect() as connection:
+            return tuple(usage_noted(row) for row in connection.execute(statement))
 
     def alerts(self) -> tuple[Alert, ...]:
         """Every alert that is not over, and the latest of those that are, oldest first."""
@@ -340,7 +351,7 @@ class SqlStore:
 
     def _mirror(self, connection: Connection, mirrored: list[HealthMirrored]) -> None:
         now = self._wall_ms()
-        connection.execute(self._upserts.mirror, [_health_values(record, now) for record in mirrored])
+        connection.execute(self._upserts.mirror, [health_values(record, now) for record in mirrored])
 
     def _add_audit(self, connection: Connection, entries: list[AuditEntry]) -> None:
         connection.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
@@ -361,6 +372,9 @@ class SqlStore:
     def _forget_alerts(self, connection: Connection, forgotten: list[AlertsForgotten]) -> None:
         forget_alerts(connection, [id_ for record in forgotten for id_ in record.ids])
 
+    def _note_usages(self, connection: Connection, noted: list[UsageNoted]) -> None:
+        connection.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
+
     def _wipe_mirror(self, connection: Connection, _wiped: list[MirrorWiped]) -> None:
         connection.execute(sql.WIPE_MIRROR)
 
@@ -379,15 +393,3 @@ def _counted(death: DeathRecord) -> dict[str, Any]:
 
 def _at(record: StreakCleared | RestartReset) -> dict[str, Any]:
     return {"worker": record.component_id, "at": record.at_wall_ms}
-
-
-def _health_values(record: HealthMirrored, now_wall_ms: int) -> dict[str, Any]:
-    return {
-        "component_id": record.component_id,
-        "generation": record.generation,
-        "status": storable(record.status),
-        "pid": record.pid,
-        "current_job": job_text(record.current_job),
-        "last_heartbeat_wall_ms": record.last_heartbeat_wall_ms,
-        "updated_at_wall_ms": now_wall_ms,
-    }

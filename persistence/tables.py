@@ -13,6 +13,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Float,
     Index,
     Integer,
     MetaData,
@@ -83,6 +84,20 @@ BUNDLE = Table(
     Column("crash", Text, nullable=False),
     Column("details", Text, nullable=False),
     # One tree instead of two: a death is not to sync more pages than it must.
+    sqlite_with_rowid=False,
+)
+USAGE = Table(
+    "rekindle_usage",
+    METADATA,
+    Column("component_id", Text, primary_key=True),
+    Column("at_wall_ms", BigInteger, primary_key=True, autoincrement=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("memory_mb", Float, nullable=False),
+    Column("peak_memory_mb", Float, nullable=False),
+    Column("cpu_percent", Float, nullable=True),
+    Column("threads", Integer, nullable=False),
+    Column("descriptors", Integer, nullable=True),
+    # A worker's samples lie side by side: they are written and read by worker and time only.
     sqlite_with_rowid=False,
 )
 HEALTH = Table(

@@ -10,7 +10,16 @@ from ..bundles import Bundle
 from ..errors import RequestRefusedError
 from ..jobs import JobSettled
 from ..ports import Jobs
-from ..records import DeathRecord, EventPage, EventRecord, Lives, Record, Remembered, Retention
+from ..records import (
+    DeathRecord,
+    EventPage,
+    EventRecord,
+    Lives,
+    Record,
+    Remembered,
+    Retention,
+    UsageNoted,
+)
 
 
 class Forgetful:
@@ -71,6 +80,12 @@ class Forgetful:
     def lives(self, component_id: str) -> Lives:
         """None that is known."""
         return Lives()
+
+    def usages(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
+    ) -> tuple[UsageNoted, ...]:
+        """None that is kept."""
+        return ()
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
         """There is nothing."""

@@ -83,6 +83,13 @@ class MemoryJobs:
         chosen = (job for job in newest if queue in (None, job.queue) and state in (None, job.state))
         return tuple(itertools.islice(chosen, max(limit, 0)))
 
+    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+        """The jobs that a worker was the last to take, the latest first."""
+        taken = [job for job in self._jobs.values() if job.claimed_by == component_id]
+        newest = sorted(taken, key=lambda job: (job.started_at_wall_ms or 0, job.id), reverse=True)
+        chosen = (job for job in newest if (job.started_at_wall_ms or 0) >= since_wall_ms)
+        return tuple(itertools.islice(chosen, max(limit, 0)))
+
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
         return tuple(crash for crash in self._crashes if crash.job_id in job_ids)

@@ -113,6 +113,12 @@ class JobQueue:
         with self._reading() as connection:
             return tuple(view(row) for row in connection.execute(sql.found(queue, state, limit)))
 
+    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+        """The jobs that a worker was the last to take, the latest first, as far back as is quickly found."""
+        statement = sql.taken_by(component_id, since_wall_ms, limit)
+        with self._reading() as connection:
+            return tuple(view(row) for row in connection.execute(statement))
+
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
         with self._reading() as connection:

@@ -116,6 +116,19 @@ def found(queue: str | None, state: str | None, limit: int) -> Select[*tuple[Any
     return statement
 
 
+MOST_LOOKED_AT = 20_000
+"""So many of the latest jobs are looked at for those of one worker: an index would slow every claim."""
+
+
+def taken_by(component_id: str, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
+    """Jobs that this worker was the last to take, the latest first."""
+    taken = select(JOB).where(JOB.c.started_at_wall_ms.is_not(None)).order_by(JOB.c.id.desc())
+    latest = taken.limit(MOST_LOOKED_AT).subquery()
+    of_worker = (latest.c.claimed_by == component_id, latest.c.started_at_wall_ms >= since_wall_ms)
+    newest_first = (latest.c.started_at_wall_ms.desc(), latest.c.id.desc())
+    return select(latest).where(*of_worker).order_by(*newest_first).limit(max(limit, 0))
+
+
 def crashes(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
     """The evidence against jobs, oldest first."""
     return select(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(job_ids)).order_by(JOB_CRASH.c.id)

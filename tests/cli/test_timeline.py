@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Client, client_of
@@ -19,6 +20,10 @@ restart = { max_in_window = 2, initial_delay_s = 0.1, min_delay_s = 0 }
 [worker.sampled]
 command = ["sleep", "1000"]
 limits = { warn_memory_mb = 100000, interval_s = 0.1 }
+
+[worker.busy]
+python = "tests.processes.job_workers:Obedient.main"
+jobs = { queues = ["mail"] }
 """
 FLAKY = "worker:flaky:0"
 
@@ -42,8 +47,13 @@ def rekindle(lived: Running) -> Client:
     return client_of(lived)
 
 
+def entries(running: Running, id_: str, query: str = "") -> list[Any]:
+    found: list[Any] = running.client.get(f"/workers/{id_}/timeline{query}")["entries"]
+    return found
+
+
 def kinds(running: Running, id_: str, query: str = "") -> list[str]:
-    return [entry["kind"] for entry in running.client.get(f"/workers/{id_}/timeline{query}")["entries"]]
+    return [entry["kind"] for entry in entries(running, id_, query)]
 
 
 def test_the_timeline_tells_every_start_death_and_decision(rekindle: Client) -> None:
@@ -84,15 +94,31 @@ def test_what_a_worker_uses_stands_in_its_timeline(lived: Running) -> None:
     assert "start" in kinds(lived, "worker:sampled:0")
 
 
+def test_the_jobs_that_a_worker_took_stand_in_its_timeline(rekindle: Client, lived: Running) -> None:
+    for payload in ('{"do": "nothing"}', '{"do": "raise", "why": "no such user"}'):
+        assert rekindle("jobs", "enqueue", "mail", payload, "--max-retries", "0").code == 0
+    told = ("did job 1 of mail in", "job 2 of mail failed after")
+
+    def texts() -> list[str]:
+        return [entry["text"] for entry in entries(lived, "worker:busy:0") if entry["kind"] == "job"]
+
+    assert eventually(lambda: all(any(text.startswith(each) for text in texts()) for each in told)), texts()
+    assert any("no such user" in text for text in texts())
+
+
 def test_a_timeline_survives_a_restart_of_the_supervisor(lived: Running) -> None:
     """Last: it replaces the supervisor that the others look at."""
-    before = lived.client.get(f"/workers/{FLAKY}/timeline")["entries"]
+    workers = (FLAKY, "worker:sampled:0", "worker:busy:0")
+    before = {id_: entries(lived, id_) for id_ in workers}
     assert lived.stop() == 0
     again = Running(lived.file)
     lived.process = again.process
     again.wait_for(FLAKY, shown="failed")
-    after = again.client.get(f"/workers/{FLAKY}/timeline")["entries"]
-    assert [entry for entry in before if entry in after] == before
+    for id_, told in before.items():
+        after = entries(again, id_)
+        assert [entry for entry in told if entry in after] == told
+    assert {"sample", "start"} <= {entry["kind"] for entry in before["worker:sampled:0"]}
+    assert "job" in {entry["kind"] for entry in before["worker:busy:0"]}
 
 
 def entry(at: int, text: str = "x", kind: str = "start") -> dict[str, object]:

@@ -8,8 +8,11 @@ import pytest
 from tests.contract.records import NOW, TAG, death, event, known
 
 from rekindle.actors.audit import AuditEntry, AuditResult
+from rekindle.actors.bundles import bundle_of
+from rekindle.actors.deaths import Cause, Death, Exit
+from rekindle.actors.evidence import Remains
 from rekindle.actors.ports import Store
-from rekindle.actors.records import RECENT_DEATHS, Retention
+from rekindle.actors.records import RECENT_DEATHS, DeathRecord, Retention
 from rekindle.persistence import pruning
 from rekindle.persistence.store import SqlStore
 
@@ -69,6 +72,24 @@ def test_the_deaths_that_restarts_are_decided_by_stay_however_old_they_are(sql_s
     assert known(sql_store) == before
     assert len(sql_store.deaths(TAG, limit=1000)) == RECENT_DEATHS
     assert len(sql_store.deaths("worker:other:0")) == 1
+
+
+def test_the_evidence_of_a_death_is_deleted_with_it(sql_store: SqlStore) -> None:
+    old = NOW - 1000 * DAY
+    records = [with_bundle(number, old + number) for number in range(1, 121)]
+    sql_store.commit([*records, with_bundle(1, old, "worker:other:0")])
+    prune(sql_store, Retention(history_days=365))
+    kept = [each.generation for each in sql_store.deaths(TAG, limit=1000)]
+    assert len(kept) == RECENT_DEATHS
+    assert [each.generation for each in sql_store.bundles(TAG, limit=1000)] == kept
+    assert len(sql_store.bundles("worker:other:0")) == 1
+
+
+def with_bundle(generation: int, at: int, component_id: str = TAG) -> DeathRecord:
+    """A death with its evidence."""
+    died = Death(component_id=component_id, generation=generation, cause=Cause.EXITED, exit=Exit(code=1))
+    evidence = bundle_of(died, at, died.exit, Remains())
+    return death(generation, component_id=component_id, died_at_wall_ms=at, bundle=evidence)
 
 
 def test_young_deaths_stay_however_many_they_are(sql_store: SqlStore) -> None:

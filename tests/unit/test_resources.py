@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors import ResourceLimits, SpecError
-from rekindle.actors.resources import Eased, Look, Resource, Usage, Violated, Warned, Watch, assess
+from rekindle.actors.resources import (
+    Eased,
+    Look,
+    Resource,
+    Usage,
+    Violated,
+    Warned,
+    Watch,
+    assess,
+    worth_noting,
+)
 
 
 def cpu(percent: float | None) -> Usage:
@@ -82,3 +92,22 @@ def test_what_could_not_be_told_is_no_violation() -> None:
 def test_a_warning_above_its_kill_is_refused() -> None:
     with pytest.raises(SpecError, match=r"warn_memory_mb: must not exceed kill_memory_mb \(100\)"):
         ResourceLimits(warn_memory_mb=200, kill_memory_mb=100)
+
+
+@pytest.mark.parametrize(
+    ("before", "passed_s", "now", "worth"),
+    [
+        (None, 0.0, 10.0, True),
+        (100.0, 59.0, 109.0, False),
+        (100.0, 60.0, 100.0, True),
+        (100.0, 1.0, 111.0, True),
+        (100.0, 1.0, 89.0, True),
+        (2.0, 1.0, 2.9, False),
+        (2.0, 1.0, 3.1, True),
+    ],
+)
+def test_what_is_used_is_noted_once_a_minute_and_when_memory_changes_by_a_tenth(
+    before: float | None, passed_s: float, now: float, worth: bool
+) -> None:
+    noted = None if before is None else Usage(memory_mb=before)
+    assert worth_noting(noted, passed_s, Usage(memory_mb=now)) is worth

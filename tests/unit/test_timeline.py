@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rekindle.actors.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.deaths import Cause, Death, Exit
 from rekindle.actors.event_text import numbered
 from rekindle.actors.health import Status
+from rekindle.actors.jobs import JobView
 from rekindle.actors.messages import (
     AlertChanged,
     BreakerOpened,
@@ -124,10 +126,6 @@ def test_a_hung_worker_died_of_what_it_did_not_do() -> None:
             ResourceViolated(TAG, 3, "memory_mb", 130.4, 128.0, 3, True),
             "uses too much: memory in MB is 130, the limit is 128; it is killed",
         ),
-        (
-            ResourcesSampled(TAG, 3, Usage(memory_mb=80.2, cpu_percent=3.0), Usage(memory_mb=95.0)),
-            "80 MB, 3 % CPU, 1 thread; at most 95 MB so far",
-        ),
     ],
     ids=lambda each: type(each).__name__ if not isinstance(each, str) else "",
 )
@@ -205,10 +203,51 @@ def test_deaths_whose_events_are_gone_come_from_the_history() -> None:
 
 
 def test_samples_stand_where_they_were_taken() -> None:
-    sample = numbered(0, NOW + 1500, ResourcesSampled(TAG, 1, Usage(memory_mb=8), Usage(memory_mb=9)))
-    found = shown(WorkerStarted(TAG, 1, 7), WorkerRecycled(TAG, 1, "age"), samples=[sample])
+    usage = Usage(memory_mb=80.2, cpu_percent=3.0)
+    sample = ResourcesSampled(TAG, 1, usage, Usage(memory_mb=95.0), NOW + 1500).noted
+    found = shown(WorkerStarted(TAG, 1, 7), WorkerRecycled(TAG, 1, "age"), usages=[sample])
     assert [entry.kind for entry in found.entries] == ["recycle", "sample", "start"]
+    assert texts(found)[1] == "80 MB, 3 % CPU, 1 thread; at most 95 MB so far"
     assert found.entries[1].event_id is None
+
+
+def job(number: int, started: float, ended: float | None, state: str = "done", **more: Any) -> JobView:
+    """A job between two seconds of the timeline."""
+    plain = {field.name: None for field in fields(JobView)}
+    given: dict[str, Any] = {**plain, "queue": "mail", "attempts": 1, "claimed_generation": 3, **more}
+    given |= {"id": number, "state": state, "started_at_wall_ms": NOW + round(started * 1000)}
+    return JobView(**given | {"finished_at_wall_ms": None if ended is None else NOW + round(ended * 1000)})
+
+
+def test_a_job_that_lasted_is_told_where_it_was_taken_and_where_it_ended() -> None:
+    events = (WorkerStarted(TAG, 3, 7), status(Status.PENDING, Status.HEALTHY), WorkerRecycled(TAG, 3, "age"))
+    jobs = [job(9, 2.5, None, "running", attempts=2), job(8, 1.2, 1.7)]
+    assert texts(shown(*events, jobs=jobs)) == [
+        "gets a new process: age",
+        "took job 9 of mail, attempt 2",
+        "healthy",
+        "did job 8 of mail in 500 ms",
+        "started as generation 3, pid 7",
+    ]
+    long_one = [job(7, 1.5, 2.5, "error", error="ValueError: no such user\n  at line 3")]
+    assert texts(shown(*events, jobs=long_one)) == [
+        "gets a new process: age",
+        "job 7 of mail failed after 1 s: ValueError: no such user",
+        "healthy",
+        "took job 7 of mail",
+        "started as generation 3, pid 7",
+    ]
+
+
+def test_many_jobs_in_a_row_are_one_line_so_that_they_hide_nothing() -> None:
+    jobs = [job(n, 10 + n, 11 + n, "error" if n % 10 == 0 else "done") for n in range(1, 31)]
+    found = shown(WorkerStarted(TAG, 3, 7), jobs=[*jobs, job(31, 41, None, "running")], limit=3)
+    assert texts(found) == [
+        "took job 31 of mail",
+        "did 30 jobs of mail in 30 s; 3 of them failed",
+        "started as generation 3, pid 7",
+    ]
+    assert not found.more
 
 
 def test_a_limit_keeps_the_newest_and_says_that_there_is_more() -> None:

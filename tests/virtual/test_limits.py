@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.virtual.bench import Bench, W, lives, worker, workers
 
 from rekindle.actors import Cause, RecyclePolicy, ResourceLimits, Status
 from rekindle.actors.internal_messages import JobChanged
+from rekindle.actors.jobs import JobSettled
 from rekindle.actors.messages import (
     ChangeWorkers,
     Event,
@@ -20,8 +21,10 @@ from rekindle.actors.messages import (
     WorkerRecycled,
     WorkerStarted,
 )
+from rekindle.actors.records import Record, UsageNoted
 from rekindle.actors.resources import Usage
 from rekindle.actors.simulation import Life
+from rekindle.persistence import MemoryStore
 
 CPU = ResourceLimits(kill_cpu_percent=30, violations=2)
 
@@ -70,6 +73,26 @@ def test_rl_06_peaks_begin_anew_with_an_incarnation() -> None:
     bench.run(600)
     peaks = [(event.generation, event.peak.memory_mb) for _, event in bench.events(ResourcesSampled)]
     assert set(peaks) == {(1, 2000), (2, 5)}
+
+
+class Counting(MemoryStore):
+    """Counts the commits that keep what workers used."""
+
+    commits = 0
+
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        self.commits += any(isinstance(record, UsageNoted) for record in records)
+        return super().commit(records)
+
+
+def test_what_workers_use_is_kept_once_a_minute_and_hardly_ever_by_a_commit_of_its_own() -> None:
+    store = Counting()
+    limits = ResourceLimits(kill_memory_mb=1000, interval_s=5)
+    crew = [worker(f"worker:tag:{n}", limits=limits) for n in range(10)]
+    bench = Bench(*crew, scripts=lives(then=megabytes(5)), store=store).start()
+    bench.run(3600)
+    assert all(55 <= len(store.usages(each.id)) <= 62 for each in crew)
+    assert store.commits <= 14
 
 
 def test_rl_08_a_process_that_ends_before_the_kill_dies_once_of_its_own_cause() -> None:
