@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from loguru import logger
 
@@ -25,6 +26,7 @@ from .broker_messages import (
     EventsDue,
     EventsKept,
     EventsOverdue,
+    Notice,
     QueuesSeen,
     Subscribe,
     Unsubscribe,
@@ -55,12 +57,23 @@ SAVE_TIMEOUT_S = 2.0
 SAMPLES_WAIT_S = 300.0
 """How long what workers use waits at the most for something else to go into the store with."""
 
+MOST_UNFOLDED = 1000
+"""So much may have happened before the current state is brought up to date, though nobody asks."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
     receiver: Receiver
     topics: Topics | None
     """None: every event, as it is."""
+
+
+class _Told(NamedTuple):
+    """Something that was told, as the current state takes it."""
+
+    said: Event | Notice
+    at_wall_ms: int
+    event_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +99,15 @@ class Broker(ResilientActor):
         self._recorder = recorder
         self._outbox = Outbox(last_id)
         self._current = Current()
+        self._unfolded: list[_Told] = []
+        """What was told and is not in the current state yet: nobody has asked for it."""
         self._taken: object = None
         """The last message whose events were numbered; if we raise it comes again."""
         self._unsent: list[Record] = []
         self._sampled_at: float | None = None
         """Since when what a worker uses has waited among them."""
         self._listeners: tuple[_Listener, ...] = ()
+        self._are_topics_heard = False
         self._due: Timer | None = None
         self._overdue: Timer | None = None
 
@@ -115,7 +131,7 @@ class Broker(ResilientActor):
             case Subscribe(receiver=receiver, topics=topics):
                 self._subscribe(receiver, topics)
             case Unsubscribe(receiver=receiver):
-                self._listeners = self._without(receiver)
+                self._leave(receiver)
             case Flush():
                 self._send()
                 tell(self._recorder, message)
@@ -178,17 +194,35 @@ class Broker(ResilientActor):
 
     def _publish(self) -> None:
         for entry, published in self._outbox.ready():
-            event_id = None if published is None else published.id
-            changes = self._current.take(entry.said, entry.at_wall_ms, event_id)
-            told = entry.said if isinstance(entry.said, Event) else None
-            if told is not None or changes:
-                self._tell_all(_News(told, published, changes))
+            told = _Told(entry.said, entry.at_wall_ms, None if published is None else published.id)
+            event = entry.said if isinstance(entry.said, Event) else None
+            changes = self._changes(told)
+            if event is not None or changes:
+                self._tell_all(_News(event, published, changes))
         self._mind_the_time()
+
+    def _changes(self, told: _Told) -> tuple[StateChanged, ...]:
+        """What changes by this; while nobody listens to topics it is left for later, and for nobody.
+
+        A restart waits for whatever we do here.
+        """
+        if self._are_topics_heard:
+            return self._current.take(told.said, told.at_wall_ms, told.event_id)
+        self._unfolded.append(told)
+        if len(self._unfolded) >= MOST_UNFOLDED:
+            self._fold()
+        return ()
+
+    def _fold(self) -> None:
+        """Bring the current state up to date."""
+        unfolded, self._unfolded = self._unfolded, []
+        for told in unfolded:
+            self._current.take(told.said, told.at_wall_ms, told.event_id)
 
     def _tell_all(self, news: _News) -> None:
         gone = [each for each in self._listeners if not _took(each, news)]
         for each in gone:
-            self._listeners = self._without(each.receiver)
+            self._leave(each.receiver)
 
     def _mind_the_time(self) -> None:
         """Have the wait for the store end at some time; one timer serves all that wait."""
@@ -207,13 +241,17 @@ class Broker(ResilientActor):
 
     def _subscribe(self, receiver: Receiver, patterns: tuple[str, ...] | None) -> None:
         topics = None if patterns is None else Topics(patterns)
-        self._listeners = (*self._without(receiver), _Listener(receiver, topics))
+        self._leave(receiver)
+        self._listeners += (_Listener(receiver, topics),)
         if topics is not None:
+            self._are_topics_heard = True
+            self._fold()
             recent = tuple(each for each in self._outbox.recent if topics.choose(_topic(each)))
             tell(receiver, Snapshot(self._outbox.last_told, self._current.states(topics.choose), recent))
 
-    def _without(self, receiver: Receiver) -> tuple[_Listener, ...]:
-        return tuple(each for each in self._listeners if each.receiver is not receiver)
+    def _leave(self, receiver: Receiver) -> None:
+        self._listeners = tuple(each for each in self._listeners if each.receiver is not receiver)
+        self._are_topics_heard = any(each.topics is not None for each in self._listeners)
 
 
 def _took(listener: _Listener, news: _News) -> bool:

@@ -27,6 +27,8 @@ LAST_WORDS = "REKINDLE_LAST_WORDS"
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
 _ROOM = 1024  # more than any C library's attributes, actions or signal sets take
 _FIRST_FREE = 5
+_MOST_FURTHER = 3
+"""So many variables may differ from one process of a program to the next."""
 
 undisturbed_by_forks = threading.Lock()
 """Held while `subprocess` makes a process. A fork of the host's in that moment would hold the pipe
@@ -40,7 +42,10 @@ os.register_at_fork(
 
 
 class Program:
-    """What is started: its words and its environment, made ready for the C library once."""
+    """What is started: its words and its environment, made ready for the C library once.
+
+    Started by one thread at a time.
+    """
 
     def __init__(
         self, argv: Sequence[str], environment: Mapping[str, str], cwd: str | None, user: str | None
@@ -50,7 +55,16 @@ class Program:
         self.cwd = cwd
         self.user = user
         self.words = _strings([os.fsencode(word) for word in argv])
-        self.variables = [os.fsencode(f"{name}={value}") for name, value in environment.items()]
+        variables = [os.fsencode(f"{name}={value}") for name, value in environment.items()]
+        self._first_further = len(variables)
+        self._variables = _strings([*variables, *(b"" for _ in range(_MOST_FURTHER))])
+
+    def variables(self, further: Mapping[str, str]) -> ctypes.Array[ctypes.c_char_p]:
+        """Its environment with what one process alone has in it; good until the next one is asked for."""
+        own = [os.fsencode(f"{name}={value}") for name, value in further.items()]
+        for place, variable in enumerate([*own, None], self._first_further):
+            self._variables[place] = variable
+        return self._variables
 
 
 def start_process(
@@ -66,7 +80,7 @@ def start_process(
 
     Args:
         program: what to start.
-        further: what this process alone has in its environment.
+        further: what this process alone has in its environment, at most one variable.
         stdio: its descriptors 0, 1 and 2.
         handed: at most two more descriptors, by the variables that tell their numbers.
 
@@ -107,7 +121,6 @@ class _Library:
     def spawn(self, program: Program, further: Mapping[str, str], descriptors: Sequence[int]) -> int:
         """Start a program with these descriptors as its 0, 1, 2 …; its pid."""
         file = _file_of(program.argv[0], program.environment)
-        own = [os.fsencode(f"{name}={value}") for name, value in further.items()]
         pid = ctypes.c_int()
         actions = ctypes.create_string_buffer(_ROOM)
         self._init_actions(actions)
@@ -123,7 +136,7 @@ class _Library:
                 actions,
                 self._attributes,
                 program.words,
-                _strings([*program.variables, *own]),
+                program.variables(further),
             )
         finally:
             self._destroy_actions(actions)

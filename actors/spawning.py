@@ -80,7 +80,6 @@ class Spawner:
             OSError: it could not be started; the text is the system's own.
         """
         program = self._prepare(spec)
-        fingerprint = self._fingerprints.of(spec)
         ours: list[int] = []
         theirs: list[int] = []
         handed: dict[str, int] = {}
@@ -121,6 +120,8 @@ class Spawner:
             if peer is not None:
                 peer.close()
         stdout, stderr, last_words = (*ours, -1)[:3]
+        # Looked up once it runs: nothing waits for it then.
+        fingerprint = self._fingerprints.of(spec)
         return Spawned(pid, pidfd, stdout, stderr, channel, last_words, fingerprint)
 
     def _prepare(self, spec: WorkerSpec) -> Program:

@@ -35,7 +35,9 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
         cursor.close()
 
     def begin_transaction(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        # By the driver itself, which takes a fifth of the time; every death waits for it.
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute(begin)
 
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", begin_transaction)

@@ -14,10 +14,13 @@ _DAMAGED_SQLITE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE
 _DAMAGED_POSTGRESQL = {"XX001", "XX002"}  # data_corrupted, index_corrupted
 _NO_PERMISSION = "42501"
 
+DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error)
+"""What talking to a database may raise; a transaction of SQLite is begun by its driver itself."""
+
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """Let no SQLAlchemy exception out of the block.
+    """Let no exception of SQLAlchemy or of SQLite's driver out of the block.
 
     Raises:
         StoreUnavailableError: locked, full, read-only, gone: trying again may help.
@@ -25,7 +28,7 @@ def translated(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except SQLAlchemyError as error:
+    except DATABASE_ERRORS as error:
         raise failure(name, error) from error
 
 

@@ -26,7 +26,7 @@ from rekindle.actors.jobs import (
 )
 
 from ..encoding import storable
-from ..failures import failure, translated
+from ..failures import DATABASE_ERRORS, failure, translated
 from ..precedence import Precedence
 from ..tables import META
 from . import statements as sql
@@ -179,7 +179,7 @@ class JobQueue:
                     self._kept = self._writer.connect()
                 with self._precedence, self._kept.begin():
                     yield self._kept
-            except SQLAlchemyError as error:
+            except DATABASE_ERRORS as error:
                 self._drop_connection()
                 raise failure(self.name, error) from error
 

@@ -26,6 +26,8 @@ def test_a_group_waits_for_another_group(run: Run) -> None:
         "[worker.early]\ncommand = ['sleep', '1000']\ncount = 2\n"
     )
     running.wait_for("worker:late:0", status="healthy")
+    # The log is written once an event is kept, which may be later than the status is known.
+    assert eventually(lambda: len(started(running)) == 3)
     assert started(running)[-1] == "worker:late:0"
 
 
