@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -14,6 +15,8 @@ from typing import Any
 
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.web.conftest import ANY_PORT, WORKER, Serve, Web
+
+from rekindle.actors.messages import ActorReplaced
 
 EVENTS = "/api/v1/events"
 FEW = replace(ANY_PORT, max_clients=3)
@@ -109,3 +112,22 @@ def test_clients_that_do_not_read_do_not_hold_up_the_end(serve: Serve) -> None:
         began = time.monotonic()
         web.server.stop()
         assert time.monotonic() - began < 3.0
+
+
+def test_a_client_that_takes_nothing_any_more_costs_the_others_nothing_nor_the_end(serve: Serve) -> None:
+    """F27, over TCP, with a client whose buffers are full."""
+    web = serve()
+    with closing(socket.socket()) as blocked, following(web) as reader:
+        blocked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        blocked.connect(("127.0.0.1", web.port))
+        token = web.bearer()["Authorization"]
+        host = f"127.0.0.1:{web.port}"
+        blocked.sendall(f"GET {EVENTS} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {token}\r\n\r\n".encode())
+        reader.until("event: connected")
+        for number in range(100):
+            web.system.announce(ActorReplaced(f"number {number}.", "x" * 50_000))
+        heard = reader.until('"number 99."')
+        assert re.findall(r'"number (\d+)\."', heard) == [str(number) for number in range(100)]
+        began = time.monotonic()
+        web.server.stop()
+        assert time.monotonic() - began < 3.5
