@@ -10,27 +10,7 @@ from typing import Any
 import click
 
 from .failures import guarded
-
-SECTIONS = {
-    "Run": ("run", "demo"),
-    "Look": (
-        "status",
-        "explain",
-        "history",
-        "report",
-        "timeline",
-        "output",
-        "resources",
-        "alerts",
-        "audit",
-        "events",
-        "top",
-        "jobs",
-        "dashboard",
-    ),
-    "Act": ("ack", "pause", "resume", "start", "stop", "restart", "reset", "reload", "scale"),
-    "Set up": ("config", "db", "completion", "simulate", "chaos"),
-}
+from .index import SECTIONS
 
 
 class TopLevel(click.Group):
@@ -54,15 +34,7 @@ class TopLevel(click.Group):
         return guarded(lambda: super(TopLevel, self).invoke(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in their sections, those that have none at the end."""
-        known = {name for names in SECTIONS.values() for name in names}
-        further = tuple(name for name in self.list_commands(ctx) if name not in known)
-        for title, names in {**SECTIONS, "More": further}.items():
-            rows = [(name, self._short_help(ctx, name)) for name in names if name in self.commands]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
-
-    def _short_help(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        return "" if command is None else command.get_short_help_str(100)
+        """List the commands in their sections; none is loaded for it."""
+        for title, entries in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
