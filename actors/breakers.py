@@ -14,6 +14,8 @@ from .breaker import (
     Closed,
     Elapsed,
     HalfOpen,
+    Health,
+    Left,
     Open,
     Probed,
     State,
@@ -24,13 +26,14 @@ from .breaker import (
 )
 from .breaker_messages import BreakerDue, Probe
 from .crew import Crew
+from .health import Status
 from .internal_messages import KeepTogether
 from .messages import BreakerClosed, BreakerOpened, CanaryStarted, Event
 from .ports import Receiver, Runtime, Timer
 from .records import MetaSet
 from .runtime import tell
 from .supervision import is_held
-from .worker_state import Worker
+from .worker_state import BackingOff, Idle, Rest, Stopping, Up, Worker
 
 META = "breaker:"
 """Before the name, in the settings that are kept while a breaker is open."""
@@ -119,14 +122,41 @@ class Breakers:
             self._look_later(policy, now)
             self._follow(policy, was, now)
 
+    def ended(self, component_id: str) -> None:
+        """A process is gone: if it was a canary, it is healthy no longer."""
+        for policy in self._half_open():
+            self.take(policy, Health(component_id, healthy=False))
+        if component_id not in self._crew:
+            self.respecified()
+        self.mind_canaries()
+
+    def mind_canaries(self) -> None:
+        """A canary that was stopped, paused, given up or removed tries for nobody any more."""
+        for policy in self._half_open():
+            state = self._state(policy.name)
+            if isinstance(state, HalfOpen) and not self._tries(policy.name, state.canary):
+                self.take(policy, Left(state.canary))
+
+    def respecified(self) -> None:
+        """Specs may have changed: nobody waits for a breaker that is not theirs any more."""
+        named = {policy.name for policy in self._policies()}
+        for name in [name for name in self._states if name not in named]:
+            self._forget(name)
+        self.mind_canaries()
+        for worker in self._crew:
+            if _waits_for_a_breaker(worker) and self.holds(worker) is None:
+                self._start(worker.id)
+        self.watch()
+
     def due(self, name: str) -> None:
         """A wait may be over."""
         for policy in self._policies():
             if policy.name == name:
                 self._timers.pop(name, None)
-                held = tuple(worker.id for worker in self._members(name) if is_held(worker))
+                held = self._candidates(name)
                 if self._passed.get(name, True) or not isinstance(self._state(name), Open):
                     self.take(policy, Elapsed(held))
+                    self.mind_canaries()
                 else:
                     self._look_again(policy)
                 return
@@ -162,6 +192,45 @@ class Breakers:
             case _:
                 pass
 
+    def _forget(self, name: str) -> None:
+        """Nobody names this breaker any more; what it left in the store would open the next of its name."""
+        state = self._states.pop(name)
+        self._passed.pop(name, None)
+        for timer in (self._timers.pop(name, None), self._probes.pop(name, None)):
+            if timer is not None:
+                timer.cancel()
+        if not isinstance(state, Closed):
+            closed = BreakerClosed(name, (self._now_ms() - state.since_ms) / 1000, ())
+            self._keep(MetaSet(META + name, None), closed)
+
+    def _half_open(self) -> list[BreakerPolicy]:
+        """The breakers that a canary tries for; nearly always there is none, and that is quickly said."""
+        names = {name for name, state in self._states.items() if isinstance(state, HalfOpen)}
+        return [policy for policy in self._policies() if policy.name in names] if names else []
+
+    def _tries(self, name: str, canary: str) -> bool:
+        """Whether this worker still is on its way to be healthy for all."""
+        worker = self._crew.get(canary)
+        if worker is None or worker.spec.breaker is None or worker.spec.breaker.name != name:
+            return False
+        match worker.phase:
+            case Up() | BackingOff() | Stopping(relaunch=True):
+                return True
+            case _:
+                return False
+
+    def _candidates(self, name: str) -> tuple[str, ...]:
+        """Those who may try for all; who waits for one that is held back itself would wait for ever."""
+        held = [worker for worker in self._members(name) if is_held(worker)]
+        ids = {worker.id for worker in held}
+        free = [worker for worker in held if not ids.intersection(worker.spec.after)]
+        ready = [worker for worker in free if all(map(self._is_healthy, worker.spec.after))]
+        return tuple(worker.id for worker in ready or free)
+
+    def _is_healthy(self, component_id: str) -> bool:
+        worker = self._crew.get(component_id)
+        return worker is None or (isinstance(worker.phase, Up) and worker.status is Status.HEALTHY)
+
     def _keep(self, record: MetaSet, event: Event) -> None:
         tell(self._broker, KeepTogether((record, event)))
 
@@ -196,6 +265,10 @@ class Breakers:
 
     def _now_ms(self) -> int:
         return round(self._runtime.clock.monotonic() * 1000)
+
+
+def _waits_for_a_breaker(worker: Worker) -> bool:
+    return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.HELD
 
 
 def _read(text: str, wall_ms: int) -> tuple[int, str]:

@@ -50,7 +50,7 @@ from .operations import Operations
 from .ports import Processes, Receiver, Runtime
 from .runtime import ResilientActor
 from .upkeep import Upkeep
-from .worker_state import Announce, Idle, Rest, Step, Worker, World
+from .worker_state import Announce, Step, Worker, World
 
 
 class Supervisor(ResilientActor):
@@ -113,7 +113,7 @@ class Supervisor(ResilientActor):
                 # One that was stopped while it started never tells how it is.
                 self._crew.start_is_over(id_, generation)
                 self._upkeep.gone(id_, generation)
-                self._left(id_)
+                self._breakers.ended(id_)
             case BatchKept(deaths=deaths):
                 self._kept(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
@@ -159,12 +159,13 @@ class Supervisor(ResilientActor):
             case ChangeWorkers():
                 self._operations.handle(message)
                 self._upkeep.respecified()
-                self._breakers.watch()
+                self._breakers.respecified()
             case AddWorker():
                 self._operations.handle(message)
                 self._breakers.watch()
             case command:
                 self._operations.handle(command)
+                self._breakers.mind_canaries()
 
     def _status_changed(self, changed: StatusChanged) -> None:
         id_, generation = changed.component_id, changed.generation
@@ -173,6 +174,7 @@ class Supervisor(ResilientActor):
             self._count_for_breaker(death, changed.at)
             # The delay runs from the death, whenever we come to hear of it.
             self._crew.step(id_, lambda w: self._died(w, changed, death))
+            self._breakers.ended(id_)
         else:
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
             self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
@@ -196,11 +198,6 @@ class Supervisor(ResilientActor):
         if worker is not None and supervision.is_up(worker, changed.generation):
             healthy = changed.new is Status.HEALTHY
             self._breakers.take(worker.spec.breaker, breaker.Health(worker.id, healthy), changed.at)
-
-    def _left(self, component_id: str) -> None:
-        worker = self._crew.get(component_id)
-        if worker is not None and isinstance(worker.phase, Idle) and worker.phase.rest is not Rest.HELD:
-            self._breakers.take(worker.spec.breaker, breaker.Left(component_id))
 
     def _start_held(self, component_id: str) -> None:
         worker = self._crew.get(component_id)

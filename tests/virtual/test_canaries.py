@@ -1,0 +1,94 @@
+"""Whatever becomes of a canary, or of its breaker, nobody is held back for ever."""
+
+from __future__ import annotations
+
+from tests.virtual.bench import Bench, dies_after, ids, lives, worker, workers
+
+from rekindle.actors import BreakerClosed, BreakerPolicy, CanaryStarted, Status, WorkerSpec
+from rekindle.actors.deaths import Exit
+from rekindle.actors.messages import ChangeWorkers, PauseWorkers, RemoveWorker, StopWorkers
+from rekindle.actors.simulation import Life
+from rekindle.persistence import MemoryStore
+
+DB = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, hold_s=10)
+SLOW = lives(Life(dies_after_s=20), Life(healthy_after_s=30.0))
+"""Dies with all the others at 20 s; the next one takes its time."""
+
+
+def three() -> tuple[WorkerSpec, ...]:
+    return tuple(workers(3, breaker=DB))
+
+
+def healthy(bench: Bench) -> list[str]:
+    return [each.component_id for each in bench.report().workers if each.status is Status.HEALTHY]
+
+
+def canaries(bench: Bench) -> list[str]:
+    return [event.component_id for _, event in bench.events(CanaryStarted)]
+
+
+def test_a_canary_is_none_that_waits_for_another_who_is_held_back() -> None:
+    first, second = worker("a", breaker=DB, after=("b",)), worker("b", breaker=DB)
+    bench = Bench(first, second, scripts=dies_after(20)).start()
+    bench.run(600)
+    assert canaries(bench) == ["b"]
+    assert healthy(bench) == ["a", "b"]
+
+
+def test_a_canary_that_is_removed_leaves_the_trial_to_the_next() -> None:
+    bench = Bench(*three(), scripts=SLOW).start()
+    bench.run_to(32)
+    bench.tell(RemoveWorker(canaries(bench)[0]))
+    bench.run(600)
+    assert canaries(bench) == list(ids(3)[:2])
+    assert healthy(bench) == list(ids(3)[1:])
+
+
+def test_a_canary_that_an_operator_stops_while_it_backs_off_leaves_the_trial_to_the_next() -> None:
+    canary = lives(Life(dies_after_s=20), Life(dies_after_s=1, exit=Exit(code=0)), then=Life())
+    scripts = {ids(3)[0]: canary, ids(3)[1]: dies_after(20), ids(3)[2]: dies_after(20)}
+    bench = Bench(*three(), scripts=scripts).start()
+    bench.run_to(31.5)
+    bench.tell(StopWorkers(ids(1)))
+    bench.run(600)
+    assert canaries(bench) == list(ids(3)[:2])
+    assert healthy(bench) == list(ids(3)[1:])
+
+
+def test_a_canary_that_ends_cleanly_must_hold_anew_after_its_restart() -> None:
+    canary = lives(Life(dies_after_s=20), Life(dies_after_s=3, exit=Exit(code=0)), then=Life())
+    specs = workers(3, breaker=DB, restart={"initial_delay_s": 60.0})
+    bench = Bench(*specs, scripts=canary).start()
+    bench.run(600)
+    [(closed, _)] = bench.events(BreakerClosed)
+    assert closed >= 33 + 60 + DB.hold_s, "it backed off for a minute when its first health would have held"
+
+
+def test_workers_that_are_held_back_come_back_when_their_breaker_is_taken_away() -> None:
+    store = MemoryStore()
+    bench = Bench(*three(), scripts=dies_after(20), store=store).start()
+    bench.run_to(25)
+    assert healthy(bench) == []
+    bench.tell(ChangeWorkers(tuple(workers(3))))
+    bench.run(5)
+    assert healthy(bench) == list(ids(3))
+    assert [event.workers for _, event in bench.events(BreakerClosed)] == [()]
+    assert "breaker:db" not in store.load().meta
+
+
+def test_a_breaker_that_was_taken_away_open_comes_back_closed() -> None:
+    bench = Bench(*three(), scripts=lives(Life(dies_after_s=20), Life(dies_after_s=200), then=Life())).start()
+    bench.run_to(25)
+    bench.tell(ChangeWorkers(tuple(workers(3))))
+    bench.run_to(100)
+    bench.tell(ChangeWorkers(three()))
+    bench.run_to(600)
+    assert healthy(bench) == list(ids(3))
+
+
+def test_a_canary_that_is_paused_leaves_the_trial_to_the_next() -> None:
+    bench = Bench(*three(), scripts=SLOW).start()
+    bench.run_to(32)
+    bench.tell(PauseWorkers(ids(1)))
+    bench.run(600)
+    assert healthy(bench) == list(ids(3)[1:])
