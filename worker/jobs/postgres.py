@@ -52,6 +52,8 @@ class PostgresClaims:
         self._address = address
         self._claimant = claimant
         self._connection: psycopg.Connection[Any] | None = None
+        self._cursor: psycopg.Cursor[Any] | None = None
+        """Kept: to make one costs as much as to use it."""
         self._listening = False
 
     def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
@@ -75,14 +77,14 @@ class PostgresClaims:
                 return Exchanged(accepted)
         if ending is not None:
             statement = _STATEMENTS[ending.statement][0]
-            with self._connected() as connection:
-                accepted = connection.execute(statement, ending_values(ending, self._claimant)).rowcount == 1
+            with self._connected() as cursor:
+                accepted = cursor.execute(statement, ending_values(ending, self._claimant)).rowcount == 1
         return Exchanged(accepted)
 
     def mine(self) -> tuple[Claim, ...]:
         """Every claim that is in force under our name."""
-        with self._connected() as connection:
-            return tuple(claim_of(row) for row in connection.execute(_MINE, self._claimant.values()))
+        with self._connected() as cursor:
+            return tuple(claim_of(row) for row in cursor.execute(_MINE, self._claimant.values()))
 
     def was_recorded(self, ending: Ending) -> bool:
         """Whether an ending is in the queue that we were not told the outcome of."""
@@ -99,35 +101,35 @@ class PostgresClaims:
                 return
             (due,) = self._one(_NEXT_DUE, values)
             until = min(until, due if due is not None else until)
-        with self._connected() as connection:
+        with self._connected() as cursor:
             while (left := (until - now_wall_ms()) / 1000) > 0 and not wait(0):
-                if any(True for _ in connection.notifies(timeout=min(HEED_S, left), stop_after=1)):
+                if any(True for _ in cursor.connection.notifies(timeout=min(HEED_S, left), stop_after=1)):
                     return
 
     def close(self) -> None:
         """Let go of the connection."""
-        connection, self._connection, self._listening = self._connection, None, False
+        connection, self._connection, self._cursor, self._listening = self._connection, None, None, False
         if connection is not None:
             with suppress(psycopg.Error, OSError):
                 connection.close()
 
     def _listen(self) -> None:
         if not self._listening:
-            with self._connected() as connection:
-                connection.execute(f"LISTEN {CHANNEL}")
+            with self._connected() as cursor:
+                cursor.execute(f"LISTEN {CHANNEL}")
             self._listening = True
 
     def _one(self, statement: bytes, values: dict[str, Any]) -> Any:
-        with self._connected() as connection:
-            return connection.execute(statement, values).fetchone()
+        with self._connected() as cursor:
+            return cursor.execute(statement, values).fetchone()
 
     def _found(self, statement: bytes, values: dict[str, Any]) -> bool:
         return self._one(statement, values) is not None
 
     @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+    def _connected(self) -> Iterator[psycopg.Cursor[Any]]:
         try:
-            if self._connection is None:
+            if self._connection is None or self._cursor is None:
                 self._connection = psycopg.connect(
                     self._address,
                     autocommit=True,
@@ -135,7 +137,8 @@ class PostgresClaims:
                     connect_timeout=CONNECT_TIMEOUT_S,
                     tcp_user_timeout=5000,
                 )
-            yield self._connection
+                self._cursor = self._connection.cursor()
+            yield self._cursor
         except (psycopg.Error, OSError) as error:
             self.close()
             raise QueueUnavailableError(str(error).strip().partition("\n")[0]) from error

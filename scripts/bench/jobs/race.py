@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_GLANCE_S = 0.02
+_GLANCE_S = 0.1
+"""A look counts all jobs, which takes time from those who do them."""
+
 _NO_PROGRESS_S = 10.0
 """After so long without a result the rest counts as lost."""
 
