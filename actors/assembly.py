@@ -97,9 +97,15 @@ def assemble(
     # Before anything can happen that it should hear of.
     alert_desk = None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts)
     watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker)
-    watch.tell(WatchQueues(served_by(specs)))
+    watch.tell(served(specs))
     supervisor.tell(Declare(specs, remembered))
     return Actors(broker, recorder, monitor, supervisor, desk, watch, commits, alert_desk)
+
+
+def served(specs: Iterable[WorkerSpec]) -> WatchQueues:
+    """Which queues are served, and by whom."""
+    serving = tuple(spec for spec in specs if spec.serves)
+    return WatchQueues(served_by(serving), frozenset(spec.id for spec in serving))
 
 
 def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:

@@ -59,10 +59,12 @@ class WorkerForgotten:
 
 @dataclass(frozen=True, slots=True)
 class QueuesSeen:
-    """How the queues are, and which jobs are being executed; said again and again, changed or not."""
+    """How the queues are, and the jobs that have changed since the last look."""
 
     queues: tuple[QueueStats, ...]
-    running: tuple[JobView, ...]
+    jobs: tuple[JobView, ...] = ()
+    gone: tuple[int, ...] = ()
+    """Jobs that were being executed, and are not there any more."""
 
 
 Notice = WorkerKnown | WorkerForgotten | JobChanged | QueuesSeen

@@ -25,15 +25,17 @@ from .messages import (
     WorkerUnkillable,
 )
 from .states import (
+    JobState,
     QueueState,
     State,
     SystemHealthState,
     WorkerState,
     aggregate,
+    job_state,
     queue_state,
     worker_state,
 )
-from .topics import QUEUES, SYSTEM, queue_topic, worker_topic
+from .topics import JOBS, QUEUES, SYSTEM, queue_topic, worker_topic
 
 SHOWN = {
     Status.PENDING: "starting",
@@ -48,6 +50,7 @@ SHOWN = {
 TYPES: dict[type[State], str] = {
     WorkerState: "worker_update",
     QueueState: "queue_update",
+    JobState: "job_update",
     SystemHealthState: "system_update",
 }
 
@@ -59,18 +62,35 @@ class Current:
         self._states: dict[str, State] = {SYSTEM: SystemHealthState()}
         self._stamps: dict[str, tuple[int, int | None]] = {}
         """When each state was reached, and by which event."""
+        self._jobs: dict[int, StateChanged] = {}
+        """Those that are being executed: many states, one topic."""
         self._errors: dict[str, str] = {}
         self._stood_down = False
 
     def states(self, chosen: Callable[[str], bool]) -> tuple[StateChanged, ...]:
         """The states of these topics."""
-        return tuple(self._told(topic) for topic in self._states if chosen(topic))
+        executed = tuple(self._jobs.values()) if chosen(JOBS) else ()
+        return (*(self._told(topic) for topic in self._states if chosen(topic)), *executed)
 
     def take(self, said: Event | Notice, at_wall_ms: int, event_id: int | None) -> tuple[StateChanged, ...]:
         """What changes by this."""
-        return tuple(
+        changes = tuple(
             self._changed(topic, state, at_wall_ms, event_id) for topic, state in self._news_of(said)
         )
+        return (*changes, *self._job_changes(said, at_wall_ms)) if isinstance(said, QueuesSeen) else changes
+
+    def _job_changes(self, seen: QueuesSeen, at_wall_ms: int) -> Iterator[StateChanged]:
+        for job in seen.jobs:
+            state = job_state(job)
+            changed = StateChanged(JOBS, TYPES[JobState], at_wall_ms, state)
+            if state.status == "running":
+                self._jobs[job.id] = changed
+            else:
+                self._jobs.pop(job.id, None)
+            yield changed
+        for job_id in seen.gone:
+            self._jobs.pop(job_id, None)
+            yield StateChanged(JOBS, TYPES[JobState], at_wall_ms, JobState(id=job_id, status="dropped"))
 
     def _news_of(self, said: Event | Notice) -> Iterator[tuple[str, State | None]]:
         for topic, state in self._reached(said):

@@ -18,6 +18,9 @@ from .limits import ResourceLimits
 from .messages import (
     Event,
     HostCommand,
+    Published,
+    Snapshot,
+    StateChanged,
     StatusChanged,
     StoodDown,
     StoreDegraded,
@@ -438,9 +441,17 @@ DeskMessage = IncarnationEnded | JobsSettled
 
 @dataclass(frozen=True, slots=True)
 class WatchQueues:
-    """These are the queues that workers serve; without any there is nothing to look at."""
+    """These queues are served, by these workers; without any there is nothing to look at."""
 
     queues: tuple[str, ...]
+    workers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesTouched:
+    """Something may have changed in the queues; with these jobs, as far as they are known."""
+
+    job_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +459,7 @@ class LookAtQueues:
     """Timer: it is time to look."""
 
 
-WatchMessage = WatchQueues | LookAtQueues
+WatchMessage = WatchQueues | QueuesTouched | LookAtQueues | Snapshot | StateChanged | Published
 
 # ── To the Recorder ──────────────────────────────────────────────────────────────────────
 

@@ -6,7 +6,7 @@ where one thread, a virtual clock and a scripted process table run the same acto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -155,6 +155,10 @@ class Jobs(Protocol):
 
     def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
         """The jobs that a worker was the last to take, the latest first, as far back as is quickly found."""
+        ...
+
+    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+        """Those of these jobs that there are, by number."""
         ...
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:

@@ -1,8 +1,11 @@
 """The QueueWatch: how the queues are, for everyone who looks.
 
-Workers claim and finish jobs by connections of their own, so nobody here hears of it. The watch looks
-at the queues twice a second, for as long as a worker serves one, and tells the Broker, who tells those
-who listen if something has changed. A look that takes long is followed by a longer pause: it never
+Workers claim and finish jobs by connections of their own, so nobody here hears of each. What is heard
+is that something has happened: a worker says that it holds another job, a job was requeued, a host or
+an operator has put one in. Then the watch looks, once for all that has happened until then, and tells
+the Broker. While nothing happens nothing is looked at, and no timer runs.
+
+When very much happens it looks twice a second, and after a look that took long still later: it never
 takes more than a twentieth of a core. It decides nothing, and nobody waits for it.
 
 It lives on a lane of its own, since a look blocks.
@@ -14,21 +17,30 @@ from typing import ClassVar
 
 from loguru import logger
 
-from .broker_messages import QueuesSeen
+from .broker_messages import QueuesSeen, Subscribe, Unsubscribe
+from .deaths import Job
 from .errors import StoreError
-from .internal_messages import LookAtQueues, WatchMessage, WatchQueues
+from .internal_messages import LookAtQueues, QueuesTouched, WatchMessage, WatchQueues
 from .jobs import JobState, QueueStats
+from .messages import JobConvicted, JobRequeued, Published, Snapshot, StateChanged
 from .ports import Receiver, Runtime, Store, Timer
 from .runtime import ResilientActor, tell
+from .sightings import MOST_AT_A_LOOK, Sightings
+from .states import WorkerState
 
 PERIOD_S = 0.5
+GATHER_S = 0.02
+"""What happens within so long is seen together: mostly a job that is taken and done."""
+
 COST_FACTOR = 20
-MOST_RUNNING = 1000
-"""More running jobs than this are not listed one by one."""
+AWAY_S = 5.0
+"""How long after a look that failed there is another one."""
+
+TOPICS = ("worker:*:status", "event:job_requeued:*", "event:job_convicted:*")
 
 
 class QueueWatch(ResilientActor):
-    """Looks at the queues now and then."""
+    """Looks at the queues when something has happened in them."""
 
     lane: ClassVar[str] = "queues"
 
@@ -36,46 +48,91 @@ class QueueWatch(ResilientActor):
         super().__init__(broker=broker)
         self._runtime = runtime
         self._store = store
-        self._queues: tuple[str, ...] = ()
+        self._served = WatchQueues((), frozenset())
+        self._held: dict[str, Job] = {}
+        """What each worker holds, as we have heard."""
+        self._sightings = Sightings()
         self._timer: Timer | None = None
+        self._not_before = 0.0
         self._is_away = False
 
     def recover(self) -> None:
-        """Go on with the next look."""
-        self._look_later(PERIOD_S)
+        """Begin with a look at everything."""
+        self._sightings = Sightings()
+        self._timer = None
+        self._look_soon()
 
     def handle(self, message: WatchMessage) -> None:
         """Take one message."""
         match message:
-            case WatchQueues(queues=queues):
-                self._queues = queues
-                if queues and self._timer is None:
-                    self._look_later(0.0)
+            case StateChanged(state=WorkerState() as worker):
+                self._holds(worker)
+            case Published(event=JobRequeued(job_id=job_id) | JobConvicted(job_id=job_id)):
+                self._touched((job_id,))
+            case QueuesTouched(job_ids=job_ids):
+                self._touched(job_ids)
             case LookAtQueues():
                 self._timer = None
-                if self._queues:
+                if self._served.queues:
                     self._look()
+            case WatchQueues():
+                self._watch(message)
+            case Snapshot(states=states):
+                for each in states:
+                    if isinstance(each.state, WorkerState):
+                        self._holds(each.state)
+            case Published() | StateChanged():
+                pass
             case unknown:
                 self.unexpected(unknown)
+
+    def _watch(self, served: WatchQueues) -> None:
+        before, self._served = self._served, served
+        if served.queues and not before.queues:
+            tell(self.broker, Subscribe(self.actor_ref, TOPICS))
+        elif before.queues and not served.queues:
+            tell(self.broker, Unsubscribe(self.actor_ref))
+        self._look_soon()
+
+    def _holds(self, worker: WorkerState) -> None:
+        before, now = self._held.get(worker.component), worker.current_job
+        if worker.component not in self._served.workers or before == now:
+            return
+        if now is None:
+            self._held.pop(worker.component)
+        else:
+            self._held[worker.component] = now
+        self._touched(tuple(job for job in (before, now) if isinstance(job, int)))
+
+    def _touched(self, job_ids: tuple[int, ...]) -> None:
+        self._sightings.hear(job_ids)
+        self._look_soon()
+
+    def _look_soon(self) -> None:
+        if self._timer is None and self._served.queues:
+            delay = max(GATHER_S, self._not_before - self._runtime.clock.monotonic())
+            self._timer = self._runtime.timers.after(delay, self.actor_ref, LookAtQueues())
 
     def _look(self) -> None:
         began = self._runtime.clock.monotonic()
         try:
-            found = self._store.jobs.stats()
-            running = self._store.jobs.find(state=JobState.RUNNING.value, limit=MOST_RUNNING)
+            self._tell_of_all()
         except StoreError as error:
             if not self._is_away:
                 logger.warning("the queues cannot be looked at: {}", str(error))
-            self._is_away = True
+            self._is_away, self._not_before = True, began + AWAY_S
+            self._look_soon()
         else:
-            self._is_away = False
-            known = {stats.queue for stats in found}
-            empty = tuple(QueueStats(queue=queue) for queue in self._queues if queue not in known)
-            tell(self.broker, QueuesSeen((*found, *empty), running))
-        cost = self._runtime.clock.monotonic() - began
-        self._look_later(max(PERIOD_S, COST_FACTOR * cost))
+            now = self._runtime.clock.monotonic()
+            self._is_away, self._not_before = False, max(began + PERIOD_S, now + COST_FACTOR * (now - began))
 
-    def _look_later(self, delay_s: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._runtime.timers.after(delay_s, self.actor_ref, LookAtQueues())
+    def _tell_of_all(self) -> None:
+        jobs = self._store.jobs
+        running = jobs.find(state=JobState.RUNNING.value, limit=MOST_AT_A_LOOK)
+        found = jobs.named(self._sightings.to_ask_after(running))
+        # The figures last: what is told of the jobs may be older than they, never newer.
+        stats = jobs.stats()
+        news = self._sightings.take(running, found)
+        known = {each.queue for each in stats}
+        empty = tuple(QueueStats(queue=queue) for queue in self._served.queues if queue not in known)
+        tell(self.broker, QueuesSeen((*stats, *empty), news.jobs, news.gone))

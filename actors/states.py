@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from .deaths import Job
-from .jobs import QueueStats
+from .jobs import JobView, QueueStats
+
+LONGEST_PATH = 1024
+LONGEST_DECODED = 16_384
+"""A payload or a result that is longer is not looked into: there may be a thousand of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +51,14 @@ class JobState:
     """One job."""
 
     id: int
+    queue_type: str | None = None
     path: str | None = None
+    """What its payload says under this name, if it does."""
     status: str
-    """pending, running, done or error."""
+    """pending, running, done, error, toxic or dropped."""
     error: str | None = None
     results: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """What it returned; under `result` if that is no object, and nothing if it is long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,27 @@ def queue_state(stats: QueueStats) -> QueueState:
         avg_time=round(stats.average_s, 3),
         eta=round(stats.eta_s, 3),
     )
+
+
+def job_state(job: JobView) -> JobState:
+    """A job, without what is private or long about it."""
+    payload, result = _decoded(job.payload), _decoded(job.result)
+    path = payload.get("path") if isinstance(payload, dict) else None
+    return JobState(
+        id=job.id,
+        queue_type=job.queue,
+        path=path[:LONGEST_PATH] if isinstance(path, str) else None,
+        status=job.state,
+        error=job.error.partition("\n")[0] if job.error else None,
+        results=result if isinstance(result, dict) else {} if result is None else {"result": result},
+    )
+
+
+def _decoded(text: str | None) -> Any:
+    try:
+        return json.loads(text) if text and len(text) <= LONGEST_DECODED else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def aggregate(queues: Iterable[QueueState]) -> QueueState:

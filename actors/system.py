@@ -28,7 +28,7 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes, sweep
 
 from .alert import Alert, AlertPolicy
-from .assembly import Actors, assemble
+from .assembly import Actors, assemble, served
 from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
 from .bundles import Bundle
@@ -50,7 +50,7 @@ from .explaining import explain
 from .fingerprints import Fingerprints
 from .flight_recorder import FlightRecorder
 from .health import Status
-from .internal_messages import Flush, Flushed, Keep, WatchQueues
+from .internal_messages import Flush, Flushed, Keep, QueuesTouched
 from .jobs import SERVED_QUEUES
 from .lifecycle import Urgency
 from .messages import (
@@ -88,6 +88,7 @@ from .resources import Usage
 from .runtime import ThreadRuntime, tell
 from .spec import WorkerSpec, served_by
 from .timeline import Timeline
+from .told_jobs import ToldJobs
 from .topics import problem
 
 MARK = "system_mark"
@@ -396,7 +397,7 @@ class System:
         before, self._specs = self._served(), specs
         if self._served() != before:
             tell(self._running().recorder, Keep(self._served()))
-            tell(self._running().watch, WatchQueues(self.queues))
+        tell(self._running().watch, served(specs))
 
     def _served(self) -> MetaSet:
         return MetaSet(SERVED_QUEUES, json.dumps(self.queues))
@@ -406,7 +407,11 @@ class System:
     @property
     def jobs(self) -> Jobs:
         """The queues: what is in them, and what an operator may do about it."""
-        return self._store.jobs
+        return ToldJobs(self._store.jobs, self._touched)
+
+    def _touched(self, job_ids: tuple[int, ...]) -> None:
+        if self._actors is not None:
+            tell(self._actors.watch, QueuesTouched(job_ids))
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -435,7 +440,7 @@ class System:
         checked_queue(queue, self.queues)
         now = time.time_ns() // 1_000_000
         job = new_job(payload_text(payload), now, priority=priority, delay_s=delay_s, max_retries=max_retries)
-        return self._store.jobs.add(queue, [job])[0]
+        return self.jobs.add(queue, [job])[0]
 
     # ── what there is to see ─────────────────────────────────────────────────────────────
 

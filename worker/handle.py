@@ -51,6 +51,8 @@ class Worker:
         # Reentrant, for an author's signal handler that says something in the middle of a frame.
         self._lock = threading.RLock()
         self._pace = Pace()
+        self._passed: int | str | None = None
+        """The latest job that was begun since the last frame, if that had to wait."""
         self._channel = inherited()
         self._pulse: Pulse | None = None
         if self._channel is not None:
@@ -174,7 +176,11 @@ class Worker:
             self._send()
 
     def _tell_of_job(self) -> None:
-        if self._pulse is None or self._pulse.has_promised:
+        if self._pulse is None:
+            return
+        if self._report.job is not None:
+            self._passed = self._report.job
+        if self._pulse.has_promised:
             return  # the beat that comes tells it
         now = time.monotonic()
         wait_s = self._pace.wait_s(now)
@@ -187,7 +193,12 @@ class Worker:
         if self._channel is None:
             return
         with self._lock:
-            self._channel.send(self._report.frame(time.monotonic()))
+            frame = self._report.frame(time.monotonic())
+            passed, self._passed = self._passed, None
+            if passed is not None and self._report.job is None:
+                # Begun and ended since the last frame: without a word nobody would look for its result.
+                self._channel.send({**frame, "current_job": passed})
+            self._channel.send(frame)
 
     def _obey(self, line: dict[str, object]) -> None:
         match line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from loguru import logger
@@ -89,6 +89,10 @@ class MemoryJobs:
         newest = sorted(taken, key=lambda job: (job.started_at_wall_ms or 0, job.id), reverse=True)
         chosen = (job for job in newest if (job.started_at_wall_ms or 0) >= since_wall_ms)
         return tuple(itertools.islice(chosen, max(limit, 0)))
+
+    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+        """Those of these jobs that there are, by number."""
+        return tuple(self._jobs[job_id] for job_id in sorted(job_ids) if job_id in self._jobs)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""

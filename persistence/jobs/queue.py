@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,13 @@ class JobQueue:
         statement = sql.taken_by(component_id, since_wall_ms, limit)
         with self._reading() as connection:
             return tuple(view(row) for row in connection.execute(statement))
+
+    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+        """Those of these jobs that there are, by number."""
+        if not job_ids:
+            return ()
+        with self._reading() as connection:
+            return tuple(view(row) for row in connection.execute(sql.named(job_ids)))
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""

@@ -6,7 +6,7 @@ a database cannot know of a value that it will be the right one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -99,6 +99,11 @@ DROP_CRASHES: Delete = delete(JOB_CRASH).where(JOB_CRASH.c.job_id == bindparam("
 def get(job_id: int) -> Select[*tuple[Any, ...]]:
     """One job."""
     return select(JOB).where(JOB.c.id == job_id)
+
+
+def named(job_ids: Collection[int]) -> Select[*tuple[Any, ...]]:
+    """Some jobs, by number."""
+    return select(JOB).where(JOB.c.id.in_(job_ids)).order_by(JOB.c.id)
 
 
 def states(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:

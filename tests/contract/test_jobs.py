@@ -20,6 +20,12 @@ def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: 
     assert (after.state, after.crash_count, after.attempts) == ("pending", 1, 1)
 
 
+def test_jobs_are_found_by_their_numbers_and_those_that_are_none_are_left_out(queues: Queues) -> None:
+    first, second = queues.add(), queues.add()
+    assert [job.id for job in queues.jobs.named({second, 10_000, first})] == [first, second]
+    assert queues.jobs.named([]) == ()
+
+
 def test_jr_03_the_third_crash_makes_a_job_toxic(queues: Queues) -> None:
     job = queues.add()
     queues.crash(job, times=2)

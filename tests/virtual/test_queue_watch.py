@@ -9,9 +9,12 @@ from tests.virtual.conftest import Benches
 
 from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.frames import Frame
+from rekindle.actors.internal_messages import FrameReceived, QueuesTouched
 from rekindle.actors.jobs import NewJob
 from rekindle.actors.messages import Snapshot, StateChanged
-from rekindle.actors.states import QueueState
+from rekindle.actors.simulation import Life
+from rekindle.actors.states import JobState, QueueState
 
 TAG: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
 
@@ -22,6 +25,38 @@ def listener(system: Any, *topics: str) -> Listener:
     system.actors.broker.tell(Subscribe(heard, topics))
     system.runtime.settle()
     return heard
+
+
+def put_in(system: Any, many: int = 1, payload: str = "{}") -> tuple[int, ...]:
+    """Enqueue as a host does."""
+    ids: tuple[int, ...] = system.memory.jobs.add("tag", [NewJob(payload=payload)] * many)
+    system.actors.watch.tell(QueuesTouched(ids))
+    return ids
+
+
+def take(system: Any) -> int:
+    """Have the worker take a job and say so; its process is a script, so that is ours to do."""
+    claimed = system.memory.jobs.claim("tag", W, 1, "")
+    assert claimed is not None
+    says(system, claimed.id)
+    return int(claimed.id)
+
+
+def says(system: Any, job: int | None) -> None:
+    """Have the worker say which job it holds."""
+    system.actors.monitor.tell(FrameReceived(W, 1, Frame(status="healthy", current_job=job)))
+
+
+def finish(system: Any, job: int) -> None:
+    """Have the worker finish the job, and say that it holds none."""
+    system.memory.jobs.finish(system.memory.jobs.get(job))
+    says(system, None)
+
+
+def jobs_told(heard: Listener) -> list[tuple[int, str]]:
+    """(job, status) of every job that was told of."""
+    told = [each.state for each in heard.messages if isinstance(each, StateChanged)]
+    return [(state.id, state.status) for state in told if isinstance(state, JobState)]
 
 
 def numbers(heard: Listener) -> list[tuple[str, int, int, int]]:
@@ -39,11 +74,9 @@ def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(bench: Benches
     system = bench(worker(**TAG)).start()
     system.run(1.0)
     heard = listener(system, "queue:tag:status", "queue:status")
-    system.memory.jobs.add("tag", [NewJob(payload="1")])
+    put_in(system)
     system.run(2.0)
-    claim = system.memory.jobs.claim("tag", W, 1, "")
-    assert claim is not None
-    system.memory.jobs.finish(claim)
+    finish(system, take(system))
     system.run(2.0)
     assert numbers(heard) == [
         ("queue:tag:status", 1, 0, 0), ("queue:status", 1, 0, 0),
@@ -51,9 +84,81 @@ def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(bench: Benches
     ]  # fmt: skip
 
 
+def test_a_job_is_told_of_from_its_beginning_to_its_end(bench: Benches) -> None:
+    """Topic queue:jobs: the typed state, and nothing of it in the log of events."""
+    system = bench(worker(**TAG)).start()
+    system.run(1.0)
+    heard = listener(system, "queue:jobs", "event:*")
+    (job,) = put_in(system, payload='{"path": "/music/a.flac"}')
+    system.run(1.0)
+    take(system)
+    system.run(1.0)
+    finish(system, job)
+    system.run(1.0)
+    assert jobs_told(heard) == [(job, "pending"), (job, "running"), (job, "done")]
+    told = [each for each in heard.messages if isinstance(each, StateChanged)]
+    assert {(each.topic, each.type, each.event_id) for each in told} == {("queue:jobs", "job_update", None)}
+    assert isinstance(told[1].state, JobState)
+    assert told[1].state.path == "/music/a.flac"
+
+
+def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(bench: Benches) -> None:
+    """EV-04, for jobs."""
+    system = bench(worker(**TAG)).start()
+    system.run(1.0)
+    put_in(system, 3)
+    job = take(system)
+    system.run(1.0)
+    snapshot = listener(system, "queue:jobs").messages[0]
+    assert isinstance(snapshot, Snapshot)
+    (state,) = snapshot.states
+    assert isinstance(state.state, JobState)
+    assert (state.state.id, state.state.status) == (job, "running")
+    finish(system, job)
+    system.run(1.0)
+    assert listener(system, "queue:jobs").messages[0].states == ()
+
+
+def test_the_job_of_a_dead_worker_is_told_to_be_pending_again(bench: Benches) -> None:
+    """JR-02, for those who look."""
+    system = bench(worker(**TAG), scripts=lambda _: Life(dies_after_s=5.0)).start()
+    system.run(1.0)
+    heard = listener(system, "queue:jobs")
+    put_in(system)
+    job = take(system)
+    system.run(5.0)
+    assert jobs_told(heard) == [(job, "running"), (job, "pending")]
+
+
+def test_a_flood_of_short_jobs_is_looked_at_twice_a_second(bench: Benches) -> None:
+    """A thousand jobs cost a few looks, and the figures are right in the end."""
+    system = bench(worker(**TAG)).start()
+    system.run(1.0)
+    put_in(system, 1000)
+    heard = listener(system, "queue:tag:status")
+    for _ in range(1000):
+        finish(system, take(system))
+        system.run(0.002)
+    system.run(1.0)
+    assert len(numbers(heard)) <= 6
+    assert numbers(heard)[-1] == ("queue:tag:status", 0, 0, 1000)
+
+
+def test_while_nothing_happens_nobody_looks_and_no_timer_runs(bench: Benches) -> None:
+    system = bench(worker(**TAG)).start()
+    system.run(1.0)
+    put_in(system)
+    finish(system, take(system))
+    system.run(5.0)
+    asked = []
+    system.memory.jobs.stats = lambda: asked.append(1) or ()  # type: ignore[method-assign, func-returns-value]
+    system.run(600.0)
+    assert asked == []
+
+
 def test_whoever_comes_later_is_shown_the_queues_first(bench: Benches) -> None:
     system = bench(worker(**TAG)).start()
-    system.memory.jobs.add("tag", [NewJob(payload="1")] * 3)
+    put_in(system, 3)
     system.run(1.0)
     snapshot = listener(system, "queue:*:status").messages[0]
     assert isinstance(snapshot, Snapshot)
@@ -64,21 +169,21 @@ def test_whoever_comes_later_is_shown_the_queues_first(bench: Benches) -> None:
 
 def test_without_a_queue_nobody_looks(bench: Benches) -> None:
     system = bench(worker()).start()
-    system.memory.jobs.add("tag", [NewJob(payload="1")])
+    put_in(system)
     system.run(5.0)
     assert numbers(listener(system, "queue:*:status")) == []
 
 
-def test_a_store_that_is_away_costs_a_look_and_no_more(bench: Benches, logs: list[str]) -> None:
+def test_a_store_that_is_away_costs_a_look_now_and_then(bench: Benches, logs: list[str]) -> None:
     system = bench(worker(**TAG)).start()
     system.run(1.0)
     real, system.memory.jobs.stats = system.memory.jobs.stats, _away  # type: ignore[method-assign]
-    system.run(5.0)
+    heard = listener(system, "queue:tag:status")
+    put_in(system)
+    system.run(20.0)
     assert sum("the queues cannot be looked at" in line for line in logs) == 1
     system.memory.jobs.stats = real  # type: ignore[method-assign]
-    heard = listener(system, "queue:tag:status")
-    system.memory.jobs.add("tag", [NewJob(payload="1")])
-    system.run(2.0)
+    system.run(6.0)
     assert numbers(heard) == [("queue:tag:status", 1, 0, 0)]
 
 
