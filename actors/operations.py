@@ -15,6 +15,7 @@ from msgspec import structs
 
 from . import lifting, supervision
 from .changes import Changes, compare
+from .checks import LONGEST_S
 from .crew import Crew
 from .errors import SpecError
 from .evidence import Versions
@@ -184,7 +185,7 @@ class Operations:
     # ── pauses ───────────────────────────────────────────────────────────────────────────
 
     def _pause(self, command: PauseWorkers) -> None:
-        refusal = self._unknown(command.ids)
+        refusal = self._unknown(command.ids) or _no_time(command.for_s)
         if refusal is None:
             clock = self._runtime.clock
             ends = None if command.for_s is None else round(command.for_s * 1000) + clock.wall_ms()
@@ -359,6 +360,12 @@ class Operations:
 def _in_spite(change: Callable[[Worker, World], Step]) -> Callable[[Worker, World], Step]:
     """The same change, also where a breaker is open."""
     return lambda worker, world: change(worker, structs.replace(world, held=None))
+
+
+def _no_time(for_s: float | None) -> Refused | None:
+    if for_s is None or 0 < for_s <= LONGEST_S:
+        return None
+    return Refused(f"a pause lasts for more than 0 and at most {LONGEST_S:g} seconds, not {for_s:g}")
 
 
 def _note_unknown(message: Never) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from .breaker import BreakerPolicy, address
@@ -23,6 +24,8 @@ class Prober:
     def __init__(self) -> None:
         self._closed = False
         self._threads: set[threading.Thread] = set()
+        self._calls: dict[str, threading.Thread] = {}
+        """The latest call of a host's function, by the breaker's name: it may not have returned."""
 
     def tell(self, message: Probe) -> None:
         """Have one look; returns at once."""
@@ -39,16 +42,38 @@ class Prober:
 
     def _look(self, probe: Probe) -> None:
         try:
-            wrong = looked(probe.policy)
+            wrong = self._looked(probe.policy)
         except Exception as error:  # noqa: BLE001  # a host's function may raise anything
             wrong = str(error) or type(error).__name__
         self._threads.discard(threading.current_thread())
         if not self._closed:
             tell(probe.reply_to, ProbeAnswered(probe.policy.name, wrong))
 
+    def _looked(self, policy: BreakerPolicy) -> str | None:
+        if policy.probe_call is None:
+            return looked(policy)
+        earlier = self._calls.get(policy.name)
+        if earlier is not None and earlier.is_alive():
+            # A thread more for every look would fill the host's process in the end.
+            return "the function has not returned from an earlier call"
+        return self._call(policy.name, policy.probe_call, policy.probe_timeout_s)
+
+    def _call(self, name: str, function: Callable[[], object], timeout_s: float) -> str | None:
+        """Call the host's function, on a thread that can be left behind if it never returns."""
+        answer: SimpleQueue[str | None] = SimpleQueue()
+        thread = threading.Thread(
+            target=_called, args=(function, answer), name="rekindle-probe-call", daemon=True
+        )
+        self._calls[name] = thread
+        thread.start()
+        try:
+            return answer.get(timeout=timeout_s)
+        except Empty:
+            return f"the function did not return within {timeout_s:g} s"
+
 
 def looked(policy: BreakerPolicy) -> str | None:
-    """What is wrong with what the workers need; None if nothing is.
+    """What is wrong with what the workers need, by a connection or a program; None if nothing is.
 
     Raises:
         OSError: it cannot be reached, or the program cannot be run.
@@ -59,27 +84,14 @@ def looked(policy: BreakerPolicy) -> str | None:
         assert where is not None
         socket.create_connection(where, timeout_s).close()
         return None
-    if policy.probe_command:
-        ran = run_tool(policy.probe_command, cwd=None, env=os.environ, timeout_s=timeout_s)
-        if ran.exit is None:
-            return f"{policy.probe_command[0]} was cut off after {timeout_s:g} s"
-        return None if ran.well else f"{policy.probe_command[0]} {ran.exit}"
-    return _called(policy, timeout_s)
+    ran = run_tool(policy.probe_command, cwd=None, env=os.environ, timeout_s=timeout_s)
+    if ran.exit is None:
+        return f"{policy.probe_command[0]} was cut off after {timeout_s:g} s"
+    return None if ran.well else f"{policy.probe_command[0]} {ran.exit}"
 
 
-def _called(policy: BreakerPolicy, timeout_s: float) -> str | None:
-    """Call the host's function, on a thread that can be left behind if it never returns."""
-    answer: SimpleQueue[str | None] = SimpleQueue()
-
-    def call() -> None:
-        assert policy.probe_call is not None
-        try:
-            answer.put("the function said no" if policy.probe_call() is False else None)
-        except BaseException as error:  # noqa: BLE001  # SystemExit included: it is the host's own code
-            answer.put(f"{type(error).__name__}: {error}")
-
-    threading.Thread(target=call, name="rekindle-probe-call", daemon=True).start()
+def _called(function: Callable[[], object], answer: SimpleQueue[str | None]) -> None:
     try:
-        return answer.get(timeout=timeout_s)
-    except Empty:
-        return f"the function did not return within {timeout_s:g} s"
+        answer.put("the function said no" if function() is False else None)
+    except BaseException as error:  # noqa: BLE001  # SystemExit included: it is the host's own code
+        answer.put(f"{type(error).__name__}: {error}")

@@ -60,7 +60,9 @@ class ReleaseDesk:
         self._broker: Receiver | None = None
         self._orders: SimpleQueue[ReleaseOrder | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._stuck = 0
+        self._stuck: list[threading.Thread] = []
+        """Calls that took too long; some may have come back since."""
+        self._counting = threading.Lock()
         self._over = False
 
     def attend(self, broker: Receiver) -> None:
@@ -130,14 +132,17 @@ class ReleaseDesk:
 
     def _call(self, target: Any, release: Release, timeout_s: float) -> Outcome:
         """Call the host's function, on a thread that can be left behind if it never returns."""
-        if self._stuck >= MOST_STUCK:
-            raise ReleaseError(f"{self._stuck} earlier calls have not come back")
+        with self._counting:
+            self._stuck = [each for each in self._stuck if each.is_alive()]
+            if len(self._stuck) >= MOST_STUCK:
+                raise ReleaseError(f"{len(self._stuck)} earlier calls have not come back")
         answer: SimpleQueue[Any] = SimpleQueue()
         thread = threading.Thread(target=_answer, args=(target, release, answer), daemon=True)
         thread.start()
         thread.join(timeout_s)
         if thread.is_alive():
-            self._stuck += 1
+            with self._counting:
+                self._stuck.append(thread)
             raise ReleaseError(f"the function did not return within {timeout_s:g} s")
         result = answer.get()
         if isinstance(result, BaseException):

@@ -489,7 +489,8 @@ def pause(worker: Worker) -> Step:
 def resume(worker: Worker, world: World) -> Step:
     """End a pause: what it held back starts at once; what is failed or was stopped stays so."""
     match worker.phase:
-        case Up(generation=generation) if worker.spec.pause_mode is PauseMode.IDLE:
+        case Up(generation=generation):
+            # Whatever its spec says by now, one that runs in a pause was told to idle.
             return Step(worker, (Idling(generation, paused=False),))
         case Idle(rest=Rest.PAUSED | Rest.RESET):
             return start(worker, world)

@@ -11,6 +11,9 @@ from loguru import logger
 
 from .ports import Clock, Receiver
 
+LONGEST_WAIT_S = 86_400.0
+"""The platform refuses to wait for some centuries; whoever is woken early waits again."""
+
 
 class HeapTimer:
     """A message that waits in the heap."""
@@ -73,7 +76,7 @@ class Timekeeper:
                 wait = self._heap[0][0] - self._clock.monotonic()
                 if wait <= 0:
                     return heapq.heappop(self._heap)[2]
-                self._changed.wait(wait)
+                self._changed.wait(min(wait, LONGEST_WAIT_S))
             return None
 
     def _deliver(self, timer: HeapTimer) -> None:

@@ -31,7 +31,7 @@ _BODY = (
 
 def alert_values(alert: Alert) -> dict[str, Any]:
     """The columns of an alert's row."""
-    body = {name: getattr(alert, name) for name in _BODY}
+    body = {name: _plain(getattr(alert, name)) for name in _BODY}
     return {
         "id": alert.id,
         "component_id": alert.component_id,
@@ -39,21 +39,24 @@ def alert_values(alert: Alert) -> dict[str, Any]:
         "severity": alert.severity.word,
         "opened_at_wall_ms": alert.opened_at_wall_ms,
         "resolved_at_wall_ms": alert.resolved_at_wall_ms,
-        "body": storable(msgspec.json.encode(body).decode()),
+        "body": msgspec.json.encode(body).decode(),
     }
 
 
-def alert_of(row: Any) -> Alert:
-    """The alert that a row tells of."""
-    return Alert(
-        id=row.id,
-        kind=Kind(row.kind),
-        component_id=row.component_id,
-        severity=Severity[row.severity.upper()],
-        opened_at_wall_ms=row.opened_at_wall_ms,
-        resolved_at_wall_ms=row.resolved_at_wall_ms,
-        **msgspec.json.decode(row.body),
-    )
+def alert_of(row: Any) -> Alert | None:
+    """The alert that a row tells of; None if it was written by hand, or by a newer version."""
+    try:
+        return Alert(
+            id=row.id,
+            kind=Kind(row.kind),
+            component_id=row.component_id,
+            severity=Severity[row.severity.upper()],
+            opened_at_wall_ms=row.opened_at_wall_ms,
+            resolved_at_wall_ms=row.resolved_at_wall_ms,
+            **msgspec.json.decode(row.body),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def load_alerts(connection: Connection) -> tuple[Alert, ...]:
@@ -61,9 +64,15 @@ def load_alerts(connection: Connection) -> tuple[Alert, ...]:
     is_open = ALERT.c.resolved_at_wall_ms.is_(None)
     active = connection.execute(select(ALERT).where(is_open))
     over = connection.execute(select(ALERT).where(~is_open).order_by(ALERT.c.id.desc()).limit(MOST_RESOLVED))
-    return tuple(sorted((alert_of(row) for row in (*active, *over)), key=lambda alert: alert.id))
+    found = [alert for row in (*active, *over) if (alert := alert_of(row)) is not None]
+    return tuple(sorted(found, key=lambda alert: alert.id))
 
 
 def forget_alerts(connection: Connection, ids: Sequence[int]) -> None:
     """Drop these rows."""
     connection.execute(delete(ALERT).where(ALERT.c.id.in_(ids)))
+
+
+def _plain(value: Any) -> Any:
+    """Without half a surrogate pair (of a path that is no UTF-8, say): it would keep out all else."""
+    return storable(value) if isinstance(value, str) else value

@@ -320,6 +320,12 @@ def test_an_alert_is_kept_as_it_was_last(store: Store) -> None:
     assert store.alerts() == (changed, an_alert(2))
 
 
+def test_an_alert_that_no_database_could_hold_keeps_nothing_else_from_being_kept(store: Store) -> None:
+    store.commit([AlertKept(an_alert(1, message="no such file: a\0\udcff", reason="\ud800")), death(1)])
+    assert [alert.id for alert in store.alerts()] == [1]
+    assert len(store.deaths(TAG)) == 1
+
+
 def test_the_oldest_alerts_that_are_over_are_not_recalled(store: Store) -> None:
     store.commit([AlertKept(an_alert(1))])
     store.commit([AlertKept(an_alert(number, resolved_at_wall_ms=5)) for number in range(2, 132)])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Run
-from tests.processes.waiting import PATIENCE_S
+from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import (
     BreakerClosed,
@@ -20,7 +21,9 @@ from rekindle.actors import (
     WorkerStarted,
     command,
 )
-from rekindle.actors.prober import looked
+from rekindle.actors.breaker_messages import Probe
+from rekindle.actors.edges import Inbox
+from rekindle.actors.prober import Prober
 
 IDS = ("w:0", "w:1", "w:2", "w:3")
 FRUGAL = RestartPolicy(max_lifetime=1, initial_delay_s=0.05, min_delay_s=0.05)
@@ -86,10 +89,6 @@ def test_a_probe_finds_a_server_that_is_gone_and_that_is_back(run: Run, tmp_path
     events.close()
 
 
-def hang() -> None:
-    socket.socketpair()[0].recv(1)
-
-
 @pytest.mark.parametrize(
     ("policy", "wrong"),
     [
@@ -104,5 +103,35 @@ def hang() -> None:
 def test_a_probe_is_a_command_or_a_function_with_a_time_limit(
     policy: BreakerPolicy, wrong: str | None, no_traces: None
 ) -> None:
-    found = looked(policy)
+    prober, inbox = Prober(), Inbox()
+    prober.tell(Probe(policy, inbox))
+    found = inbox.get(PATIENCE_S).wrong
     assert found is None if wrong is None else wrong in (found or "")
+    prober.close(PATIENCE_S)
+
+
+def test_a_function_that_never_returns_is_called_once_and_costs_one_thread(no_traces: None) -> None:
+    """One more for every look would fill the host's process with threads in the end."""
+    calls: list[int] = []
+    returned = threading.Event()
+
+    def hang() -> bool:
+        calls.append(1)
+        return returned.wait(PATIENCE_S)
+
+    prober, inbox = Prober(), Inbox()
+    probe = Probe(BreakerPolicy(name="a", probe_call=hang, probe_timeout_s=0.01), inbox)
+    said = []
+    for _ in range(5):
+        prober.tell(probe)
+        said.append(inbox.get(PATIENCE_S).wrong)
+    assert said == [
+        "the function did not return within 0.01 s",
+        *["the function has not returned from an earlier call"] * 4,
+    ]
+    assert len(calls) == 1
+    returned.set()
+    assert eventually(lambda: "rekindle-probe-call" not in {each.name for each in threading.enumerate()})
+    prober.tell(Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox))
+    assert inbox.get(PATIENCE_S).wrong is None, "it is called again once it has returned"
+    prober.close(PATIENCE_S)

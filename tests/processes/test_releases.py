@@ -31,7 +31,9 @@ from rekindle.actors import (
     WorkReleaseFailed,
     command,
 )
-from rekindle.actors.work_items import Recipe
+from rekindle.actors.edges import Inbox
+from rekindle.actors.release_desk import MOST_STUCK, ReleaseDesk
+from rekindle.actors.work_items import Recipe, ReleaseOrder
 
 HASTY = StopPolicy(ask_s=0.1, term_s=0.2)
 QUICK = RestartPolicy(initial_delay_s=0.05, min_delay_s=0.05)
@@ -227,6 +229,28 @@ def test_a_function_of_the_host_is_called_on_a_thread_of_its_own(run: Run, tool:
     [(item, thread)] = heard
     assert item == Release("w", 1, "fg-7", None, signal.SIGKILL)
     assert "rekindle-core" not in thread
+
+
+def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_traces: None) -> None:
+    returned, broker = threading.Event(), Inbox()
+    desk = ReleaseDesk("mark")
+    desk.attend(broker)
+    spec = WorkerSpec("w", command("true"))
+
+    def told(call: Callable[[Release], object]) -> WorkReleased | WorkReleaseFailed:
+        policy = ReleasePolicy(call=call, timeout_s=0.01)
+        desk.tell(ReleaseOrder(Release("w", 1, "fg-7", 1, None), policy, None, spec))
+        _noted, event = broker.get(PATIENCE_S).items
+        return event  # type: ignore[no-any-return]
+
+    slow = [told(lambda _item: returned.wait(PATIENCE_S)) for _ in range(MOST_STUCK)]
+    assert {type(event) for event in slow} == {WorkReleaseFailed}
+    refused = told(lambda _item: True)
+    assert isinstance(refused, WorkReleaseFailed)
+    assert refused.reason == f"{MOST_STUCK} earlier calls have not come back"
+    returned.set()
+    assert eventually(lambda: isinstance(told(lambda _item: True), WorkReleased))
+    assert desk.close(PATIENCE_S)
 
 
 def raising(item: Release) -> None:

@@ -1,0 +1,30 @@
+"""What becomes of a row of alerts that nobody of this version wrote."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from rekindle.actors.alert import Alert, Kind, Severity
+from rekindle.persistence.alerts import alert_of, alert_values
+
+ALERT = Alert(
+    id=1,
+    kind=Kind.CRASHED,
+    component_id="worker:tag:0",
+    severity=Severity.CRITICAL,
+    message="crashed",
+    opened_at_wall_ms=1,
+    last_at_wall_ms=1,
+)
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [{"kind": "haunted"}, {"severity": "dire"}, {"body": "no JSON"}, {"body": '{"mood": 1}'}, {"body": "[]"}],
+)
+def test_a_row_that_is_not_understood_keeps_no_supervisor_from_starting(strange: dict[str, str]) -> None:
+    row = alert_values(ALERT)
+    assert alert_of(SimpleNamespace(**row)) == ALERT
+    assert alert_of(SimpleNamespace(**{**row, **strange})) is None
