@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .job_policy import JobPolicy
 from .spec import WorkerSpec
 
 
@@ -40,7 +41,13 @@ def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Ch
 
 def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
     """Whether a running process cannot take up the change."""
-    return any(
+    return _told_of_jobs(before) != _told_of_jobs(after) or any(
         getattr(before, name) != getattr(after, name)
         for name in ("run", "env", "inherit_env", "cwd", "user", "health")
     )
+
+
+def _told_of_jobs(spec: WorkerSpec) -> JobPolicy | None:
+    """What a process hears of its queues when it starts; what follows its crash is not its affair."""
+    jobs = spec.jobs
+    return None if jobs is None or not jobs.queues else replace(jobs, crash_retries=None)

@@ -162,7 +162,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         # Taken for dead while it still runs: it must be gone before another one starts.
         effects.append(Halt(death.generation, Urgency.FIRM, hung=death.cause in HUNG))
     else:
-        effects += releases.after_death(worker.spec, death)
+        effects += releases.after_death(worker, death)
     step = _after_death(worker, death, decision, record, world)
     return Step(step.worker, (*effects, *step.effects))
 
@@ -316,6 +316,7 @@ def _launch(worker: Worker, world: World) -> Step:
         lingering=generation,
         status=Status.PENDING,
         job=None,
+        jobs=worker.spec.jobs if worker.spec.serves else None,
         not_before_ms=None,
         open_death=None,
     )
@@ -374,7 +375,7 @@ def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | 
     open_death = worker.open_death
     if open_death is None:
         return ()
-    released = releases.after_late_end(worker.spec, generation, str(open_death.death), exit_)
+    released = releases.after_late_end(worker, generation, str(open_death.death), exit_)
     if exit_ == Exit():
         return released
     amended = DeathAmended(
@@ -393,7 +394,7 @@ def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
 
 def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
     ended: tuple[Effect, ...] = (Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),)
-    ended += releases.after_stop(worker.spec, phase.generation, exit_, forced)
+    ended += releases.after_stop(worker, phase.generation, exit_, forced)
     release = _release(worker, phase.generation, worker.job, exit_)
     if release is not None and released_exit(exit_, forced):
         # Not a death; but who is killed on the way leaves behind what it was at.

@@ -13,6 +13,7 @@ import msgspec
 from .deaths import Death, Exit, Job
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained, IncarnationEnded
+from .job_policy import JobPolicy
 from .lifecycle import Urgency
 from .messages import Event
 from .records import DeathRecord, Record
@@ -99,6 +100,8 @@ class Worker(msgspec.Struct, frozen=True):
     restarts: RestartState = RestartState()
     status: Status | None = None
     job: Job | None = None
+    jobs: JobPolicy | None = None
+    """The queues that its latest process was told of; by now its spec may say something else."""
     not_before_ms: int | None = None
     """Until when a delay that a former run decided holds the first start back."""
     unreleased: ReleaseOrder | None = None

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rekindle.actors.changes import Changes, compare
-from rekindle.actors.spec import HealthPolicy, RestartPolicy, StopPolicy, WorkerSpec, command
+from rekindle.actors.job_policy import JobPolicy
+from rekindle.actors.spec import (
+    HealthPolicy,
+    PythonCall,
+    RestartPolicy,
+    StopPolicy,
+    WorkerSpec,
+    command,
+)
 
 BEFORE = WorkerSpec("a", command("serve"))
 
@@ -33,6 +43,23 @@ def test_what_only_a_new_process_can_take_up_restarts_the_worker(after: WorkerSp
 )
 def test_cf_08_a_changed_policy_restarts_nothing(after: WorkerSpec) -> None:
     assert compare({"a": BEFORE}, [after]) == Changes(adjusted=("a",))
+
+
+def serving(*queues: str, **settings: Any) -> WorkerSpec:
+    return WorkerSpec("a", PythonCall("app:main"), jobs=JobPolicy(queues=queues, **settings))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [serving("tag", "scan"), serving(), serving("tag", concurrency=2), serving("tag", error_retries=1)],
+)
+def test_what_a_process_was_told_of_its_queues_is_told_anew_to_another_one(after: WorkerSpec) -> None:
+    assert compare({"a": serving("tag")}, [after]) == Changes(restarted=("a",))
+
+
+def test_how_often_a_job_may_crash_is_not_the_affair_of_a_process() -> None:
+    after = serving("tag", crash_retries=9)
+    assert compare({"a": serving("tag")}, [after]) == Changes(adjusted=("a",))
 
 
 def test_an_equal_spec_is_left_alone() -> None:

@@ -15,7 +15,7 @@ from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.internal_messages import IncarnationEnded
 from rekindle.actors.job_desk import JobDesk
 from rekindle.actors.jobs import JobSettled, NewJob
-from rekindle.actors.messages import JobConvicted, JobRequeued
+from rekindle.actors.messages import ChangeWorkers, JobConvicted, JobRequeued
 from rekindle.actors.records import ClaimsReleased, Record
 from rekindle.actors.simulation import Life
 from rekindle.persistence import MemoryStore
@@ -151,3 +151,15 @@ def test_only_workers_that_serve_queues_have_claims_to_release(
     store = Journal()
     bench(worker(**settings), scripts=dies_after(5.0), store=store).start().run(10.0)
     assert (ClaimsReleased in store.kinds) is bool(settings)
+
+
+def test_the_job_of_a_worker_that_serves_no_queue_any_more_is_released_all_the_same(bench: Benches) -> None:
+    """A reload took its queues away; the process that is stopped for it leaves its job behind."""
+    system = with_jobs(bench, lives(Life(stops_after_s=None, ignores_term=True), then=Life()))
+    system.run(1.0)
+    job = claim(system)
+    system.tell(ChangeWorkers((worker(),)))
+    system.run(20.0)
+    assert len(system.starts()) == 2
+    assert system.memory.jobs.get(job).state == "pending"
+    assert [event.counted for _, event in system.events(JobRequeued)] == [False]
