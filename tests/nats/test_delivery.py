@@ -20,8 +20,26 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerStarted,
 )
+from rekindle.actors.notes import Notes
+from rekindle.actors.records import EventPage
 
 EVENTS = "rekindle.>"
+
+
+class Pruned(Log):
+    """A log whose first five events are not kept any more."""
+
+    def event_log(self, after_id: int = 0, limit: int = 100) -> EventPage:
+        return super().event_log(max(after_id, 5), limit)
+
+
+class Busy(Log):
+    """A log in which something happens while a gateway begins."""
+
+    def notes(self) -> Notes:
+        if not self.records:
+            self.write_many(1)
+        return super().notes()
 
 
 def death(id_: str = "worker:trivia:0", *, signal: int | None = 9, streak: int = 1) -> WorkerDied:
@@ -244,6 +262,32 @@ def test_a_stream_that_nobody_made_is_asked_for(
     gateway = gateways(log, nats_service, jetstream=True)
     log.write_many(1)
     assert eventually(lambda: "no stream hears rekindle.worker.tag.0.started" in gateway.state().detail)
+
+
+def test_events_that_nobody_kept_are_counted_as_dropped_once_however_often_the_rest_is_refused(
+    nats_service: NatsService, gateways: Gateways
+) -> None:
+    log = Pruned()
+    log.write_many(10)
+    log.settings["nats_delivered"] = "0"
+    gateway = gateways(log, nats_service, jetstream=True)  # no stream hears it
+    assert eventually(lambda: log.reads >= 3)
+    assert gateway.state().dropped == 5
+
+
+def test_an_event_while_the_gateway_begins_does_not_make_it_deaf_to_the_next_ones(
+    nats_service: NatsService, gateways: Gateways
+) -> None:
+    """It was woken before it could hear, and then only looked every two seconds."""
+    with Subscriber(nats_service.url, EVENTS) as subscriber:
+        log = Busy()
+        gateways(log, nats_service)
+        assert subscriber.hears(lambda heard: len(heard) == 1)
+        before = time.monotonic()
+        for number in range(2, 7):
+            log.write_many(1)
+            assert subscriber.hears(lambda heard, number=number: len(heard) == number)
+        assert time.monotonic() - before < 3.0
 
 
 @pytest.mark.parametrize("jetstream", [False, True])

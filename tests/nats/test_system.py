@@ -20,7 +20,9 @@ from tests.services import NatsService
 
 from rekindle.actors import Status, System, WorkerSpec
 from rekindle.actors.audit import AuditResult
+from rekindle.actors.gateways.control.routes import ROUTES
 from rekindle.actors.gateways.nats import Commands, NatsGateway, NatsSettings
+from rekindle.actors.gateways.nats.answering import commands
 from rekindle.actors.spec import command
 from rekindle.persistence import open_store
 
@@ -155,6 +157,11 @@ def answer(subscriber: Subscriber, word: str, body: object = None) -> tuple[str,
     return (reply.headers or {}).get("Nats-Service-Error-Code", "200"), json.loads(reply.data)
 
 
+def test_every_route_has_a_word_of_its_own() -> None:
+    answered = [route for route in ROUTES if not route.text and not route.streams]
+    assert {route.path for route in commands().values()} == {route.path for route in answered}
+
+
 def test_nobody_takes_orders_unless_that_is_enabled(nats_service: NatsService, hosts: Hosts) -> None:
     """Safe default 9."""
     from nats.errors import NoRespondersError
@@ -179,6 +186,9 @@ def test_an_order_over_nats_is_carried_out_answered_and_kept(nats_service: NatsS
         status, shown = answer(subscriber, "workers")
         assert (status, [worker["component_id"] for worker in shown["workers"]]) == ("200", [W])
         assert answer(subscriber, "workers", {"target": W})[1]["component_id"] == W
+        assert answer(subscriber, "bundles", {"target": W}) == ("200", {"id": W, "groups": [], "bundles": []})
+        missing = answer(subscriber, "bundle", {"target": W, "generation": 7})
+        assert (missing[0], missing[1]["error"]) == ("404", "unknown_death")
         assert answer(subscriber, "pause", {"arguments": {"reason": "deploy", "for_s": 60}})[0] == "200"
     assert eventually(lambda: len(host.audited()) == 2)
     paused, restarted = host.audited()
@@ -202,6 +212,9 @@ def test_an_order_that_makes_no_sense_is_answered_with_a_problem(
             ("restart", {"target": W, "surprise": 1}, "422", "invalid"),
             ("pause", {"arguments": {"for_s": -1}}, "422", "invalid"),
             ("restart", [], "422", "invalid"),
+            ("bundle", {"target": W}, "422", "invalid"),
+            ("bundle", {"target": W, "generation": 0}, "422", "invalid"),
+            ("bundles", {"target": W, "generation": 1}, "422", "invalid"),
             ("explode", {"target": W}, "404", "no_such_command"),
             ("metrics", {}, "404", "no_such_command"),
             ("restart", {"target": W, "user": "x" * 70_000}, "413", "too_large"),

@@ -3,10 +3,11 @@
     rekindle.command.restart   {"target": "worker:tag:0"}
     rekindle.command.pause     {"arguments": {"reason": "deploy", "for_s": 60}, "user": "ada"}
     rekindle.command.workers
+    rekindle.command.bundle    {"target": "worker:tag:0", "generation": 3}
 
 The last token is what is asked: the action of an order, or the last word of a path that is looked
-at. The answer is the body that the control socket would send; one that refuses says so in the
-headers that NATS services use, and its body is the problem.
+at, in the singular if it names one of several. The answer is the body that the control socket would
+send; one that refuses says so in the headers that NATS services use, and its body is the problem.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from loguru import logger
+from msgspec import Meta
 
 from ...errors import UnknownWorkerError
 from ...spec import COMPONENT_ID
@@ -39,6 +41,8 @@ MOST_REQUESTS = 64
 CODE = "Nats-Service-Error-Code"
 REASON = "Nats-Service-Error"
 
+_GENERATION = "{generation}"
+
 Key = tuple[str, bool]
 """What is asked, and whether it is asked about somebody."""
 
@@ -49,6 +53,8 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: str = ""
     """A worker's id or a group's name."""
     arguments: dict[str, Any] = {}  # a Struct copies its defaults
+    generation: Annotated[int, Meta(ge=1)] | None = None
+    """Which of the target's lives, where that is asked about."""
     user: str | None = None
     """Whom the client acts for. Nobody checks it; it is kept with the order."""
 
@@ -103,7 +109,8 @@ class Answering:
         request: Request = decode_body(data, Request)
         served = self._served(word, request.target)
         _check_size(data, served.largest_body)
-        asked = Asked(self._operator, self._identity, request.target, _arguments(served, request))
+        arguments, generation = _arguments(served, request), _generation(served, request)
+        asked = Asked(self._operator, self._identity, request.target, arguments, generation)
         client = Client(None, claim(request.user), gateway="nats")
         return await self._lanes.run(served.lane, lambda: encode(answered(served, asked, client)))
 
@@ -136,12 +143,20 @@ def _word(route: Served) -> str:
     if route.action:
         return route.action
     words = re.findall(r"[^/]+", re.sub(r"/{\w+}", "", route.path))
-    return str(words[-1].removesuffix(".json"))
+    word = str(words[-1].removesuffix(".json"))
+    return word.removesuffix("s") if _GENERATION in route.path else word
 
 
 def _arguments(served: Served, request: Request) -> Any:
     kind = served.body if served.query is Nothing else served.query
     return decode_body(msgspec.json.encode(request.arguments), kind)
+
+
+def _generation(served: Served, request: Request) -> int:
+    if (request.generation is None) == (_GENERATION in served.path):
+        wanted = "needs a generation" if request.generation is None else "takes no generation"
+        raise InvalidRequestError(422, "invalid", f"{_word(served)} {wanted}")
+    return request.generation or 0
 
 
 def _headers(found: Refusal) -> dict[str, str]:

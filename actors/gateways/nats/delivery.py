@@ -164,8 +164,9 @@ class Delivery:
         """The next events, from the store; none if they are on their way there."""
         after = self._backlog.delivered
         page = await self._lanes.run(Lane.STORE, lambda: self._feed.event_log(after, BATCH))
-        if page.events:
+        if page.events and page.events[0].id > after + 1:
             self.given_up += page.events[0].id - after - 1
+            self._backlog.settle(page.events[0].id - 1)  # counted once, however often they are read
         return page.events
 
     def _until_noted(self) -> float:

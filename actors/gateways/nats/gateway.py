@@ -219,8 +219,8 @@ class _Core:
     # ── from other threads ───────────────────────────────────────────────────────────────
 
     def look(self) -> None:
-        """There is something new in the backlog."""
-        if not self._woken:
+        """There is something new in the backlog; who is not there yet finds it when it begins."""
+        if not self._woken and self._loop is not None:
             self._woken = True
             self._call(self._look)
 
