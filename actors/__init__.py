@@ -63,6 +63,7 @@ from .messages import (
     WorkerStarted,
     WorkerStatus,
     WorkerStopped,
+    WorkerStopping,
     WorkReleased,
     WorkReleaseFailed,
 )
@@ -168,5 +169,6 @@ __all__ = [
     "WorkerState",
     "WorkerStatus",
     "WorkerStopped",
+    "WorkerStopping",
     "command",
 ]

@@ -25,11 +25,13 @@ class Severity(IntEnum):
 
 
 class Kind(StrEnum):
-    """What an alert is about; one episode of each at a time and worker."""
+    """What an alert is about; one episode of each at a time and worker, or queue."""
 
     CRASHED = "crashed"
     UNKILLABLE = "unkillable"
     RESOURCE = "resource"
+    TOXIC = "toxic"
+    """Jobs of a queue that too many workers died on."""
     STORE = "store"
     INTERNAL = "internal"
 
@@ -65,6 +67,8 @@ class Alert:
     occurrences: int = 1
     recent_count: int = 0
     """Deaths of this worker in the last hour, or whatever time the policy says."""
+    queue: str | None = None
+    """The queue that it is about, if it is about one."""
     work_item: Job | None = None
     """What the worker worked on."""
     assignee_cleared: bool | None = None
@@ -77,9 +81,9 @@ class Alert:
     resolved_at_wall_ms: int | None = None
 
     @property
-    def key(self) -> tuple[str | None, Kind]:
+    def key(self) -> tuple[str | None, Kind, str | None]:
         """What names the episode while it lasts."""
-        return (self.component_id, self.kind)
+        return (self.component_id, self.kind, self.queue)
 
     @property
     def is_active(self) -> bool:

@@ -1,8 +1,9 @@
 """The AlertDesk: what people should know of, as episodes.
 
 Owns the book of alerts, and the timers that resolve and escalate them. Hears every event from
-the Broker, as any listener does, and tells the Broker what became of an alert, to be kept and
-told in one transaction. If it raises, it keeps its book and starts its timers anew.
+the Broker, as any listener does, and from the QueueWatch which queues have toxic jobs. Tells the
+Broker what became of an alert, to be kept and told in one transaction. If it raises, it keeps its
+book and starts its timers anew.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .alert import Alert, AlertPolicy, Happening
 from .alerts import Step
 from .broker_messages import Subscribe
 from .health import Status
-from .internal_messages import KeepTogether
+from .internal_messages import KeepTogether, ToxicSeen
 from .messages import (
     AcknowledgeAlert,
     AlertChanged,
@@ -46,7 +47,7 @@ class EscalationDue:
     alert_id: int
 
 
-DeskMessage = SettleDue | EscalationDue | AcknowledgeAlert | ReportAlerts | Event
+DeskMessage = SettleDue | EscalationDue | ToxicSeen | AcknowledgeAlert | ReportAlerts | Event
 
 
 class AlertDesk(ResilientActor):
@@ -85,6 +86,8 @@ class AlertDesk(ResilientActor):
             case EscalationDue(alert_id=alert_id):
                 self._escalating.pop(alert_id, None)
                 self._apply(alerts.overdue(self._book, alert_id, self._now()))
+            case ToxicSeen(by_queue=toxic, looked_at_wall_ms=looked_at):
+                self._apply(alerts.queues_seen(self._book, toxic, looked_at, self._now()))
             case AcknowledgeAlert():
                 self._acknowledge(message)
             case ReportAlerts(reply_to=reply_to):

@@ -2,8 +2,9 @@
 
     event ──▶ opened ──same again──▶ counted ──worse, or nobody cared──▶ escalated ──well again──▶ resolved
 
-An episode is named by (worker, kind). A worker that is well for a moment and dies again is in
-the same episode: only health that lasts ends it. So a crash loop is one alert, not a hundred.
+An episode is named by (worker, kind), or by the queue whose jobs are toxic. A worker that is well
+for a moment and dies again is in the same episode: only health that lasts ends it. So a crash loop
+is one alert, not a hundred.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .messages import (
     ActorReplaced,
     Event,
     FailureLifted,
+    JobConvicted,
     ResourceEased,
     ResourceViolated,
     ResourceWarned,
@@ -52,17 +54,14 @@ class Book:
     alerts: Mapping[int, Alert] = field(default_factory=lambda: MappingProxyType({}))
     next_id: int = 1
 
-    def active(self, component_id: str | None, kind: Kind) -> Alert | None:
-        """The episode of this worker and kind that is not over."""
-        return next((each for each in self.alerts.values() if _is(each, component_id, kind)), None)
+    def active(self, component_id: str | None, kind: Kind, queue: str | None = None) -> Alert | None:
+        """The episode of this worker, or queue, and kind that is not over."""
+        key = (component_id, kind, queue)
+        return next((each for each in self.alerts.values() if each.is_active and each.key == key), None)
 
     def of(self, component_id: str | None) -> list[Alert]:
         """The episodes of a worker that are not over."""
         return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
-
-
-def _is(alert: Alert, component_id: str | None, kind: Kind) -> bool:
-    return alert.is_active and alert.key == (component_id, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,8 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
             return _used_too_much(book, event, now_wall_ms)
         case ResourceEased(component_id=id_):
             return _resolve(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
+        case JobConvicted():
+            return _convicted(book, event, now_wall_ms)
         case StoreDegraded(reason=reason, unsaved=unsaved):
             text = f"the store takes nothing, {unsaved} records wait"
             return _raise(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
@@ -121,6 +122,20 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
 def settled(book: Book, component_id: str, now_wall_ms: int) -> Step:
     """The worker has been healthy for long enough: all of its alerts are over, nobody else's."""
     return _resolve(book, book.of(component_id), now_wall_ms)
+
+
+def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, now_wall_ms: int) -> Step:
+    """How many toxic jobs each queue has: a queue without any is well again.
+
+    A look that began before the latest of them was convicted may have missed it.
+    """
+    over = [
+        each
+        for each in book.alerts.values()
+        if each.is_active and each.kind is Kind.TOXIC and each.last_at_wall_ms < looked_at_wall_ms
+    ]
+    well = [each for each in over if not toxic.get(each.queue or "")]
+    return _resolve(book, well, now_wall_ms) if well else Step(book)
 
 
 def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> Step:
@@ -162,6 +177,21 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> Step:
     return Step(raised.book, (*absorbed.changes, *raised.changes))
 
 
+def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> Step:
+    job, queue = convicted.job_id, convicted.queue
+    return _raise(
+        book,
+        None,
+        Kind.TOXIC,
+        Severity.WARNING,
+        f"job {job} of {queue} is toxic: {convicted.crash_count} workers died on it",
+        f"the last one was {convicted.component_id}; it is set aside until somebody retries or drops it",
+        now_wall_ms,
+        queue=queue,
+        work_item=job,
+    )
+
+
 def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wall_ms: int) -> Step:
     if isinstance(event, ResourceViolated) and event.fatal:
         return Step(book)  # the death that follows tells it all
@@ -180,7 +210,8 @@ def _raise(
     now_wall_ms: int,
     **details: object,
 ) -> Step:
-    known = book.active(component_id, kind)
+    queue = details.get("queue")
+    known = book.active(component_id, kind, queue if isinstance(queue, str) else None)
     if known is not None:
         return _repeat(book, known, severity, message, reason, now_wall_ms, details)
     alert = Alert(

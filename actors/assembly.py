@@ -96,7 +96,7 @@ def assemble(
     recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
     # Before anything can happen that it should hear of.
     alert_desk = None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts)
-    watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker)
+    watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker, alerts=alert_desk)
     watch.tell(served(specs))
     supervisor.tell(Declare(specs, remembered))
     return Actors(broker, recorder, monitor, supervisor, desk, watch, commits, alert_desk)

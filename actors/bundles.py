@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from .crashes import Crashed, crash_of
@@ -46,10 +47,15 @@ class Bundle:
     """The Python traceback, or the stacks of all threads."""
 
 
-def bundle_of(death: Death, at_wall_ms: int, exit_: Exit, remains: Remains | None) -> Bundle:
-    """All that is known of a death; of one whose process still runs, without what it leaves behind."""
+def bundle_of(
+    death: Death, at_wall_ms: int, exit_: Exit, remains: Remains | None, *, asked: bool = False
+) -> Bundle:
+    """All that is known of a death; of one whose process still runs, without what it leaves behind.
+
+    With `asked` it is no death but an end that an operator asked for.
+    """
     left = remains or Remains()
-    verdict = judge(death, exit_, remains)
+    verdict = judge(death, exit_, remains, asked=asked)
     return Bundle(
         component_id=death.component_id,
         generation=death.generation,
@@ -82,9 +88,13 @@ def lean(bundle: Bundle) -> Bundle:
     return replace(bundle, output=(), last_words="")
 
 
-def crashed(bundle: Bundle) -> Crashed:
-    """What grouping needs of it."""
-    return Crashed(bundle.crash, bundle.finding, bundle.sentence, bundle.at_wall_ms, bundle.generation)
+def crashes_among(bundles: Iterable[Bundle]) -> tuple[Crashed, ...]:
+    """What grouping needs of them; what an operator asked for is no crash."""
+    return tuple(
+        Crashed(each.crash, each.finding, each.sentence, each.at_wall_ms, each.generation)
+        for each in bundles
+        if each.finding is not Finding.OPERATOR
+    )
 
 
 def _shortened(words: str) -> str:

@@ -10,6 +10,7 @@ from .bundles import lean
 from .records import (
     DeathAmended,
     DeathRecord,
+    EndKept,
     HealthMirrored,
     Record,
     ReleaseNoted,
@@ -38,7 +39,7 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 tallies[id_].lost = record.generation
             case DeathAmended() | ReleaseNoted():
                 others += [record] if record.generation > tallies[record.component_id].lost else []
-            case HealthMirrored() | UsageNoted():
+            case HealthMirrored() | UsageNoted() | EndKept():
                 pass
             case _:
                 # A reset or a failure, say: what was counted before it must stay before it.

@@ -69,6 +69,7 @@ from .worker_state import (
     Schedule,
     Step,
     Stopping,
+    StopReason,
     Up,
     Worker,
     World,
@@ -273,6 +274,9 @@ class Crew:
                 # A process that was ended by us, later than its death, was not asked for its last words.
                 last = end.output or self._to.processes.output(worker.id)[-LAST_LINES:]
                 tell(self._to.desk, dataclasses.replace(end, output=last))
+            case ReportStop(exit=exit_, forced=forced, relaunched=True):
+                self.stops.settled(worker.id, exit_, forced, relaunched=True)
+                self.answer_stops()
             case ReportStop(exit=exit_, forced=forced):
                 self.stops.settled(worker.id, exit_, forced)
                 self._came_to_rest(worker)
@@ -323,9 +327,9 @@ class Crew:
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────
 
-    def stop(self, ids: Iterable[str], urgency: Urgency) -> None:
+    def stop(self, ids: Iterable[str], urgency: Urgency, reason: StopReason) -> None:
         """Stop these workers, those first who wait for the others; a kill waits for nobody."""
-        change = partial(supervision.stop, urgency=urgency)
+        change = partial(supervision.stop, urgency=urgency, reason=reason)
         self._to_stop.update((id_, Stop(change, in_order=urgency is not Urgency.KILL)) for id_ in ids)
         self._continue_stopping()
 

@@ -22,6 +22,7 @@ from .messages import (
     WorkerFailed,
     WorkerStarted,
     WorkerStopped,
+    WorkerStopping,
     WorkerUnkillable,
 )
 from .states import (
@@ -116,6 +117,8 @@ class Current:
                 yield from self._blame(id_, None)
             case StatusChanged(component_id=id_):
                 yield worker_topic(id_), self._in_status(said)
+            case WorkerStopping(component_id=id_):
+                yield worker_topic(id_), replace(self._worker(id_), status="stopping")
             case WorkerStopped(component_id=id_):
                 stopped = replace(self._worker(id_), status="stopped", pid=None, current_job=None)
                 yield worker_topic(id_), stopped

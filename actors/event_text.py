@@ -97,6 +97,8 @@ def _worker_died(event: Any) -> Mapping[str, object]:
         "restart_count": died.restart_count,
         "streak_count": died.streak_count,
         "budget": None if died.budget is None else _plain(died.budget),
+        "finding": None if died.finding is None else died.finding.value,
+        "confidence": None if died.confidence is None else died.confidence.value,
     }
 
 

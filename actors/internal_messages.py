@@ -6,7 +6,8 @@ older one is dropped by its hearer. Timers are events too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .breaker_messages import BreakerDue, ProbeAnswered
 from .deaths import Exit, Job
@@ -452,6 +453,14 @@ class QueuesTouched:
     """Something may have changed in the queues; with these jobs, as far as they are known."""
 
     job_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToxicSeen:
+    """How many toxic jobs each queue has, as a look showed that began at that time."""
+
+    by_queue: Mapping[str, int] = field(hash=False)
+    looked_at_wall_ms: int
 
 
 @dataclass(frozen=True, slots=True)

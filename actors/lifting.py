@@ -33,6 +33,21 @@ def lift(worker: Worker, world: World) -> Step:
     return Step(worker, (CancelTimers(), clear, lifted, Forget()))
 
 
+def refusal(worker: Worker, world: World) -> str | None:
+    """Why starting a failed worker does not lift its failure, and what does; None if it does."""
+    phase = worker.phase
+    if not isinstance(phase, Failed) or not isinstance(lift(worker, world).worker.phase, Failed):
+        return None
+    if not worker.spec.restart.clear_failed_on_change:
+        why = "starting it does not lift that"
+    elif phase.version is None or world.version is None:
+        why = "which version of it failed, or is there now, is not known"
+    else:
+        why = "it is still the version that failed"
+    remedy = "restart clears that and starts it, reset clears it"
+    return f"{worker.id} is failed ({phase.reason}), and {why}: {remedy}"
+
+
 def begin(worker: Worker, world: World) -> Step:
     """Have it running, a failed one only if it is another version now."""
     lifted = lift(worker, world)

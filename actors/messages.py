@@ -22,6 +22,7 @@ from .records import EventRecord, UsageNoted
 from .resources import Usage
 from .spec import WorkerSpec
 from .states import State
+from .verdict import Confidence, Finding
 
 # ── What a host may tell the Supervisor ──────────────────────────────────────────────────
 
@@ -188,6 +189,8 @@ class StopResult:
     """The signal that was needed; None if asking was enough."""
     gone: bool = True
     """False: the process survived SIGKILL."""
+    relaunched: bool = False
+    """Somebody wanted it back before it had ended: it was started again."""
 
     @property
     def killed(self) -> bool:
@@ -311,6 +314,9 @@ class WorkerDied:
     """How many of the restarts came without a time of sustained health between them."""
     budget: Budget | None = None
     """How much of each limit is used up after this decision."""
+    finding: Finding | None = None
+    """What it died of by the evidence there was at once, and how sure that is; its bundle has it all."""
+    confidence: Confidence | None = None
 
     @property
     def component_id(self) -> str:
@@ -321,6 +327,15 @@ class WorkerDied:
 @dataclass(frozen=True, slots=True)
 class WorkerFailed:
     """A worker was given up; only a reset lifts it, or a changed version where its policy says so."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStopping:
+    """A worker that ran is told to end; not a death. `WorkerStopped` follows, once it has."""
 
     component_id: str
     generation: int
@@ -391,7 +406,7 @@ class WorkReleaseFailed:
 
 @dataclass(frozen=True, slots=True)
 class StopStepTaken:
-    """A worker that does not end was dealt with more firmly."""
+    """A worker that is to end was sent a signal, or asked for its stacks."""
 
     component_id: str
     generation: int
@@ -608,6 +623,7 @@ Event = (
     | WorkerStarted
     | WorkerDied
     | WorkerFailed
+    | WorkerStopping
     | WorkerStopped
     | StopStepTaken
     | WorkerUnkillable

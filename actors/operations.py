@@ -50,7 +50,7 @@ from .records import MetaSet, Remembered, RememberedWorker
 from .runtime import tell
 from .spec import WorkerSpec
 from .status import worker_status
-from .worker_state import Failed, Step, Worker, World
+from .worker_state import Failed, Step, StopReason, Worker, World
 
 Ids = tuple[str, ...] | None
 """Some workers, or all of them."""
@@ -143,20 +143,19 @@ class Operations:
     def _start(self, ids: Ids, reply_to: Receiver | None) -> None:
         failed = next((why for id_ in ids or () if (why := self._failure(id_)) is not None), None)
         if failed is not None:
-            tell(reply_to, Refused(f"{failed}; reset it first"))
+            tell(reply_to, Refused(failed))
             return
         if ids is None:
             self._started = True
             self._change(None, reply_to, lifting.begin)
             return
         # One that an operator names is started whatever a breaker says: it is a canary by hand.
-        self._change(ids, reply_to, _in_spite(supervision.start))
+        self._change(ids, reply_to, _in_spite(lifting.begin))
 
     def _failure(self, component_id: str) -> str | None:
+        """Why a failed worker is not to be started."""
         worker = self._crew.get(component_id)
-        if worker is None or not isinstance(worker.phase, Failed):
-            return None
-        return f"{component_id} is failed ({worker.phase.reason})"
+        return None if worker is None else lifting.refusal(worker, self.world(worker))
 
     def _change(self, ids: Ids, reply_to: Receiver | None, change: Callable[[Worker, World], Step]) -> None:
         refusal = self._unknown(ids) or self._too_late() or self._about_to_stop(ids)
@@ -174,12 +173,15 @@ class Operations:
         if refusal is not None:
             tell(reply_to, refusal)
             return
-        self._bring_to_rest(self._chosen(ids), reply_to, urgency)
+        reason = StopReason.SHUTDOWN if self._stopping else StopReason.OPERATOR
+        self._bring_to_rest(self._chosen(ids), reply_to, urgency, reason)
 
-    def _bring_to_rest(self, chosen: tuple[str, ...], reply_to: Receiver | None, urgency: Urgency) -> None:
+    def _bring_to_rest(
+        self, chosen: tuple[str, ...], reply_to: Receiver | None, urgency: Urgency, reason: StopReason
+    ) -> None:
         if reply_to is not None:
             self._crew.stops.watch(chosen, reply_to)
-        self._crew.stop(chosen, urgency)
+        self._crew.stop(chosen, urgency, reason)
         self._crew.answer_stops()
 
     # ── pauses ───────────────────────────────────────────────────────────────────────────
@@ -273,7 +275,7 @@ class Operations:
             self._crew.dismiss(id_)
         if any(id_ in self._pauses.by_id for id_ in ids):
             self._lift(ids)
-        self._bring_to_rest(ids, reply_to, Urgency.GRACEFUL)
+        self._bring_to_rest(ids, reply_to, Urgency.GRACEFUL, StopReason.REMOVAL)
 
     def _replace(self, specs: tuple[WorkerSpec, ...], versions: Versions, reply_to: Receiver | None) -> None:
         refusal = self._too_late() or self._still_leaving(specs) or _disorder(specs)
@@ -291,7 +293,7 @@ class Operations:
         for id_ in (*changes.restarted, *changes.adjusted):
             self._crew.respec(wanted[id_])
         for id_ in changes.restarted:
-            self._crew.step(id_, supervision.renew)
+            self._crew.step(id_, lambda w: supervision.renew(w, StopReason.CHANGE))
         # Also those whose spec is the same: what it names may be another version nevertheless.
         lifted = self._lift_failures((*changes.restarted, *changes.adjusted, *changes.unchanged))
         for id_ in changes.added:
@@ -301,10 +303,14 @@ class Operations:
 
     def _lift_failures(self, ids: tuple[str, ...]) -> tuple[str, ...]:
         change = lifting.begin if self._started else lifting.lift
-        failed = [id_ for id_ in ids if self._failure(id_) is not None]
+        failed = [id_ for id_ in ids if self._is_failed(id_)]
         for id_ in failed:
             self._crew.step(id_, lambda w: change(w, self.world(w)))
-        return tuple(id_ for id_ in failed if self._failure(id_) is None)
+        return tuple(id_ for id_ in failed if not self._is_failed(id_))
+
+    def _is_failed(self, component_id: str) -> bool:
+        worker = self._crew.get(component_id)
+        return worker is not None and isinstance(worker.phase, Failed)
 
     def _still_leaving(self, specs: Iterable[WorkerSpec]) -> Refused | None:
         leaving = next((spec.id for spec in specs if self._crew.is_leaving(spec.id)), None)

@@ -3,7 +3,7 @@
 Workers claim and finish jobs by connections of their own, so nobody here hears of each. What is heard
 is that something has happened: a worker says that it holds another job, a job was requeued, a host or
 an operator has put one in. Then the watch looks, once for all that has happened until then, and tells
-the Broker. While nothing happens nothing is looked at, and no timer runs.
+the Broker, and the AlertDesk which queues have toxic jobs. While nothing happens nothing is looked at, and no timer runs.
 
 When very much happens it looks twice a second, and after a look that took long still later: it never
 takes more than a twentieth of a core. It decides nothing, and nobody waits for it.
@@ -20,7 +20,7 @@ from loguru import logger
 from .broker_messages import QueuesSeen, Subscribe, Unsubscribe
 from .deaths import Job
 from .errors import StoreError
-from .internal_messages import LookAtQueues, QueuesTouched, WatchMessage, WatchQueues
+from .internal_messages import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
 from .jobs import JobState, QueueStats
 from .messages import JobConvicted, JobRequeued, Published, Snapshot, StateChanged
 from .ports import Receiver, Runtime, Store, Timer
@@ -44,10 +44,13 @@ class QueueWatch(ResilientActor):
 
     lane: ClassVar[str] = "queues"
 
-    def __init__(self, *, runtime: Runtime, store: Store, broker: Receiver) -> None:
+    def __init__(
+        self, *, runtime: Runtime, store: Store, broker: Receiver, alerts: Receiver | None = None
+    ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
         self._store = store
+        self._alerts = alerts
         self._served = WatchQueues((), frozenset())
         self._held: dict[str, Job] = {}
         """What each worker holds, as we have heard."""
@@ -131,8 +134,11 @@ class QueueWatch(ResilientActor):
         running = jobs.find(state=JobState.RUNNING.value, limit=MOST_AT_A_LOOK)
         found = jobs.named(self._sightings.to_ask_after(running))
         # The figures last: what is told of the jobs may be older than they, never newer.
+        looked_at = self._runtime.clock.wall_ms()
         stats = jobs.stats()
         news = self._sightings.take(running, found)
         known = {each.queue for each in stats}
         empty = tuple(QueueStats(queue=queue) for queue in self._served.queues if queue not in known)
         tell(self.broker, QueuesSeen((*stats, *empty), news.jobs, news.gone))
+        toxic = {each.queue: each.toxic for each in stats if each.queue is not None}
+        tell(self._alerts, ToxicSeen(toxic, looked_at))

@@ -62,6 +62,18 @@ class DeathAmended:
 
 
 @dataclass(frozen=True, slots=True)
+class EndKept:
+    """How a worker ended that an operator wanted to end: evidence without a death."""
+
+    bundle: Bundle
+
+    @property
+    def component_id(self) -> str:
+        """Whose end it was."""
+        return self.bundle.component_id
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseNoted:
     """What came of the work item that a dead worker held."""
 
@@ -244,6 +256,7 @@ class AlertsForgotten:
 RestartRecord = (
     DeathRecord
     | DeathAmended
+    | EndKept
     | ReleaseNoted
     | RestartsCounted
     | StreakCleared

@@ -26,7 +26,7 @@ class WorkerState:
     queue_type: str | None = None
     """The middle of `worker:{type}:{id}`, if it looks like that."""
     status: str
-    """starting, healthy, stopped, crashed or failed."""
+    """starting, healthy, stopping, stopped, crashed or failed."""
     pid: int | None = None
     current_job: Job | None = None
 

@@ -27,9 +27,11 @@ class StopWatch:
         """Answer this receiver once all of these workers have come to rest."""
         self._watches.append(_Watch(reply_to, set(ids)))
 
-    def settled(self, component_id: str, exit_: Exit | None, forced: int | None) -> None:
-        """A worker came to rest."""
-        self._note(StopResult(component_id, exit_, forced))
+    def settled(
+        self, component_id: str, exit_: Exit | None, forced: int | None, *, relaunched: bool = False
+    ) -> None:
+        """A worker came to rest, or ended and is started again because somebody wants it back."""
+        self._note(StopResult(component_id, exit_, forced, relaunched=relaunched))
 
     def unkillable(self, component_id: str) -> None:
         """A worker will not come to rest."""

@@ -15,14 +15,23 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from . import releases
-from .bundles import bundle_of
+from .bundles import Bundle, bundle_of
 from .deaths import HUNG, Cause, Death, Exit, Job
 from .evidence import Remains
 from .health import Status
 from .internal_messages import BackoffElapsed, HealthSustained
 from .lifecycle import Urgency
-from .messages import Budget, WorkerDied, WorkerFailed, WorkerRecycled, WorkerReset, WorkerStopped
+from .messages import (
+    Budget,
+    WorkerDied,
+    WorkerFailed,
+    WorkerRecycled,
+    WorkerReset,
+    WorkerStopped,
+    WorkerStopping,
+)
 from .records import DeathAmended, DeathRecord, RememberedWorker, RestartReset, StreakCleared
+from .requested_ends import requested_end
 from .restarts import (
     DEFAULT_FAILURE,
     Action,
@@ -58,6 +67,7 @@ from .worker_state import (
     Schedule,
     Step,
     Stopping,
+    StopReason,
     Up,
     Worker,
     World,
@@ -151,7 +161,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         unreleased=release if alive else None,
     )
     record = death_record(death, decision, world.wall_ms, _version(death, world))
-    event = _died_event(death, decision, budget(worker, world.now_ms))
+    event = _died_event(death, decision, budget(worker, world.now_ms), record.bundle)
     effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(event)]
     if release is not None and not alive:
         effects.append(ReleaseWork(release))
@@ -226,7 +236,7 @@ def _release(worker: Worker, generation: int, job: Job | None, exit_: Exit) -> R
     return ReleaseOrder(release, policy, cwd, spec)
 
 
-def _died_event(death: Death, decision: Decision, left: Budget) -> WorkerDied:
+def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle | None) -> WorkerDied:
     return WorkerDied(
         death,
         decision.action.value,
@@ -235,6 +245,8 @@ def _died_event(death: Death, decision: Decision, left: Budget) -> WorkerDied:
         decision.state.restart_count,
         decision.state.streak_count,
         left,
+        None if bundle is None else bundle.finding,
+        None if bundle is None else bundle.confidence,
     )
 
 
@@ -336,7 +348,9 @@ def process_started(worker: Worker, generation: int, pid: int, world: World) -> 
 
 def refused(worker: Worker, generation: int) -> Step:
     """The monitor holds the worker for failed and will not watch it: it must not run unwatched."""
-    return stop(worker, Urgency.KILL) if is_up(worker, generation) else Step(worker)
+    if not is_up(worker, generation):
+        return Step(worker)
+    return stop(worker, Urgency.KILL, reason=StopReason.REFUSED)
 
 
 def process_gone(
@@ -356,7 +370,9 @@ def process_gone(
         case BackingOff() as phase:
             step = _proceed(worker, phase, world)
         case Stopping() as phase:
+            kept = requested_end(worker, phase, exit_, remains, world)
             step = _stopped(worker, phase, exit_, forced, world)
+            step = Step(step.worker, (*kept, *step.effects))
         case Idle() | Failed():
             step = Step(worker, (ReportStop(exit_, forced),))
         case Up():
@@ -401,7 +417,9 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
         ended += (ReleaseWork(release),)
     if phase.relaunch and not world.stopping and not world.paused:
         step = _launch(worker, world) if world.held is None else _hold(worker, world.held)
-        return Step(step.worker, (*ended, *step.effects))
+        # Whoever waits for the stop hears that it was, and that it does not last.
+        report = ReportStop(exit_, forced, relaunched=True)
+        return Step(step.worker, (*ended, report, *step.effects))
     rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
     worker = replace(worker, phase=Idle(rest), status=None, job=None)
     return Step(worker, (*ended, ReportStop(exit_, forced)))
@@ -456,14 +474,22 @@ def _resume_backoff(worker: Worker, due_ms: int, world: World) -> Step:
     return _back_off(replace(worker, phase=phase, status=Status.DEAD, not_before_ms=None), phase, world)
 
 
-def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.STOPPED) -> Step:
+def stop(
+    worker: Worker,
+    urgency: Urgency = Urgency.GRACEFUL,
+    rest: Rest = Rest.STOPPED,
+    reason: StopReason = StopReason.OPERATOR,
+) -> Step:
     """Have it gone. What was counted stays counted."""
     match worker.phase:
-        case Up(generation=generation):
-            phase = Stopping(generation, rest, urgency=urgency)
-            return Step(replace(worker, phase=phase), (CancelTimers(), Forget(), Halt(generation, urgency)))
+        case Up(generation=generation, since_ms=since_ms):
+            phase = Stopping(generation, rest, urgency=urgency, reason=reason, since_ms=since_ms)
+            begun = Announce(WorkerStopping(worker.id, generation, reason.value))
+            halt = (CancelTimers(), begun, Forget(), Halt(generation, urgency))
+            return Step(replace(worker, phase=phase), halt)
         case Stopping() as phase:
-            phase = replace(phase, rest=rest, relaunch=False, urgency=max(urgency, phase.urgency))
+            urgency, why = max(urgency, phase.urgency), None if phase.reason is None else reason
+            phase = replace(phase, rest=rest, relaunch=False, urgency=urgency, reason=why)
             return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
@@ -484,7 +510,7 @@ def pause(worker: Worker) -> Step:
         case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.RESET) | Stopping(rest=Rest.STOPPED, relaunch=False):
             return Step(worker)  # it is down for another reason, which outlasts the pause
         case _:
-            return stop(worker, rest=Rest.PAUSED)
+            return stop(worker, rest=Rest.PAUSED, reason=StopReason.PAUSE)
 
 
 def resume(worker: Worker, world: World) -> Step:
@@ -519,15 +545,16 @@ def restart(worker: Worker, world: World) -> Step:
     """Reset, then start afresh: a running process is stopped first."""
     cleared = reset(worker, world)
     worker = cleared.worker
-    begun = renew(worker) if isinstance(worker.phase, Up) else start(worker, world)
+    up = isinstance(worker.phase, Up)
+    begun = renew(worker, StopReason.RESTART) if up else start(worker, world)
     return Step(begun.worker, (*cleared.effects, *begun.effects))
 
 
-def renew(worker: Worker) -> Step:
+def renew(worker: Worker, reason: StopReason) -> Step:
     """Have a new process for a spec that changed; nothing is counted, and what is down stays down."""
     if not isinstance(worker.phase, Up):
         return Step(worker)
-    halted = stop(worker)
+    halted = stop(worker, reason=reason)
     phase = halted.worker.phase
     assert isinstance(phase, Stopping)
     return Step(replace(halted.worker, phase=replace(phase, relaunch=True)), halted.effects)
@@ -535,7 +562,7 @@ def renew(worker: Worker) -> Step:
 
 def recycle(worker: Worker, reason: str) -> Step:
     """Have a new process for a worker that is well; nothing is counted."""
-    renewed = renew(worker)
+    renewed = renew(worker, StopReason.RECYCLE)
     event = WorkerRecycled(worker.id, worker.generation, reason)
     return Step(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
 

@@ -334,8 +334,16 @@ class System:
     # ── what an operator does ────────────────────────────────────────────────────────────
 
     def start_worker(self, component_id: str) -> None:
-        """Start one worker now, whatever delay it is in; its counters stay."""
-        self._ask(lambda reply: StartWorkers((component_id,), reply))
+        """Start one worker now, whatever delay it is in; its counters stay.
+
+        A failed one under `clear_failed_on_change` is started, with its counters cleared, if it is
+        another version now.
+
+        Raises:
+            RequestRefusedError: it is failed, and stays so.
+        """
+        versions = self._fingerprints.versions(spec for spec in self._specs if spec.id == component_id)
+        self._ask(lambda reply: StartWorkers((component_id,), reply, versions))
 
     def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
         """Stop one worker; it stays down until it is started again."""

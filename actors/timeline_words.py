@@ -77,6 +77,9 @@ def entries_of_death(death: DeathRecord) -> tuple[Entry, ...]:
     )
 
 
+_TELLING = frozenset({"exception", "segmentation_fault", "out_of_memory", "out_of_memory_suspected"})
+"""What says more than the code or the signal does."""
+
 # ── deaths and decisions ─────────────────────────────────────────────────────────────────
 
 
@@ -87,6 +90,9 @@ def _died(given: Fields) -> list[Sentence]:
         why = cause.replace("_", " ") + (f" ({given['detail']})" if given.get("detail") else "")
         known = given.get("exit_code") is not None or given.get("signal") is not None
         how = f"{why}, {how}" if known else why
+    elif given.get("finding") in _TELLING:
+        sure = "" if given.get("confidence") == "certain" else f", {given.get('confidence')}"
+        how = f"{how} ({given['finding'].replace('_', ' ')}{sure})"
     job = "" if given.get("job") is None else f"; it was at job {given['job']}"
     died = f"died after {span(given['uptime_ms'] / 1000)}: {how}{job}"
     return [("death", died), ("failed" if given["action"] == "mark_failed" else "decision", decision(given))]
@@ -160,6 +166,16 @@ def _started(given: Fields) -> list[Sentence]:
     return [("start", f"started as generation {given['generation']}, pid {given['pid']}")]
 
 
+def _stopping(given: Fields) -> list[Sentence]:
+    # That a worker gets a new process is told with its own reason.
+    return [] if given["reason"] == "it gets a new process" else [("stop", f"told to end: {given['reason']}")]
+
+
+def _step(given: Fields) -> list[Sentence]:
+    asked = "asked for its stacks" if given["step"] == "stacks" else f"sent {given['step']}"
+    return [("stop", asked)]
+
+
 def _stopped(given: Fields) -> list[Sentence]:
     forced = given.get("forced")
     how = "" if forced is None else f", after {signal_name(forced)}"
@@ -226,6 +242,8 @@ _WORDS: dict[str, Callable[[Fields], list[Sentence]]] = {
     "worker_started": _started,
     "worker_died": _died,
     "worker_failed": lambda given: [("failed", f"given up: {given['reason']}")],
+    "worker_stopping": _stopping,
+    "stop_step_taken": _step,
     "worker_stopped": _stopped,
     "worker_unkillable": _plainly("stop", "survived SIGKILL as pid {pid}; nothing starts in its place"),
     "worker_recycled": _plainly("recycle", "gets a new process: {reason}"),

@@ -46,7 +46,6 @@ from .lifecycle import (
     TellUnkillable,
     Terms,
     Trigger,
-    Urgency,
     Wait,
     advance,
 )
@@ -164,10 +163,7 @@ class WorkerProxy(ResilientActor):
                 tell(self.broker, unkillable)
 
     def _tell_step(self, generation: int, step: str) -> None:
-        """The first step of a stop that was asked for is no news; whatever is firmer is."""
-        state = self._state
-        if isinstance(state, Stopping) and (state.urgency is not Urgency.GRACEFUL or state.step > 1):
-            tell(self.broker, StopStepTaken(self._spec.id, generation, step))
+        tell(self.broker, StopStepTaken(self._spec.id, generation, step))
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -33,6 +33,24 @@ class Rest(StrEnum):
     HELD = "held back"
 
 
+class StopReason(StrEnum):
+    """Why a worker that ran was told to end; nothing that counts against it."""
+
+    OPERATOR = "an operator stops it"
+    RESTART = "an operator restarts it"
+    PAUSE = "it is paused"
+    CHANGE = "its configuration changed"
+    REMOVAL = "it is removed"
+    RECYCLE = "it gets a new process"
+    SHUTDOWN = "the supervisor stops"
+    REFUSED = "it is held for failed"
+
+    @property
+    def is_an_order(self) -> bool:
+        """Whether somebody wanted this very worker to end."""
+        return self not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
+
+
 class Idle(msgspec.Struct, frozen=True):
     """No process, and none to come by itself."""
 
@@ -68,6 +86,10 @@ class Stopping(msgspec.Struct, frozen=True):
     rest: Rest
     relaunch: bool = False
     urgency: Urgency = Urgency.GRACEFUL
+    reason: StopReason | None = None
+    """None: it died, and its process is still to end."""
+    since_ms: int = 0
+    """Since when it ran, if there is a reason."""
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -221,6 +243,8 @@ class ReportStop(msgspec.Struct, frozen=True):
 
     exit: Exit | None
     forced: int | None
+    relaunched: bool = False
+    """Somebody wanted it back meanwhile: it starts again."""
 
 
 Effect = (

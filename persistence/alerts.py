@@ -20,6 +20,7 @@ _BODY = (
     "last_at_wall_ms",
     "occurrences",
     "recent_count",
+    "queue",
     "work_item",
     "assignee_cleared",
     "restart_available",

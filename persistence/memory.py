@@ -20,6 +20,7 @@ from rekindle.actors.records import (
     ClaimsReleased,
     DeathAmended,
     DeathRecord,
+    EndKept,
     EventPage,
     EventRecord,
     FormerClaimsReleased,
@@ -183,6 +184,8 @@ class MemoryStore:
                 self.health[worker] = record
             case DeathAmended():
                 self._amend(record)
+            case EndKept(bundle=bundle):
+                self._keep_bundle(bundle)
             case ReleaseNoted(component_id=worker, generation=generation):
                 self._note_release((worker, generation), record)
             case RestartsCounted():

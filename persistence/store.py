@@ -28,6 +28,7 @@ from rekindle.actors.records import (
     ClaimsReleased,
     DeathAmended,
     DeathRecord,
+    EndKept,
     EventPage,
     EventRecord,
     FormerClaimsReleased,
@@ -121,6 +122,7 @@ class SqlStore:
         self._keep: dict[type[Record], Callable[[Connection, list[Any]], None]] = {
             DeathRecord: self._keep_deaths,
             DeathAmended: self._amend_deaths,
+            EndKept: self._keep_ends,
             ReleaseNoted: self._note_releases,
             RestartsCounted: self._count_lost_restarts,
             StreakCleared: self._clear_streaks,
@@ -317,6 +319,10 @@ class SqlStore:
         connection.execute(sql.AMEND_DEATH, rows)
         with closing(connection.connection.cursor()) as cursor:
             self._keep_bundles(cursor, [record.bundle for record in amended if record.bundle is not None])
+
+    def _keep_ends(self, connection: Connection, ends: list[EndKept]) -> None:
+        with closing(connection.connection.cursor()) as cursor:
+            self._keep_bundles(cursor, [record.bundle for record in ends])
 
     def _note_releases(self, connection: Connection, noted: list[ReleaseNoted]) -> None:
         rows = [

@@ -60,6 +60,14 @@ def _worker_stopped(event: Document) -> str:
     return f"was stopped{forced}"
 
 
+def _worker_stopping(event: Document) -> str:
+    return f"is told to end: {event['reason']}"
+
+
+def _stop_step_taken(event: Document) -> str:
+    return "is asked for its stacks" if event["step"] == "stacks" else f"is sent {event['step']}"
+
+
 def _store_degraded(event: Document) -> str:
     return f"the store takes nothing, going on from memory: {event['reason']}"
 
@@ -78,6 +86,8 @@ _WORDS: dict[str, Callable[[Document], str]] = {
     "worker_died": _worker_died,
     "worker_failed": _worker_failed,
     "failure_lifted": _failure_lifted,
+    "worker_stopping": _worker_stopping,
+    "stop_step_taken": _stop_step_taken,
     "worker_stopped": _worker_stopped,
     "store_degraded": _store_degraded,
     "store_recovered": _store_recovered,

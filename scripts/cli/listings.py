@@ -150,6 +150,8 @@ def stop_line(id_: str, detail: Document) -> str:
         return f"{id_} was not running; it stays down until it is started."
     how = exit_words(end["code"], end["signal"])
     made = "" if forced is None or forced == end["signal"] else f" after {signal_name(forced)}"
+    if detail.get("relaunched"):
+        return f"{id_} ended ({how}{made}), and was started again: somebody wanted it back meanwhile."
     return f"{id_} is stopped: {how}{made}."
 
 

@@ -40,6 +40,7 @@ from rekindle.actors.messages import (
     WorkerReset,
     WorkerStarted,
     WorkerStopped,
+    WorkerStopping,
     WorkerUnkillable,
     WorkReleased,
     WorkReleaseFailed,
@@ -131,6 +132,8 @@ class EventLog:
                 log.warning("{} died: {}. {}", id_, str(death), reason)
             case WorkerFailed(component_id=id_, reason=reason):
                 log.error("{} is given up: {}", id_, reason)
+            case WorkerStopping(component_id=id_, reason=reason):
+                log.info("{} is told to end: {}", id_, reason)
             case WorkerStopped(component_id=id_, exit=exit_):
                 log.info("{} stopped, {}", id_, str(exit_))
             case BreakerOpened(breaker=name, reason=reason, workers=workers):

@@ -112,10 +112,21 @@ def test_jr_09_a_toxic_job_is_listed_exported_retried_and_dropped(rekindle: Clie
     assert exported["crashes"][0]["signal"] == 9
     assert rekindle("jobs", "retry", str(number)).out == f"Job {number} is pending again.\n"
     assert eventually(lambda: shown(rekindle, number)["state"] == "toxic", PATIENCE_S * 2)
+    assert eventually(lambda: alert_of_the_queue(rekindle)["is_active"])
+    assert f"job {number} of tag is toxic: 2 workers died on it" in rekindle("alerts").out
     assert rekindle("jobs", "drop", str(number)).code == 0
     assert rekindle("jobs", "toxic").out == "no toxic jobs\n"
+    assert eventually(lambda: not alert_of_the_queue(rekindle)["is_active"])
     orders = [entry["action"] for entry in rekindle("audit", "--json").document["entries"]]
     assert {"enqueue", "retry_job", "drop_job"} <= set(orders)
+
+
+def alert_of_the_queue(client: Client) -> dict[str, Any]:
+    """The latest alert about toxic jobs of `tag`; nothing while there is none."""
+    alerts = client("alerts", "--all", "--json").document["alerts"]
+    found = [each for each in alerts if (each["kind"], each["queue"]) == ("toxic", "tag")]
+    latest = max(found, key=lambda each: each["id"], default=None)
+    return {"is_active": latest is not None and latest["resolved_at_wall_ms"] is None}
 
 
 def test_the_figures_of_the_queues_are_shown(rekindle: Client) -> None:

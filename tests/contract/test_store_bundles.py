@@ -11,7 +11,7 @@ from rekindle.actors.bundles import Bundle, bundle_of
 from rekindle.actors.deaths import Cause, Death, Exit
 from rekindle.actors.evidence import Fingerprint, Remains, Spent
 from rekindle.actors.ports import Store
-from rekindle.actors.records import DeathAmended, DeathRecord, RestartReset, StateRemoved
+from rekindle.actors.records import DeathAmended, DeathRecord, EndKept, RestartReset, StateRemoved
 from rekindle.actors.verdict import Finding
 from rekindle.persistence.encoding import MOST_BUNDLES
 from rekindle.persistence.store import SqlStore
@@ -75,6 +75,12 @@ def test_a_death_that_is_repeated_keeps_the_bundle_that_was_amended(store: Store
     store.commit([amendment])
     store.commit([with_bundle()])
     assert [found.finding for found in store.bundles(TAG)] == [Finding.HUNG]
+
+
+def test_an_end_that_was_asked_for_leaves_evidence_and_no_death(store: Store) -> None:
+    store.commit([EndKept(bundle(5)), EndKept(bundle(5))])
+    assert [found.generation for found in store.bundles(TAG)] == [5]
+    assert store.deaths(TAG) == ()
 
 
 def test_a_reset_and_a_removal_leave_the_evidence(store: Store) -> None:

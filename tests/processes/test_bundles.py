@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Run
-from tests.processes.policies import QUICK, python, shell, worker
+from tests.processes.policies import QUICK, SHORT, python, shell, worker
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import RestartPolicy, Status, System, UnknownDeathError, command
@@ -85,6 +86,38 @@ def test_a_bare_sigkill_is_never_called_a_lack_of_memory(run: Run) -> None:
     assert bundle.pid == pid
     assert bundle.heartbeat_wall_ms is not None
     assert bundle.at_wall_ms - 60_000 < bundle.heartbeat_wall_ms <= bundle.at_wall_ms
+
+
+def test_an_end_that_an_operator_asked_for_says_so_and_is_no_death(run: Run) -> None:
+    deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done"
+    system = run(python("wait"), shell("deaf", deaf, stop=SHORT))
+    system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert eventually(lambda: system.output("deaf") == ("deaf",))
+    for id_ in ("wait", "deaf"):
+        system.stop_worker(id_)
+        assert eventually(lambda id_=id_: bool(system.bundles(id_)))  # type: ignore[misc]
+    willing, forced = system.bundle("wait", 1), system.bundle("deaf", 1)
+    assert (willing.finding, willing.confidence) == (Finding.OPERATOR, Confidence.CERTAIN)
+    assert willing.sentence == "an operator asked for its end; it exited with code 0"
+    assert forced.finding is Finding.OPERATOR
+    assert (forced.signal, forced.sent, forced.detail) == (9, 9, "an operator stops it")
+    assert ("out", "deaf") in forced.output
+    assert forced.pid is not None
+    assert system.deaths("wait") == system.deaths("deaf") == ()
+
+
+def test_the_event_of_a_death_says_what_it_died_of(crashed: System) -> None:
+    found = {
+        (each.component_id, fields["finding"], fields["confidence"])
+        for each in crashed.event_log(0, 1000).events
+        if each.type == "worker_died" and (fields := json.loads(each.payload))
+    }
+    assert {
+        ("fault", "segmentation_fault", "certain"),
+        ("raise_an_error", "exception", "certain"),
+        ("words", "exit", "certain"),
+        ("missing", "not_started", "certain"),
+    } <= found
 
 
 def test_a_command_leaves_its_last_lines_and_its_code(crashed: System) -> None:

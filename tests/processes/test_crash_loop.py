@@ -70,7 +70,7 @@ def test_ps_10_a_failed_worker_stays_failed_in_the_next_run_until_it_is_reset(ru
     failed = second.status("w")
     assert (failed.shown, failed.pid, failed.restart_count) == ("failed", None, 2)
     assert "2 restarts in 5 minutes" in (failed.failure_reason or "")
-    with pytest.raises(RequestRefusedError, match="reset it first"):
+    with pytest.raises(RequestRefusedError, match="starting it does not lift that: restart clears that"):
         second.start_worker("w")
     second.reset("w")
     assert (second.status("w").pid, second.status("w").restart_count) == (None, 0)

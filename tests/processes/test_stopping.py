@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -42,6 +43,27 @@ def test_sd_06_a_worker_that_stops_when_asked_exits_0_and_no_death_is_told(run: 
     assert isinstance(stopped, WorkerStopped)
     assert system.status("wait").shown == "stopped"
     assert rows.deaths("wait") == []
+
+
+def test_every_step_of_a_stop_is_told_with_its_time(run: Run) -> None:
+    deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done"
+    system = run(shell("deaf", deaf, stop=SHORT))
+    assert eventually(lambda: system.output("deaf") == ("deaf",))
+    assert system.stop_worker("deaf").killed
+
+    def told() -> list[tuple[str, str]]:
+        kinds = ("worker_stopping", "stop_step_taken", "worker_stopped")
+        log = [each for each in system.event_log().events if each.type in kinds]
+        assert [each.at_wall_ms for each in log] == sorted(each.at_wall_ms for each in log)
+        return [(each.type, json.loads(each.payload).get("step", "")) for each in log]
+
+    assert eventually(lambda: len(told()) == 4), told()
+    assert told() == [
+        ("worker_stopping", ""),
+        ("stop_step_taken", "SIGTERM"),
+        ("stop_step_taken", "SIGKILL"),
+        ("worker_stopped", ""),
+    ]
 
 
 def test_sd_07_a_second_stop_does_nothing(run: Run) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
+
+from rekindle.cli.client import ControlError
 
 ID = "worker:app:0"
 FILE = """
@@ -63,6 +66,21 @@ def test_a_reload_tries_a_changed_script_and_a_changed_configuration(run: Run, t
     running.wait_for(ID, shown="healthy", generation=5)
     assert eventually(lambda: f"{ID} is failed no longer: its code changed" in running.text())
     assert f"{ID} is failed no longer: its configuration changed" in running.text()
+
+
+def test_a_start_by_hand_tries_a_changed_script_and_says_what_to_do_about_an_unchanged_one(
+    run: Run, tmp_path: Path
+) -> None:
+    running = given_up(run, tmp_path / "app.sh")
+    with pytest.raises(ControlError, match="it is still the version that failed: restart clears that"):
+        running.order("workers", ID, "start")
+    mend(tmp_path / "app.sh")
+    running.order("workers", ID, "start")
+    lifted = running.wait_for(ID, shown="healthy")
+    assert (lifted["generation"], lifted["restart_count"]) == (3, 0)
+    assert eventually(lambda: f"{ID} is failed no longer: its code changed" in running.text())
+    timeline = running.client.get(f"/workers/{ID}/timeline")["entries"]
+    assert "failed no longer, counters cleared: its code changed" in [each["text"] for each in timeline]
 
 
 def test_without_the_setting_a_changed_script_stays_failed(run: Run, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rekindle.actors import Cause, Death, Exit, ResourceViolated, ResourceWarned
 from rekindle.actors import alerts as book_of
 from rekindle.actors.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.alerts import Book, Change, Step, badge, heard, ordered, rings
-from rekindle.actors.messages import Event, ResourceEased, StoreDegraded, StoreRecovered
+from rekindle.actors.messages import Event, JobConvicted, ResourceEased, StoreDegraded, StoreRecovered
 
 A, B = "worker:tag:0", "worker:tag:1"
 
@@ -178,3 +178,32 @@ def test_a_former_run_s_alerts_are_gone_on_with() -> None:
     (change,) = after(died(), book=book).changes
     assert (change.happening, change.alert.id, change.alert.occurrences) == (Happening.REPEATED, 7, 2)
     assert book.next_id == 8
+
+
+def convicted(job: int, queue: str = "mail") -> JobConvicted:
+    return JobConvicted(job, queue, A, 3, 2)
+
+
+def test_toxic_jobs_of_a_queue_are_one_alert_that_counts_them() -> None:
+    step = after(convicted(1), convicted(2), convicted(3, "tag"))
+    assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.OPENED]
+    mail, tag = step.book.alerts.values()
+    assert (mail.queue, mail.occurrences, mail.work_item, mail.component_id) == ("mail", 2, 2, None)
+    assert mail.message == "job 2 of mail is toxic: 2 workers died on it"
+    assert (tag.queue, tag.severity, tag.kind) == ("tag", Severity.WARNING, Kind.TOXIC)
+    assert not book_of.settled(step.book, A, 9000).changes
+
+
+def test_the_alert_is_over_when_its_queue_has_no_toxic_job_any_more() -> None:
+    book = after(convicted(1), convicted(2, "tag")).book
+    assert not book_of.queues_seen(book, {"mail": 1, "tag": 2}, 5000, 5001).changes
+    step = book_of.queues_seen(book, {"tag": 2}, 5000, 5001)
+    (change,) = step.changes
+    assert (change.happening, change.alert.queue) == (Happening.RESOLVED, "mail")
+    assert not book_of.queues_seen(step.book, {"tag": 2}, 6000, 6001).changes
+
+
+def test_a_look_that_began_before_the_conviction_says_nothing_about_it() -> None:
+    book = after(convicted(1)).book
+    assert not book_of.queues_seen(book, {}, 1000, 2000).changes
+    assert book_of.queues_seen(book, {}, 1001, 2000).changes

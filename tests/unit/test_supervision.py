@@ -11,10 +11,11 @@ from rekindle.actors.deaths import Cause, Exit
 from rekindle.actors.health import Status
 from rekindle.actors.internal_messages import BackoffElapsed, HealthSustained
 from rekindle.actors.lifecycle import Absent, Urgency
-from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped
+from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped, WorkerStopping
 from rekindle.actors.records import (
     DeathAmended,
     DeathRecord,
+    EndKept,
     RememberedWorker,
     RestartReset,
     StreakCleared,
@@ -43,6 +44,7 @@ from rekindle.actors.worker_state import (
     Schedule,
     Step,
     Stopping,
+    StopReason,
     Up,
     Worker,
     World,
@@ -420,15 +422,39 @@ def test_a_manual_start_waits_for_the_old_process_all_the_same() -> None:
 
 def test_a_stop_ends_the_process_and_expects_nothing_of_it_any_more() -> None:
     step = supervision.stop(up(), Urgency.FIRM)
-    assert step.worker.phase == Stopping(1, Rest.STOPPED, urgency=Urgency.FIRM)
-    assert step.effects == (CancelTimers(), Forget(), Halt(1, Urgency.FIRM))
+    assert step.worker.phase == Stopping(
+        1, Rest.STOPPED, urgency=Urgency.FIRM, reason=StopReason.OPERATOR, since_ms=NOW - 3_000
+    )
+    told = Announce(WorkerStopping(TAG, 1, "an operator stops it"))
+    assert step.effects == (CancelTimers(), told, Forget(), Halt(1, Urgency.FIRM))
 
 
 def test_sd_06_a_stopped_worker_is_announced_as_stopped_and_not_as_dead() -> None:
     step = supervision.process_gone(supervision.stop(up()).worker, 1, Exit(0), None, world())
     assert step.worker.phase == Idle(Rest.STOPPED)
     assert step.worker.status is None
-    assert step.effects == (Announce(WorkerStopped(TAG, 1, Exit(0), None)), ReportStop(Exit(0), None))
+    kept, *rest = step.effects
+    assert rest == [Announce(WorkerStopped(TAG, 1, Exit(0), None)), ReportStop(Exit(0), None)]
+    assert isinstance(kept, KeepRecord)
+    assert isinstance(kept.record, EndKept)
+    assert kept.record.bundle.finding is Finding.OPERATOR
+    assert kept.record.bundle.sentence == "an operator asked for its end; it exited with code 0"
+
+
+@pytest.mark.parametrize("reason", list(StopReason))
+def test_only_an_end_that_somebody_ordered_for_this_worker_leaves_evidence(reason: StopReason) -> None:
+    stopping = supervision.stop(up(), reason=reason).worker
+    ordered = reason not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
+    assert has(supervision.process_gone(stopping, 1, Exit(0), None, world()), KeepRecord) is ordered
+    # Where nobody saw how it ended, it may have died before it was told to end.
+    assert not has(supervision.process_gone(stopping, 1, Exit(), None, world()), KeepRecord)
+
+
+def test_who_waits_for_a_stop_hears_of_it_although_the_worker_is_wanted_back() -> None:
+    wanted = supervision.start(supervision.stop(up()).worker, world()).worker
+    step = supervision.process_gone(wanted, 1, Exit(0), None, world())
+    assert ReportStop(Exit(0), None, relaunched=True) in step.effects
+    assert has(step, Launch)
 
 
 def test_sd_01_a_stop_during_the_wait_cancels_it_at_once() -> None:
@@ -566,7 +592,8 @@ def test_a_worker_that_nobody_watches_is_killed() -> None:
 
 def test_sd_11_a_pause_stops_the_process() -> None:
     step = supervision.pause(up())
-    assert step.worker.phase == Stopping(1, Rest.PAUSED)
+    assert isinstance(step.worker.phase, Stopping)
+    assert (step.worker.phase.rest, step.worker.phase.reason) == (Rest.PAUSED, StopReason.PAUSE)
     assert has(step, Halt)
 
 
@@ -663,7 +690,8 @@ def test_a_reset_of_a_stopped_worker_does_not_have_a_resume_start_it() -> None:
 
 def test_a_restart_of_a_running_worker_stops_it_first() -> None:
     step = supervision.restart(up(count=4), world())
-    assert step.worker.phase == Stopping(1, Rest.STOPPED, relaunch=True)
+    assert isinstance(step.worker.phase, Stopping)
+    assert (step.worker.phase.relaunch, step.worker.phase.reason) == (True, StopReason.RESTART)
     assert not has(step, Launch)
     assert has(supervision.process_gone(step.worker, 1, Exit(0), None, world()), Launch)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.virtual.bench import Bench, Listener, W, dies_after, lives, worker
 
-from rekindle.actors.alert import AlertPolicy, Happening, Severity
+from rekindle.actors.alert import AlertPolicy, Happening, Kind, Severity
+from rekindle.actors.jobs import NewJob
 from rekindle.actors.messages import (
     AcknowledgeAlert,
     AlertChanged,
@@ -134,3 +135,18 @@ def test_every_alert_is_opened_before_anything_else_happens_to_it() -> None:
             assert (told[0], told.count(Happening.OPENED)) == (Happening.OPENED, 1)
             assert told.count(Happening.ESCALATED) == 1
     assert W not in {event.alert.component_id for _, event in bench.events(AlertChanged)}
+
+
+def test_a_toxic_job_is_an_alert_until_somebody_retries_or_drops_it() -> None:
+    spec = worker(jobs={"queues": ("tag",), "crash_retries": 0})
+    bench = Bench(spec, scripts=dies_after(10.0), alerts=POLICY)
+    (job,) = bench.memory.jobs.add("tag", [NewJob(payload="{}")])
+    bench.start()
+    assert bench.memory.jobs.claim("tag", W, 1, "") is not None
+    bench.run(100)
+    (alert,) = (each for each in report(bench).alerts if each.kind is Kind.TOXIC)
+    assert (alert.is_active, alert.queue, alert.work_item) == (True, "tag", job)
+    bench.memory.jobs.retry([job])
+    bench.run(2)
+    (alert,) = (each for each in report(bench).alerts if each.kind is Kind.TOXIC)
+    assert not alert.is_active

@@ -114,6 +114,7 @@ def test_a_stop_is_told_as_a_stop(bench: Benches) -> None:
     assert [word(event) for event in system.listener.messages] == [
         "WorkerStarted",
         "→healthy",
+        "WorkerStopping",
         "WorkerStopped",
     ]
     assert system.events(WorkerStopped)[0][0] == 10

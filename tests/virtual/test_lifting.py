@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from tests.virtual.bench import Bench, W, lives, worker
+from tests.virtual.bench import Bench, Listener, W, lives, worker
 from tests.virtual.conftest import Benches
 
 from rekindle.actors.alert import AlertPolicy
 from rekindle.actors.messages import (
     AlertReport,
     ChangeWorkers,
+    Done,
     FailureLifted,
     PauseWorkers,
+    Refused,
     ReportAlerts,
     StartWorkers,
     WorkersChanged,
@@ -57,6 +59,23 @@ def test_another_version_is_tried_when_the_application_comes_back(bench: Benches
     stored = system.stored()
     assert (stored.restart_count, stored.failed_at_wall_ms, stored.failed_fingerprint) == (0, None, None)
     assert "failure_lifted" in [record.type for record in system.memory.events().events]
+
+
+def test_a_start_by_hand_lifts_the_failure_of_another_version_even_beside_others(bench: Benches) -> None:
+    system = given_up(bench)
+    answers = Listener(lambda: system.now)
+    system.tell(StartWorkers((W,), answers, {W: "a-1"}))
+    system.tell(StartWorkers((W,), answers, {W: "a-2"}))
+    system.run(60)
+    refused, done = answers.messages
+    assert isinstance(refused, Refused)
+    assert refused.reason.endswith(
+        "and it is still the version that failed: restart clears that and starts it, reset clears it"
+    )
+    assert isinstance(done, Done)
+    assert system.status().shown == "healthy"
+    [(_, event)] = system.events(FailureLifted)
+    assert event.reason == "its configuration changed"
 
 
 def test_without_the_setting_another_version_stays_failed(bench: Benches) -> None:

@@ -59,6 +59,7 @@ from rekindle.actors.messages import (
     StoreRecovered,
     WorkerStarted,
     WorkerStopped,
+    WorkerStopping,
 )
 from rekindle.actors.ports import Control
 from rekindle.actors.recorder import Recorder
@@ -77,6 +78,9 @@ healthy = at(StatusChanged, where=lambda message: message.new is Status.HEALTHY)
 death = at(StatusChanged, where=lambda message: message.death is not None)
 keep_death = at(
     KeepTogether, where=lambda message: any(isinstance(each, DeathRecord) for each in message.items)
+)
+keep_stop = at(
+    KeepTogether, where=lambda message: any(isinstance(each, WorkerStopped) for each in message.items)
 )
 keep_wipe = at(Keep, where=lambda message: isinstance(message.record, MirrorWiped))
 
@@ -113,7 +117,8 @@ MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
     (Broker, "healthy", healthy),
     (Broker, "WorkerStarted", at(WorkerStarted)),
     (Broker, "death", keep_death),
-    (Broker, "WorkerStopped", at(WorkerStopped)),
+    (Broker, "WorkerStopping", at(WorkerStopping)),
+    (Broker, "WorkerStopped", keep_stop),
 ]
 
 moments = pytest.mark.parametrize(

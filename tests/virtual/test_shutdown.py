@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.virtual.bench import W, dies_after, ids, lives, worker, workers
+from tests.virtual.bench import Listener, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
 from rekindle.actors.deaths import Exit
@@ -21,6 +21,7 @@ from rekindle.actors.messages import (
     StartWorkers,
     StopResult,
     StopWorkers,
+    WorkersStopped,
     WorkerStopped,
 )
 from rekindle.actors.pauses import ENABLED
@@ -119,6 +120,19 @@ def test_sd_07_a_stop_in_the_middle_of_a_stop_asks_only_once(bench: Benches) -> 
     assert system.stop() == (StopResult(W, Exit(code=0), None),)
     assert system.now == 4
     assert [what for _, _, what in system.processes.controls] == [Control.STOP]
+
+
+def test_who_waits_for_a_stop_is_answered_although_somebody_starts_the_worker_meanwhile(
+    bench: Benches,
+) -> None:
+    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    inbox = Listener(lambda: system.now)
+    system.tell(StopWorkers((W,), inbox))
+    system.run(1)
+    system.tell(StartWorkers((W,)))
+    system.run(30)
+    assert inbox.heard == [(4, WorkersStopped((StopResult(W, Exit(code=0), None, relaunched=True),)))]
+    assert system.starts() == [0, 4]
 
 
 def test_sd_08_a_second_start_starts_only_what_is_missing(bench: Benches) -> None:

@@ -42,6 +42,7 @@ class Notice:
                 "component_id": alert.component_id,
                 "occurrences": alert.occurrences,
                 "recent_count": alert.recent_count,
+                "queue": alert.queue,
                 "work_item": alert.work_item,
                 "restart_available": alert.restart_available,
                 "opened_at_wall_ms": alert.opened_at_wall_ms,

@@ -25,6 +25,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     last_at_wall_ms: int
     occurrences: int
     recent_count: int
+    queue: str | None
+    """The queue whose jobs are toxic, if it is about one."""
     work_item: int | str | None
     assignee_cleared: bool | None
     restart_available: bool

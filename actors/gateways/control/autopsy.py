@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...bundles import Bundle, crashed
+from ...bundles import Bundle, crashes_among
 from ...crashes import CrashGroup, grouped
 from ...messages import WorkerStatus
 from ...records import DeathRecord
@@ -87,7 +87,7 @@ def bundles(asked: Asked) -> object:
         )
         for each in kept
     ]
-    return Bundles(asked.target, view(grouped(map(crashed, kept))), found)
+    return Bundles(asked.target, view(grouped(crashes_among(kept))), found)
 
 
 def bundle(asked: Asked) -> object:
@@ -108,6 +108,6 @@ def bug_report(asked: Asked) -> object:
         explanation=operator.explain(id_),
         declared=declared(spec),
         deaths=view(operator.deaths(id_, limit=REPORTED_DEATHS)),
-        groups=view(grouped(map(crashed, kept))),
+        groups=view(grouped(crashes_among(kept))),
         bundles=view(tuple(kept[:REPORTED_BUNDLES])),
     )
