@@ -3,7 +3,8 @@
 Workers claim and finish jobs by connections of their own, so nobody here hears of each. What is heard
 is that something has happened: a worker says that it holds another job, a job was requeued, a host or
 an operator has put one in. Then the watch looks, once for all that has happened until then, and tells
-the Broker, and the AlertDesk which queues have toxic jobs. While nothing happens nothing is looked at, and no timer runs.
+the Broker, and the AlertDesk which queues have toxic jobs. While nothing happens nothing is looked at,
+and no timer runs.
 
 When very much happens it looks twice a second, and after a look that took long still later: it never
 takes more than a twentieth of a core. It decides nothing, and nobody waits for it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.virtual.bench import Bench, Listener, W, dies_after, lives, worker
 
 from rekindle.actors.alert import AlertPolicy, Happening, Kind, Severity
+from rekindle.actors.internal_messages import QueuesTouched
 from rekindle.actors.jobs import NewJob
 from rekindle.actors.messages import (
     AcknowledgeAlert,
@@ -147,6 +148,7 @@ def test_a_toxic_job_is_an_alert_until_somebody_retries_or_drops_it() -> None:
     (alert,) = (each for each in report(bench).alerts if each.kind is Kind.TOXIC)
     assert (alert.is_active, alert.queue, alert.work_item) == (True, "tag", job)
     bench.memory.jobs.retry([job])
+    bench.actors.watch.tell(QueuesTouched((job,)))
     bench.run(2)
     (alert,) = (each for each in report(bench).alerts if each.kind is Kind.TOXIC)
     assert not alert.is_active
