@@ -41,9 +41,13 @@ class ResilientActor(pykka.ThreadingActor):
     """
 
     lane: ClassVar[str] = "core"
+    ref_class: ClassVar[type[pykka.ActorRef[Any]]] = pykka.ActorRef
+    """What others hold of it; a runtime may have one that is quicker."""
 
     def __init__(self, *, broker: Receiver | None = None) -> None:
         super().__init__()
+        if self.ref_class is not pykka.ActorRef:
+            self._actor_ref = self.ref_class(self)
         self.broker = broker
 
     def handle(self, message: Any) -> None:

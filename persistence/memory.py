@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from types import MappingProxyType
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from rekindle.actors.alert import Alert
 from rekindle.actors.alerts import MOST_RESOLVED
@@ -164,11 +165,15 @@ class MemoryStore:
             raise self.fault
         newest = next(reversed(self._events), 0)
         before_ms = now_wall_ms - round(retention.event_days * 86_400_000)
-        for number, event in tuple(self._events.items()):
-            is_young = number > newest - retention.event_count and event.at_wall_ms >= before_ms
-            if is_young or number == newest:
-                break
-            del self._events[number]
+        too_old = takewhile(
+            lambda event: (
+                event.id < newest
+                and (event.id <= newest - retention.event_count or event.at_wall_ms < before_ms)
+            ),
+            self._events.values(),
+        )
+        for event in tuple(too_old):
+            del self._events[event.id]
         for key in [key for key in self._usages if key[1] < before_ms]:
             del self._usages[key]
         return False

@@ -7,22 +7,21 @@ jumps to the next timer. A run is named by its seed and repeats exactly.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import random
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 import pykka
+from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
 from ..ports import Clock, Receiver, Timers
 from ..runtime import take, tell
 from ..timekeeper import HeapTimer
-
-if TYPE_CHECKING:
-    from pykka._envelope import Envelope
 
 A = TypeVar("A", bound=pykka.Actor)
 T = TypeVar("T", bound=HeapTimer)
@@ -65,16 +64,19 @@ class VirtualTimers:
 
     def put(self, delay_s: float, timer: T) -> T:
         """Have a timer fire once the delay has passed."""
-        due = self._clock.now + max(0.0, delay_s)
+        due = self._clock.now + delay_s if delay_s > 0.0 else self._clock.now
         entry: tuple[float, int, HeapTimer] = (due, next(self._order), timer)
-        heapq.heappush(self._heap, entry)
+        heappush(self._heap, entry)
         return timer
 
     def next_due(self) -> float | None:
         """When the next timer that was not cancelled is due."""
-        while self._heap and self._heap[0][2].receiver is None:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap = self._heap
+        while heap:
+            if heap[0][2].receiver is not None:
+                return heap[0][0]
+            heappop(heap)
+        return None
 
     def pending(self) -> list[tuple[float, object]]:
         """What is to come, soonest first: when, and the message."""
@@ -83,24 +85,29 @@ class VirtualTimers:
 
     def fire(self) -> None:
         """Let time pass to the next timer and deliver it."""
-        due, _, timer = heapq.heappop(self._heap)
-        self._clock.now = max(self._clock.now, due)
+        due, _, timer = heappop(self._heap)
+        if due > self._clock.now:
+            self._clock.now = due
         receiver, message = timer.receiver, timer.message
-        self.firing(timer)
+        if type(timer) is not HeapTimer:
+            self.firing(timer)
         tell(receiver, message)
 
     def firing(self, timer: HeapTimer) -> None:
-        """A timer is about to be delivered."""
+        """A timer of another kind than the plain one is about to be delivered."""
 
 
 class _Inbox:
-    """An actor's inbox, which stands in line while there is something in it."""
+    """An actor's inbox, which stands in line while there is something in it.
+
+    What was told lies in it as it is; what was asked, and the end of the actor, in an envelope.
+    """
 
     __slots__ = ("actor", "queue", "ready")
 
     def __init__(self, ready: list[_Inbox]) -> None:
         self.ready = ready
-        self.queue: deque[Envelope[Any]] = deque()
+        self.queue: deque[Any] = deque()
         self.actor: pykka.Actor
 
     def put(self, envelope: Envelope[Any], /) -> None:
@@ -118,41 +125,46 @@ class _Inbox:
         return not self.queue
 
 
+class _Ref(pykka.ActorRef[A]):
+    """A ref whose `tell` puts a message into the inbox and does nothing else."""
+
+    def tell(self, message: Any) -> None:
+        """Send a message.
+
+        Raises:
+            ActorDeadError: there is nobody any more.
+        """
+        if self.actor_stopped.is_set() or type(message) in _OF_PYKKA:
+            super().tell(message)
+            return
+        inbox = self.actor_inbox
+        assert isinstance(inbox, _Inbox)
+        if not inbox.queue:
+            inbox.ready.append(inbox)
+        inbox.queue.append(message)
+
+
 class SimulationRuntime:
     """Runs actors one message at a time."""
 
     def __init__(self, seed: int = 0, clock: VirtualClock | None = None) -> None:
         """Begin with a seed for the order of delivery; a clock that goes already goes on."""
-        self._virtual = clock or VirtualClock()
-        self._timers = self._make_timers()
+        self.virtual_clock = clock or VirtualClock()
+        """The clock, for whoever moves it."""
+        self.clock: Clock = self.virtual_clock
+        self.virtual_timers = self._make_timers()
+        """The timers, for whoever looks into them."""
+        self.timers: Timers = self.virtual_timers
         self._random = random.Random(seed)
         self._ready: list[_Inbox] = []
         self._refs: list[pykka.ActorRef[Any]] = []
-        self.watch: Callable[[pykka.Actor, Any], bool] | None = None
-        """Sees every message before its actor does, and may lose it by answering True."""
+        self.watch: Callable[[pykka.Actor, Any], None] | None = None
+        """Sees every message before its actor does."""
+        self.reactions: Mapping[type, Callable[[pykka.Actor, Any], bool]] = MappingProxyType({})
+        """Those who see every message of a kind before its actor does, and may lose it by answering True."""
 
     def _make_timers(self) -> VirtualTimers:
-        return VirtualTimers(self._virtual)
-
-    @property
-    def clock(self) -> Clock:
-        """The virtual clock, as the actors see it."""
-        return self._virtual
-
-    @property
-    def virtual_clock(self) -> VirtualClock:
-        """The virtual clock, for whoever moves it."""
-        return self._virtual
-
-    @property
-    def timers(self) -> Timers:
-        """The virtual timers."""
-        return self._timers
-
-    @property
-    def virtual_timers(self) -> VirtualTimers:
-        """The virtual timers, for whoever looks into them."""
-        return self._timers
+        return VirtualTimers(self.virtual_clock)
 
     def chance(self) -> float:
         """The seed's next number."""
@@ -171,36 +183,39 @@ class SimulationRuntime:
 
     def settle(self) -> None:
         """Deliver every message that is under way; no time passes."""
-        ready, chance, watch = self._ready, self._random.random, self.watch
+        ready, chance, reactions = self._ready, self._random.random, self.reactions
         while ready:
             index = int(chance() * len(ready)) if len(ready) > 1 else 0
             inbox = ready[index]
-            envelope = inbox.queue.popleft()
+            message = inbox.queue.popleft()
             if not inbox.queue:
                 ready[index] = ready[-1]
                 ready.pop()
-            actor, message = inbox.actor, envelope.message
-            if watch is not None and watch(actor, message):
+            actor = inbox.actor
+            if self.watch is not None:
+                self.watch(actor, message)
+            react = reactions.get(type(message))
+            if react is not None and react(actor, message):
                 continue
-            if type(message) in _OF_PYKKA or envelope.reply_to is not None or actor.actor_stopped.is_set():
-                take(actor, envelope)
-            else:
+            if type(message) is Envelope:
+                take(actor, message)
+            elif not actor.actor_stopped.is_set():
                 actor.on_receive(message)
 
     def run_for(self, seconds: float) -> None:
         """Let virtual time pass."""
-        self.run_until(lambda: False, self._virtual.now + seconds)
+        self.run_until(lambda: False, self.virtual_clock.now + seconds)
 
     def run_until(self, condition: Callable[[], bool], deadline: float = float("inf")) -> bool:
         """Let time pass until the condition holds; whether it did before the deadline."""
         self.settle()
         while not condition():
-            due = self._timers.next_due()
+            due = self.virtual_timers.next_due()
             if due is None or due > deadline:
                 if deadline != float("inf"):
-                    self._virtual.now = max(self._virtual.now, deadline)
+                    self.virtual_clock.now = max(self.virtual_clock.now, deadline)
                 return condition()
-            self._timers.fire()
+            self.virtual_timers.fire()
             self.settle()
         return True
 
@@ -221,6 +236,7 @@ class SimulationRuntime:
 
 
 _OF_PYKKA = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
+"""Messages that pykka itself handles."""
 _starting: list[list[_Inbox]] = []
 """Whose line the inbox of the actor that is just being made belongs to."""
 _driven_classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
@@ -236,6 +252,7 @@ def _driven(actor: type[A]) -> type[A]:
             "_create_actor_inbox": staticmethod(lambda: _Inbox(_starting[-1])),
             "_create_future": staticmethod(pykka.ThreadingFuture),
             "_start_actor_loop": _begin,
+            "ref_class": _Ref,
         }
         known = _driven_classes[actor] = type(actor.__name__, (actor,), body)
     return cast("type[A]", known)

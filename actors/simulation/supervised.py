@@ -78,8 +78,8 @@ class WatchedTimers(VirtualTimers):
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
         """Tell the receiver the message once the delay has passed."""
-        if not isinstance(message, BackoffElapsed):
-            return super().after(delay_s, receiver, message)
+        if type(message) is not BackoffElapsed:
+            return self.put(delay_s, HeapTimer(receiver, message))
         run = self._run
         run.note(observing.timer_set(run.clock.now, delay_s, message))
         if run.waits_for_phases:
@@ -105,7 +105,7 @@ class WatchedRuntime(SimulationRuntime):
         super().__init__(seed, run.clock)
 
     def _make_timers(self) -> VirtualTimers:
-        return WatchedTimers(self._virtual, self._run)
+        return WatchedTimers(self.virtual_clock, self._run)
 
 
 class SupervisorLife:
@@ -115,7 +115,6 @@ class SupervisorLife:
         self.run = run
         self.number = number
         self.runtime = WatchedRuntime(run, run.seed * 1_000_003 + number)
-        self.runtime.watch = self._watch
         self.stage = Stage(
             self.runtime,
             run.roles,
@@ -131,7 +130,7 @@ class SupervisorLife:
         self._takes_s = 0.0
         """How long a commit takes."""
         self._mistakes: dict[str, int] = {}
-        self._reactions: dict[type, Callable[[pykka.Actor, Any], bool]] = {
+        self.runtime.reactions = {
             KeepTogether: self._keeps,
             CommitBatch: self._commits,
             RetryCommit: self._commits,
@@ -172,18 +171,13 @@ class SupervisorLife:
         """An event was told."""
         self.run.note(observing.told(self.run.clock.now, event))
 
-    def _watch(self, actor: pykka.Actor, message: Any) -> bool:
-        if self._mistakes:
-            self._make_mistake(actor)
-        react = self._reactions.get(type(message))
-        return react is not None and react(actor, message)
-
-    def _make_mistake(self, actor: pykka.Actor) -> None:
+    def _make_mistake(self, actor: pykka.Actor, _message: object) -> None:
         name = type(actor).__name__
         if self._mistakes.get(name):
             self._mistakes[name] -= 1
             if not self._mistakes[name]:
-                del self._mistakes[name]
+                self._mistakes.pop(name)
+                self.runtime.watch = self._make_mistake if self._mistakes else None
 
             def wrong(_message: object) -> None:
                 del actor.handle  # type: ignore[attr-defined]
@@ -246,6 +240,7 @@ class SupervisorLife:
                 self.run.clock.now += for_s
             case moves.ActorRaises(actor=actor, times=times):
                 self._mistakes[_ACTORS[actor]] = times
+                self.runtime.watch = self._make_mistake
             case moves.KillSupervisor(back_after_s=back_after_s):
                 self.run.kill_supervisor(back_after_s)
             case moves.LateFrame(worker=worker, generations=generations):
@@ -330,6 +325,7 @@ class SupervisorLife:
     def calm_down(self) -> None:
         """The faults stop: whoever is frozen or unheard is so no more, and the database is back."""
         self._mistakes.clear()
+        self.runtime.watch = None
         self._set_database(DatabaseState.BACK, 0.0)
         for id_ in self.run.roles:
             life = self.stage.living(id_)

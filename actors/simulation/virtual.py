@@ -6,6 +6,7 @@ import heapq
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from ..lifecycle import Urgency, ladder
 from ..ports import Store
@@ -125,14 +126,15 @@ class VirtualRun:
                 life.runtime.settle()
                 if self._life is not life:
                     continue
-            due = None if life is None else life.runtime.virtual_timers.next_due()
-            planned = self._later[0][0] if self._later else float("inf")
+            timers = None if life is None else life.runtime.virtual_timers
+            due = None if timers is None else timers.next_due()
+            planned = self._later[0][0] if self._later else inf
             if planned <= moment and (due is None or planned < due):
                 self.clock.now = max(self.clock.now, planned)
                 heapq.heappop(self._later)[2]()
             elif due is not None and due <= moment:
-                assert life is not None
-                life.runtime.virtual_timers.fire()
+                assert timers is not None
+                timers.fire()
             else:
                 self.clock.now = max(self.clock.now, moment)
                 return
