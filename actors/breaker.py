@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse
 from .errors import Problem
 
@@ -125,15 +127,13 @@ State = Closed | Open | HalfOpen
 # ── what happens ─────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
+class Died(msgspec.Struct, frozen=True):
     """A worker of this breaker died."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(msgspec.Struct, frozen=True):
     """A worker's health changed."""
 
     component_id: str
@@ -154,8 +154,7 @@ class Elapsed:
     held: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """A worker was stopped, paused, given up or removed by somebody."""
 
     component_id: str

@@ -16,9 +16,9 @@ whatever goes there next; where nothing happens, once in a while.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 from loguru import logger
 
 from .broker_messages import (
@@ -61,8 +61,7 @@ MOST_UNFOLDED = 1000
 """So much may have happened before the current state is brought up to date, though nobody asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Listener:
+class _Listener(msgspec.Struct, frozen=True):
     receiver: Receiver
     topics: Topics | None
     """None: every event, as it is."""
@@ -76,8 +75,7 @@ class _Told(NamedTuple):
     event_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _News:
+class _News(msgspec.Struct, frozen=True):
     """What is to be told of one entry of the outbox."""
 
     event: Event | None

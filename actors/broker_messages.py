@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from .internal_messages import Flush, JobChanged, KeepTogether
 from .jobs import JobView, QueueStats
@@ -10,55 +10,47 @@ from .messages import Event
 from .ports import Receiver
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribe:
+class Subscribe(msgspec.Struct, frozen=True):
     """Tell this receiver every event from now on; or with topics a `Snapshot`, then what changes."""
 
     receiver: Receiver
     topics: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
+class Unsubscribe(msgspec.Struct, frozen=True):
     """Stop telling it."""
 
     receiver: Receiver
 
 
-@dataclass(frozen=True, slots=True)
-class EventsKept:
+class EventsKept(msgspec.Struct, frozen=True):
     """All events up to this number are in the store, or were given up."""
 
     last_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventsDue:
+class EventsDue(msgspec.Struct, frozen=True):
     """Timer: events that came without a record have waited long enough for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventsOverdue:
+class EventsOverdue(msgspec.Struct, frozen=True):
     """Timer: the store may not have answered in time; events are told from memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerKnown:
+class WorkerKnown(msgspec.Struct, frozen=True):
     """There is such a worker, and this is the word for how it is; nothing happened to it."""
 
     component_id: str
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerForgotten:
+class WorkerForgotten(msgspec.Struct, frozen=True):
     """There is no such worker any more."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueuesSeen:
+class QueuesSeen(msgspec.Struct, frozen=True):
     """How the queues are, and the jobs that have changed since the last look."""
 
     queues: tuple[QueueStats, ...]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from .crashes import Crashed, crash_of
 from .deaths import Cause, Death, Exit, Job
@@ -15,8 +17,7 @@ LONGEST_WORDS = 16 * 1024
 CUT = "\n  … (cut here) …\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """One death of one incarnation: what it died of, how sure that is, and the evidence."""
 
     component_id: str

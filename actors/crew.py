@@ -7,7 +7,6 @@ Belongs to the Supervisor and runs in it.
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -273,7 +272,7 @@ class Crew:
             case ReleaseJobs(end=end):
                 # A process that was ended by us, later than its death, was not asked for its last words.
                 last = end.output or self._to.processes.output(worker.id)[-LAST_LINES:]
-                tell(self._to.desk, dataclasses.replace(end, output=last))
+                tell(self._to.desk, replace(end, output=last))
             case ReportStop(exit=exit_, forced=forced, relaunched=True):
                 self.stops.settled(worker.id, exit_, forced, relaunched=True)
                 self.answer_stops()

@@ -7,7 +7,8 @@ leaves a state as it was changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .broker_messages import Notice, QueuesSeen, WorkerForgotten, WorkerKnown
 from .health import Status

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal as signals
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from .evidence import Remains
 
@@ -32,8 +33,7 @@ Job = int | str
 """What a worker may name as the job that it works on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(msgspec.Struct, frozen=True):
     """How a process ended. Both are None when the status was lost to somebody else."""
 
     code: int | None = None
@@ -57,8 +57,7 @@ class Exit:
         return "ended, exit status unknown" if self.code is None else f"exited with code {self.code}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Death:
+class Death(msgspec.Struct, frozen=True, kw_only=True):
     """One death of one incarnation of a worker."""
 
     component_id: str

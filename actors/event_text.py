@@ -7,7 +7,6 @@ its other fields as a JSON object. Durations are whole milliseconds (`delay_s` b
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import msgspec
 
 from .messages import Event, StatusChanged, WorkerDied, WorkerStopped
 from .records import EventRecord
+from .shapes import field_names, has_fields
 
 SCHEMA_VERSION = 1
 """Raised when a field changes its meaning or goes; new fields and new types do not raise it."""
@@ -126,14 +126,14 @@ def _value(value: Any) -> Any:
         return value.value
     if isinstance(value, (tuple, list)):
         return [_value(each) for each in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if has_fields(type(value)):
         return _plain(value)
     return value
 
 
 @cache
 def _fields(kind: type[Any]) -> tuple[tuple[str, str], ...]:
-    names = (field.name for field in dataclasses.fields(kind))
+    names = field_names(kind)
     return tuple((name, f"{name[:-2]}_ms" if name.endswith("_s") else name) for name in names)
 
 

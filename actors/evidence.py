@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+import msgspec
 
 Line = tuple[str, str]
 """A line of output: `out` or `err`, and what was written."""
@@ -18,8 +19,7 @@ def no_versions() -> Versions:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """What a process used, by the kernel's account at its end."""
 
     user_ms: int
@@ -30,8 +30,7 @@ class Spent:
     major_faults: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """Which code under which configuration; short hashes."""
 
     code: str = ""
@@ -63,8 +62,7 @@ def changed(old: str | None, new: str | None) -> str | None:
     return "its configuration changed" if configuration_changed else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
+class Remains(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is known of an ended process, gathered when it was reaped."""
 
     pid: int | None = None

@@ -15,8 +15,9 @@ Times are seconds of a monotonic clock, handed in by the caller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from .deaths import Cause, Exit
 from .frames import Frame
@@ -34,16 +35,14 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True):
     """Started, and not yet heard to be healthy."""
 
     since: float
     status = Status.PENDING
 
 
-@dataclass(frozen=True, slots=True)
-class Healthy:
+class Healthy(msgspec.Struct, frozen=True):
     """Heard to be healthy lately."""
 
     since: float
@@ -51,8 +50,7 @@ class Healthy:
     status = Status.HEALTHY
 
 
-@dataclass(frozen=True, slots=True)
-class Unhealthy:
+class Unhealthy(msgspec.Struct, frozen=True):
     """Silent for at least one interval, or unwell by its own word."""
 
     seen: float
@@ -60,8 +58,7 @@ class Unhealthy:
     status = Status.UNHEALTHY
 
 
-@dataclass(frozen=True, slots=True)
-class Recovering:
+class Recovering(msgspec.Struct, frozen=True):
     """Asked for time; the whole episode is bounded, however often it asks again."""
 
     entered: float
@@ -69,15 +66,13 @@ class Recovering:
     status = Status.RECOVERING
 
 
-@dataclass(frozen=True, slots=True)
-class Dead:
+class Dead(msgspec.Struct, frozen=True):
     """Gone, or as good as gone."""
 
     status = Status.DEAD
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """Given up until somebody resets it."""
 
     status = Status.FAILED
@@ -86,25 +81,21 @@ class Failed:
 State = Pending | Healthy | Unhealthy | Recovering | Dead | Failed
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(msgspec.Struct, frozen=True):
     """A frame arrived."""
 
     frame: Frame
 
 
-@dataclass(frozen=True, slots=True)
-class Elapsed:
+class Elapsed(msgspec.Struct, frozen=True):
     """Time passed: look at the deadlines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+class Launched(msgspec.Struct, frozen=True):
     """A worker that sends no frames is running: that is all the health it will ever show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """The process ended, its channel closed, or it broke the protocol."""
 
     cause: Cause
@@ -112,21 +103,18 @@ class Lost:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
+class GivenUp(msgspec.Struct, frozen=True):
     """The supervisor will not start it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(msgspec.Struct, frozen=True):
     """The observer itself was away (suspended, paused): silence until now proves nothing."""
 
 
 Trigger = Heard | Elapsed | Launched | Lost | GivenUp | Granted
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One status change, with what led to it."""
 
     old: Status
@@ -139,8 +127,7 @@ class Change:
     """The recovery time that the worker asked for, before it was clamped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The state after a trigger, and the change to tell, if any."""
 
     state: State

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from .breaker_messages import BreakerDue, ProbeAnswered
 from .deaths import Exit, Job
 from .evidence import Remains
@@ -35,8 +37,7 @@ from .spec import HealthPolicy, WorkerSpec
 # ── To the HealthMonitor and the Recorder, once, before anything else ────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Attend:
+class Attend(msgspec.Struct, frozen=True):
     """These are the Supervisor, the Broker and the JobDesk to tell."""
 
     supervisor: Receiver
@@ -47,8 +48,7 @@ class Attend:
 # ── To the HealthMonitor ─────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(msgspec.Struct, frozen=True):
     """Watch this incarnation. Refused while the worker is failed."""
 
     component_id: str
@@ -57,30 +57,26 @@ class Register:
     reports_health: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unregister:
+class Unregister(msgspec.Struct, frozen=True):
     """Forget the worker without a word; its end is expected, or it was reset."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MarkFailed:
+class MarkFailed(msgspec.Struct, frozen=True):
     """The worker will not be started again."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetPaused:
+class SetPaused(msgspec.Struct, frozen=True):
     """While a worker is paused its silence means nothing."""
 
     component_id: str
     paused: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FrameReceived:
+class FrameReceived(msgspec.Struct, frozen=True):
     """A worker said something about itself."""
 
     component_id: str
@@ -88,16 +84,14 @@ class FrameReceived:
     frame: Frame
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelClosed:
+class ChannelClosed(msgspec.Struct, frozen=True):
     """A worker's channel ended although its process still runs."""
 
     component_id: str
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolViolated:
+class ProtocolViolated(msgspec.Struct, frozen=True):
     """A worker sent too much that cannot be understood."""
 
     component_id: str
@@ -105,8 +99,7 @@ class ProtocolViolated:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Condemn:
+class Condemn(msgspec.Struct, frozen=True):
     """This incarnation is being killed for using too much; that is the cause of the death to come."""
 
     component_id: str
@@ -114,13 +107,11 @@ class Condemn:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorDue:
+class MirrorDue(msgspec.Struct, frozen=True):
     """Timer: write the changes of health for people to read."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadlineReached:
+class DeadlineReached(msgspec.Struct, frozen=True):
     """Timer: some worker's deadline may have passed."""
 
     due: float
@@ -129,8 +120,7 @@ class DeadlineReached:
 # ── Of a process's life, to its proxy and the HealthMonitor ──────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessStarted:
+class ProcessStarted(msgspec.Struct, frozen=True):
     """The process is there."""
 
     component_id: str
@@ -138,8 +128,7 @@ class ProcessStarted:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnFailed:
+class SpawnFailed(msgspec.Struct, frozen=True):
     """The process could not be started; the text is the system's own."""
 
     component_id: str
@@ -147,8 +136,7 @@ class SpawnFailed:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessExited:
+class ProcessExited(msgspec.Struct, frozen=True):
     """The process ended and was reaped."""
 
     component_id: str
@@ -157,8 +145,7 @@ class ProcessExited:
     remains: Remains | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFound:
+class ProcessFound(msgspec.Struct, frozen=True):
     """What runs under this id now, by the process table; generation None is nothing."""
 
     component_id: str
@@ -189,15 +176,13 @@ MonitorMessage = (
 # ── To a WorkerProxy ─────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class StartProcess:
+class StartProcess(msgspec.Struct, frozen=True):
     """Start this incarnation."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class StopProcess:
+class StopProcess(msgspec.Struct, frozen=True):
     """End this incarnation, step by step; one that hangs says first where."""
 
     generation: int
@@ -205,28 +190,24 @@ class StopProcess:
     hung: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UseSpec:
+class UseSpec(msgspec.Struct, frozen=True):
     """From the next start on, this is what the worker is."""
 
     spec: WorkerSpec
 
 
-@dataclass(frozen=True, slots=True)
-class PauseProcess:
+class PauseProcess(msgspec.Struct, frozen=True):
     """Tell the worker to idle, or to go on."""
 
     generation: int
     paused: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReportProcess:
+class ReportProcess(msgspec.Struct, frozen=True):
     """Tell the Supervisor `ProcessReported`: what runs now."""
 
 
-@dataclass(frozen=True, slots=True)
-class LadderElapsed:
+class LadderElapsed(msgspec.Struct, frozen=True):
     """Timer: a step of the stop ladder has waited long enough."""
 
     generation: int
@@ -249,8 +230,7 @@ ProxyMessage = (
 # ── To the Supervisor, from our own actors ───────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessGone:
+class ProcessGone(msgspec.Struct, frozen=True):
     """Nothing is left of this incarnation; `forced` is the signal of ours that ended it."""
 
     component_id: str
@@ -260,8 +240,7 @@ class ProcessGone:
     remains: Remains | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessReported:
+class ProcessReported(msgspec.Struct, frozen=True):
     """What runs under this id, by its proxy; generation None is nothing.
 
     `told` is the latest incarnation that the proxy was to start: what the Supervisor asked
@@ -273,16 +252,14 @@ class ProcessReported:
     told: int
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationRefused:
+class RegistrationRefused(msgspec.Struct, frozen=True):
     """The HealthMonitor holds the worker for failed."""
 
     component_id: str
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobChanged:
+class JobChanged(msgspec.Struct, frozen=True):
     """A worker took or left a job."""
 
     component_id: str
@@ -290,8 +267,7 @@ class JobChanged:
     job: Job | None
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffElapsed:
+class BackoffElapsed(msgspec.Struct, frozen=True):
     """Timer: the delay before a restart is over."""
 
     component_id: str
@@ -299,16 +275,14 @@ class BackoffElapsed:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class HealthSustained:
+class HealthSustained(msgspec.Struct, frozen=True):
     """Timer: a worker stayed healthy for as long as its policy asks."""
 
     component_id: str
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class LimitExceeded:
+class LimitExceeded(msgspec.Struct, frozen=True):
     """An incarnation uses more than it may and is to be killed."""
 
     component_id: str
@@ -316,8 +290,7 @@ class LimitExceeded:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecycleDue:
+class RecycleDue(msgspec.Struct, frozen=True):
     """Timer, or from the ResourceMonitor: this incarnation should make room for a new one."""
 
     component_id: str
@@ -325,33 +298,28 @@ class RecycleDue:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SaveOverdue:
+class SaveOverdue(msgspec.Struct, frozen=True):
     """Timer: the store may not have answered in time; supervision goes on from memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class PauseElapsed:
+class PauseElapsed(msgspec.Struct, frozen=True):
     """Timer: some pause may be over."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchKept:
+class BatchKept(msgspec.Struct, frozen=True):
     """These deaths, as (component_id, generation), are in the store now."""
 
     deaths: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Declare:
+class Declare(msgspec.Struct, frozen=True):
     """The workers to supervise, and what is remembered of them; once, before anything else."""
 
     specs: tuple[WorkerSpec, ...]
     remembered: Remembered
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorReplaced:
+class MonitorReplaced(msgspec.Struct, frozen=True):
     """The HealthMonitor was made anew and may have missed something."""
 
 
@@ -383,8 +351,7 @@ SupervisorMessage = (
 # ── To the ResourceMonitor ───────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class WatchUsage:
+class WatchUsage(msgspec.Struct, frozen=True):
     """Look at this incarnation now and then."""
 
     component_id: str
@@ -393,16 +360,14 @@ class WatchUsage:
     recycle_above_mb: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class UnwatchUsage:
+class UnwatchUsage(msgspec.Struct, frozen=True):
     """This incarnation is gone."""
 
     component_id: str
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class LookDue:
+class LookDue(msgspec.Struct, frozen=True):
     """Timer: time for the next look at one worker."""
 
     component_id: str
@@ -414,8 +379,7 @@ ResourceMessage = WatchUsage | UnwatchUsage | LookDue
 # ── To the JobDesk ───────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncarnationEnded:
+class IncarnationEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A worker that serves queues is gone: what it had claimed is to be released."""
 
     component_id: str
@@ -428,8 +392,7 @@ class IncarnationEnded:
     output: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class JobsSettled:
+class JobsSettled(msgspec.Struct, frozen=True):
     """What became of jobs whose claims were released, now that it is kept."""
 
     settled: tuple[JobSettled, ...]
@@ -440,16 +403,14 @@ DeskMessage = IncarnationEnded | JobsSettled
 # ── To the QueueWatch ────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class WatchQueues:
+class WatchQueues(msgspec.Struct, frozen=True):
     """These queues are served, by these workers; without any there is nothing to look at."""
 
     queues: tuple[str, ...]
     workers: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class QueuesTouched:
+class QueuesTouched(msgspec.Struct, frozen=True):
     """Something may have changed in the queues; with these jobs, as far as they are known."""
 
     job_ids: tuple[int, ...] = ()
@@ -463,8 +424,7 @@ class ToxicSeen:
     looked_at_wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class LookAtQueues:
+class LookAtQueues(msgspec.Struct, frozen=True):
     """Timer: it is time to look."""
 
 
@@ -473,53 +433,45 @@ WatchMessage = WatchQueues | QueuesTouched | LookAtQueues | Snapshot | StateChan
 # ── To the Recorder ──────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """Write this record as soon as possible."""
 
     record: Record
 
 
-@dataclass(frozen=True, slots=True)
-class KeepTogether:
+class KeepTogether(msgspec.Struct, frozen=True):
     """Write these in one transaction. The Broker numbers the events among them on their way."""
 
     items: tuple[Record | Event, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitBatch:
+class CommitBatch(msgspec.Struct, frozen=True):
     """To itself: commit all that has been queued until now."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryCommit:
+class RetryCommit(msgspec.Struct, frozen=True):
     """Timer: try again what could not be written."""
 
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class PruneDue:
+class PruneDue(msgspec.Struct, frozen=True):
     """Timer: something may have grown too old to be kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeepMirror:
+class KeepMirror(msgspec.Struct, frozen=True):
     """Write these states of health when it is convenient; the latest one of a worker counts."""
 
     states: tuple[HealthMirrored, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(msgspec.Struct, frozen=True):
     """Write everything now, as far as possible, and answer with `Flushed`."""
 
     reply_to: Receiver
 
 
-@dataclass(frozen=True, slots=True)
-class Flushed:
+class Flushed(msgspec.Struct, frozen=True):
     """What could not be written."""
 
     unsaved: int

@@ -10,8 +10,10 @@ There is never more than one process: a start while one is there is ignored.
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, replace
 from enum import IntEnum
+
+import msgspec
+from msgspec.structs import replace
 
 from .deaths import Exit
 from .evidence import Remains
@@ -29,8 +31,7 @@ class Urgency(IntEnum):
     """At once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
+class Rung(msgspec.Struct, frozen=True):
     """One step of the ladder: what is sent (None asks over the channel), how long it waits."""
 
     signal: int | None
@@ -60,29 +61,25 @@ def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool
             return kill
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(msgspec.Struct, frozen=True):
     """There is no process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spawning:
+class Spawning(msgspec.Struct, frozen=True):
     """Asked for; a stop that comes meanwhile waits for the answer."""
 
     generation: int
     stop: Urgency | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Alive:
+class Alive(msgspec.Struct, frozen=True):
     """It runs."""
 
     generation: int
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(msgspec.Struct, frozen=True):
     """It was told to end; `rungs` are the steps still to come."""
 
     generation: int
@@ -94,8 +91,7 @@ class Stopping:
     """The last signal that was sent, if any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unkillable:
+class Unkillable(msgspec.Struct, frozen=True):
     """It survived SIGKILL (a frozen cgroup, a dead disk); nothing is started beside it."""
 
     generation: int
@@ -105,23 +101,20 @@ class Unkillable:
 State = Absent | Spawning | Alive | Stopping | Unkillable
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(msgspec.Struct, frozen=True):
     """A new incarnation is wanted."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """The process is there."""
 
     generation: int
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """The process is to end; with `stacks` it says first where it hangs."""
 
     generation: int
@@ -129,16 +122,14 @@ class Stop:
     stacks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RungElapsed:
+class RungElapsed(msgspec.Struct, frozen=True):
     """A step of the ladder has waited long enough."""
 
     generation: int
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """The process is gone and reaped, or could not be started."""
 
     generation: int
@@ -149,37 +140,32 @@ class Ended:
 Trigger = Start | Started | Stop | RungElapsed | Ended
 
 
-@dataclass(frozen=True, slots=True)
-class Spawn:
+class Spawn(msgspec.Struct, frozen=True):
     """Start the process."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """Ask the worker to stop, over its channel."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShowStacks:
+class ShowStacks(msgspec.Struct, frozen=True):
     """Have the worker write down the stacks of its threads."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True):
     """Send a signal."""
 
     generation: int
     signal: int
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Come back with RungElapsed after this time."""
 
     generation: int
@@ -187,8 +173,7 @@ class Wait:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class TellGone:
+class TellGone(msgspec.Struct, frozen=True):
     """Nothing of this generation is left; `forced` is the signal of ours that ended it."""
 
     generation: int
@@ -197,8 +182,7 @@ class TellGone:
     remains: Remains | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TellUnkillable:
+class TellUnkillable(msgspec.Struct, frozen=True):
     """The process survived everything."""
 
     generation: int
@@ -208,16 +192,14 @@ class TellUnkillable:
 Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellUnkillable
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The state after a trigger, and what is to be done."""
 
     state: State
     effects: tuple[Effect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """What the ladder depends on."""
 
     policy: StopPolicy

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from .alert import Alert, Happening
 from .changes import Changes
 from .deaths import Death, Exit, Job
@@ -212,8 +214,7 @@ class WorkersChanged:
     changes: Changes
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """How much of each limit is used up; a limit of None is no limit."""
 
     in_window: int
@@ -276,8 +277,7 @@ class AlertReport:
 # ── Events that hosts hear ───────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusChanged:
+class StatusChanged(msgspec.Struct, frozen=True, kw_only=True):
     """A worker's health changed; said by the HealthMonitor."""
 
     component_id: str
@@ -292,8 +292,7 @@ class StatusChanged:
     recover_for_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStarted:
+class WorkerStarted(msgspec.Struct, frozen=True):
     """A new incarnation runs."""
 
     component_id: str
@@ -301,8 +300,7 @@ class WorkerStarted:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerDied:
+class WorkerDied(msgspec.Struct, frozen=True):
     """A worker died, and what was decided on it."""
 
     death: Death
@@ -324,8 +322,7 @@ class WorkerDied:
         return self.death.component_id
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFailed:
+class WorkerFailed(msgspec.Struct, frozen=True):
     """A worker was given up; only a reset lifts it, or a changed version where its policy says so."""
 
     component_id: str
@@ -342,8 +339,7 @@ class WorkerStopping:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStopped:
+class WorkerStopped(msgspec.Struct, frozen=True):
     """A worker was stopped on request; not a death."""
 
     component_id: str
@@ -659,8 +655,7 @@ Passing = ResourcesSampled
 # ── What subscribers to topics hear ──────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(msgspec.Struct, frozen=True):
     """An event under its number. Numbers grow by one, across restarts of the supervisor too."""
 
     id: int
@@ -672,8 +667,7 @@ class Published:
     """False: the store is away, and the event was told from memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(msgspec.Struct, frozen=True):
     """The state of a topic; `state` is None once there is nothing left to have one."""
 
     topic: str

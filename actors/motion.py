@@ -8,15 +8,15 @@ that it is busy for a while puts the deadline off until then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from .deaths import Job
 from .frames import Frame
 from .spec import HealthPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class Motion:
+class Motion(msgspec.Struct, frozen=True):
     """What the work of one incarnation last showed."""
 
     mark: Job | None = None

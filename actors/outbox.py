@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from .broker_messages import Notice
 from .event_text import numbered
@@ -24,8 +25,7 @@ MOST_UNSAVED = 10_000
 """In an outage so many that the store does not have are at hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """An event or a notice, in its place."""
 
     said: Event | Notice

@@ -7,9 +7,10 @@ where one thread, a virtual clock and a scripted process table run the same acto
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
 
 from .alert import Alert
 from .audit import AuditEntry
@@ -69,8 +70,7 @@ class Control(StrEnum):
     RESUME = "resume"
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnRequest:
+class SpawnRequest(msgspec.Struct, frozen=True):
     """One incarnation to start, and who hears of its life.
 
     `observer` (its proxy) and `monitor` are told ProcessStarted, SpawnFailed and

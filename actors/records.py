@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
+
+import msgspec
 
 from .alert import Alert
 from .audit import AuditEntry
@@ -18,8 +21,7 @@ from .resources import Usage
 from .restarts import Action
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeathRecord:
+class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A death with the decision on it: one row, one event and the counters, in one transaction.
 
     Committing the same (component, generation) twice changes nothing, so a commit whose
@@ -43,14 +45,15 @@ class DeathRecord:
     work_item: str | None = None
     """What was to be released because of it, and what came of that; noted later."""
     released: str | None = None
-    bundle: Bundle | None = field(default=None, metadata={"sent": False})
+    bundle: Bundle | None = None
     """What is known of it; kept beside the row, in the same transaction, and asked for by itself."""
-    version: str | None = field(default=None, metadata={"sent": False})
+    version: str | None = None
     """The fingerprint of what died; kept with the failure if the worker is given up for it."""
+    unsent: ClassVar[frozenset[str]] = frozenset({"bundle", "version"})
+    """What nobody is sent with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeathAmended:
+class DeathAmended(msgspec.Struct, frozen=True, kw_only=True):
     """How the process of a death that was decided before its end did end at last."""
 
     component_id: str
@@ -83,8 +86,7 @@ class ReleaseNoted:
     outcome: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartsCounted:
+class RestartsCounted(msgspec.Struct, frozen=True, kw_only=True):
     """Restarts whose death rows were given up to keep a long outage within bounds."""
 
     component_id: str
@@ -125,8 +127,7 @@ class MetaSet:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthMirrored:
+class HealthMirrored(msgspec.Struct, frozen=True, kw_only=True):
     """A worker's health as people may read it. No decision ever does."""
 
     component_id: str
@@ -154,8 +155,7 @@ class UsageNoted:
     """The most memory that this incarnation had used until then."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRecord:
+class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An event under its number, as text. Committing the same number twice changes nothing."""
 
     id: int
@@ -274,8 +274,7 @@ AlertRecord = AlertKept | AlertsForgotten
 Record = RestartRecord | JobRecord | AlertRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RememberedWorker:
+class RememberedWorker(msgspec.Struct, frozen=True, kw_only=True):
     """What the store knows of one worker's restarts."""
 
     restart_count: int = 0

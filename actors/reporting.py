@@ -7,8 +7,10 @@ are masked, and where a secret of the environment stands in a text it is taken o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from enum import Enum
+
+from msgspec.structs import replace
 
 from .bundles import Bundle
 from .masking import MASK, is_secret, masked_words, without_password

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from .deaths import Job
 from .jobs import JobView, QueueStats
 
@@ -16,8 +18,7 @@ LONGEST_DECODED = 16_384
 """A payload or a result that is longer is not looked into: there may be a thousand of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerState:
+class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     """One worker."""
 
     component: str
@@ -61,8 +62,7 @@ class JobState:
     """What it returned; under `result` if that is no object, and nothing if it is long."""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemHealthState:
+class SystemHealthState(msgspec.Struct, frozen=True):
     """The system as a whole."""
 
     status: str = "healthy"

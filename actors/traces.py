@@ -8,7 +8,8 @@ them, so they are read as text and believed no further than that.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]{1,500})", line (?P<line>\d+|\?\?\?),? in (?P<function>.+)$')
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+ .*most recent call first\):$")
@@ -19,8 +20,7 @@ _HEADING = "Traceback (most recent call last):"
 LONGEST_TEXT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """One call: in which file and function."""
 
     file: str
@@ -33,8 +33,7 @@ class Frame:
         return f"{self.file.rpartition('/')[2]}:{self.function}"
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True):
     """What was read."""
 
     exception: str = ""

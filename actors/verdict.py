@@ -9,8 +9,9 @@ and unknown otherwise.
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from .deaths import HUNG, Cause, Death, Exit, signal_name
 from .evidence import Remains
@@ -45,8 +46,7 @@ class Confidence(StrEnum):
     GUESS = "guess"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What it died of, how sure that is, and a sentence that says why."""
 
     finding: Finding

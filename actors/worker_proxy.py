@@ -8,7 +8,7 @@ the Supervisor repeats its wishes.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from .deaths import Exit, signal_name
 from .internal_messages import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 from rekindle.actors.messages import (
     Event,
@@ -15,6 +14,7 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerStopped,
 )
+from rekindle.actors.shapes import field_names
 
 LAST = 20
 """How many events of a worker are told at most."""
@@ -55,6 +55,6 @@ def words(event: Event) -> str:
 def _plainly(event: Event) -> str:
     """`StoreDegraded(reason=…)` as `store degraded: …`; also what is new here can be told."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(event).__name__).lower()
-    values = (getattr(event, each.name) for each in fields(event) if each.name != "component_id")
+    values = (getattr(event, name) for name in field_names(type(event)) if name != "component_id")
     told = ", ".join(str(value) for value in values)
     return f"{name}: {told}" if told else name

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from sqlalchemy import Engine, text
 from tests.contract.records import NOW, TAG, death
 

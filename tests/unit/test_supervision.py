@@ -722,7 +722,7 @@ KNOWN = RememberedWorker(
 
 def known(**changes: object) -> RememberedWorker:
     """What the store remembers."""
-    values = {name: getattr(KNOWN, name) for name in KNOWN.__dataclass_fields__}
+    values = {name: getattr(KNOWN, name) for name in KNOWN.__struct_fields__}
     return RememberedWorker(**{**values, **changes})
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.builders import TAG
 
 from rekindle.actors.deaths import HUNG, Cause, Death, Exit

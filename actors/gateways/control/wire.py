@@ -1,4 +1,4 @@
-"""What goes over the wire: our dataclasses as JSON, durations in whole milliseconds.
+"""What goes over the wire: our values as JSON, durations in whole milliseconds.
 
 A field `uptime_s: float` is sent as `uptime_ms: int`; enums are sent as their words; all else
 keeps its name. `view` turns a value, `view_type` its type, by the same rule, so that the
@@ -7,7 +7,6 @@ description of the API follows the messages by itself.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import types
 from enum import Enum
@@ -15,6 +14,8 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+
+from ...shapes import field_names, has_fields
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -45,17 +46,17 @@ def view(value: Any) -> Any:
         return [view(each) for each in value]
     if isinstance(value, Enum):
         return value.value
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+    if not has_fields(type(value)):
         return value
     return {
         sent: _milliseconds(getattr(value, name)) if name != sent else view(getattr(value, name))
-        for name, sent in _names(type(value))
+        for name, sent in _names(type(value))  # type: ignore[arg-type, unused-ignore]
     }
 
 
 def view_type(kind: Any) -> Any:
     """The type of what `view` makes of such values, for the description of the API."""
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and has_fields(kind):
         return _struct(kind)
     if get_origin(kind) in (Union, types.UnionType):
         return Union[tuple(view_type(each) for each in get_args(kind))]  # noqa: UP007  # made at run time
@@ -75,8 +76,8 @@ def encode(body: object) -> bytes:
 @cache
 def _names(kind: type[Any]) -> tuple[tuple[str, str], ...]:
     """Each field's name, and the name under which it is sent."""
-    fields = (field for field in dataclasses.fields(kind) if field.metadata.get("sent", True))
-    return tuple((field.name, _sent(field.name)) for field in fields)
+    unsent: frozenset[str] = getattr(kind, "unsent", frozenset())
+    return tuple((name, _sent(name)) for name in field_names(kind) if name not in unsent)
 
 
 def _sent(name: str) -> str:
