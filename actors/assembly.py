@@ -25,6 +25,9 @@ from .records import FormerClaimsReleased, MirrorWiped, Remembered, Retention
 from .spec import WorkerSpec, served_by
 from .supervisor import Supervisor
 
+EVENT_LINGER_S = 0.02
+"""How long an event without a record waits for one: a commit of its own would hold up a death's."""
+
 Ref = pykka.ActorRef[Any]
 
 

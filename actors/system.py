@@ -28,7 +28,7 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes, sweep
 
 from .alert import Alert, AlertPolicy
-from .assembly import Actors, assemble, served
+from .assembly import EVENT_LINGER_S, Actors, assemble, served
 from .audit import AuditEntry
 from .broker_messages import Subscribe, Unsubscribe
 from .bundles import Bundle
@@ -99,9 +99,6 @@ FORMER_RUN_S = 10.0
 ANSWER_S = 5.0
 """How long a request may take that waits for nothing but the actors."""
 
-
-EVENT_LINGER_S = 0.02
-"""How long an event without a record waits for one: a commit of its own would hold up a death's."""
 
 RELEASES_S = 2.0
 """How much longer than its tool a release may take when everything stops."""

@@ -25,6 +25,9 @@ _WORDS = {
 }
 
 
+_SAID = frozenset({DeathRecord, MetaSet, RestartReset, RestartsCounted, StreakCleared})
+
+
 class FaultyStore:
     """Keeps what it is given in another store, unless something is wrong."""
 
@@ -63,18 +66,20 @@ class FaultyStore:
         if self.state in _WORDS:
             raise StoreUnavailableError(_WORDS[self.state])
         answer = self._store.commit(records)
-        now = self._now()
-        for record in records:
-            if (entry := stored(now, record)) is not None:
+        said = [record for record in records if type(record) in _SAID]
+        for record in said:
+            if (entry := stored(self._now(), record)) is not None:
                 self._note(entry)
-        for record in records:
+        for record in said:
             if isinstance(record, DeathRecord):
                 self._kept(record.component_id)
         return answer
 
 
 def stored(at: float, record: Record) -> Stored | None:
-    """What a record says to a history; the mirror and the audit say nothing."""
+    """What a record says to a history; the mirror, the audit and events say nothing."""
+    if type(record) not in _SAID:
+        return None
     match record:
         case DeathRecord():
             return Stored(
@@ -82,7 +87,7 @@ def stored(at: float, record: Record) -> Stored | None:
                 "death",
                 record.component_id,
                 record.generation,
-                record.action.value,
+                record.action,
                 record.streak_cleared,
                 record.died_at_wall_ms,
             )

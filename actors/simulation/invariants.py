@@ -51,6 +51,8 @@ class Slack:
     order_s: float = 0.0
     """How long what was under way may go on after an order."""
     time_s: float = 0.002
+    told_s: float = 0.02
+    """How long after something happened it may be told: an event waits a moment for a record to go with."""
 
 
 Rule = Callable[[Facts, Any, Slack], Iterator[str]]
@@ -214,10 +216,9 @@ def limits_hold(facts: Facts, entry: Decided | StreakEnded, slack: Slack) -> Ite
     worker = facts.workers[entry.worker]
     policy = worker.spec.restart
     cleared = isinstance(entry, StreakEnded) or entry.streak_cleared
-    after = policy.reset_after_healthy_s
+    after, healthy = policy.reset_after_healthy_s, worker.healthy_since
     if cleared and (
-        after is None
-        or (worker.healthy_since is not None and entry.at - worker.healthy_since < after - slack.time_s)
+        after is None or (healthy is not None and entry.at - healthy < after - slack.time_s - slack.told_s)
     ):
         yield f"the streak of {entry.worker} was cleared without lasting health"
     if isinstance(entry, StreakEnded) or entry.action != "restart" or entry.generation in worker.decided:
@@ -355,10 +356,11 @@ class Watch:
 
     def take(self, entry: AnyEntry) -> None:
         """Look at the next entry, then know it."""
-        for name, rule in self._by_entry.get(type(entry), ()):
-            for what in rule(self.facts, entry, self._slack):
+        kind, facts, slack = type(entry), self.facts, self._slack
+        for name, rule in self._by_entry.get(kind, ()):
+            for what in rule(facts, entry, slack):
                 self.violations.append(Violation(name, entry.at, what, self._seen))
-        self.facts.take(entry)
+        facts.take(entry)
         self._seen += 1
 
 

@@ -22,9 +22,7 @@ def told(at: float, event: Event) -> Told:
     number = getattr(event, "number", None)
     if kind is StatusChanged:
         assert isinstance(event, StatusChanged)
-        return Told(
-            at, name, event.component_id, event.generation, event.old.value, event.new.value, number=number
-        )
+        return Told(at, name, event.component_id, event.generation, event.old, event.new, number=number)
     if kind is WorkerDied:
         assert isinstance(event, WorkerDied)
         return Told(at, name, event.component_id, event.death.generation, number=number)
@@ -44,10 +42,10 @@ def decided(
         at,
         record.component_id,
         record.generation,
-        record.cause.value,
+        record.cause,
         record.exit_code,
         record.signal,
-        record.action.value,
+        record.action,
         record.delay_ms,
         record.streak_cleared,
         silent_s(record.component_id),

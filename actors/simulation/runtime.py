@@ -103,10 +103,12 @@ class _Inbox:
     What was told lies in it as it is; what was asked, and the end of the actor, in an envelope.
     """
 
-    __slots__ = ("actor", "queue", "ready")
+    __slots__ = ("actor", "is_closed", "queue", "ready")
 
     def __init__(self, ready: list[_Inbox]) -> None:
         self.ready = ready
+        self.is_closed = False
+        """Its actor has stopped: nothing in it is delivered any more."""
         self.queue: deque[Any] = deque()
         self.actor: pykka.Actor
 
@@ -134,11 +136,11 @@ class _Ref(pykka.ActorRef[A]):
         Raises:
             ActorDeadError: there is nobody any more.
         """
-        if self.actor_stopped.is_set() or type(message) in _OF_PYKKA:
-            super().tell(message)
-            return
         inbox = self.actor_inbox
         assert isinstance(inbox, _Inbox)
+        if inbox.is_closed or type(message) in _OF_PYKKA:
+            super().tell(message)
+            return
         if not inbox.queue:
             inbox.ready.append(inbox)
         inbox.queue.append(message)
@@ -199,7 +201,8 @@ class SimulationRuntime:
                 continue
             if type(message) is Envelope:
                 take(actor, message)
-            elif not actor.actor_stopped.is_set():
+                inbox.is_closed = actor.actor_stopped.is_set()
+            elif not inbox.is_closed:
                 actor.on_receive(message)
 
     def run_for(self, seconds: float) -> None:
@@ -232,6 +235,8 @@ class SimulationRuntime:
         self._ready.clear()
         for ref in self._refs:
             ref.actor_stopped.set()
+            if isinstance(ref.actor_inbox, _Inbox):
+                ref.actor_inbox.is_closed = True
             pykka.ActorRegistry.unregister(ref)
 
 

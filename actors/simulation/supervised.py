@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 
 from .. import messages
-from ..assembly import assemble
+from ..assembly import EVENT_LINGER_S, assemble
 from ..broker_messages import Subscribe
 from ..internal_messages import (
     BackoffElapsed,
@@ -149,6 +149,7 @@ class SupervisorLife:
             processes=self.stage,
             store=self.store.as_store(),
             max_concurrent_starts=run.scenario.max_concurrent_starts,
+            event_linger_s=EVENT_LINGER_S,  # as on real threads
         )
         self.actors.broker.tell(Subscribe(_Listener(self)))
         self.actors.supervisor.tell(messages.StartWorkers(None))

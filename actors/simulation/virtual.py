@@ -12,7 +12,7 @@ from ..lifecycle import Urgency, ladder
 from ..ports import Store
 from .drawing import draw
 from .expectations import Tolerance, unmet
-from .history import AnyEntry, Concluded, Counted, History, Moved
+from .history import Concluded, Counted, History, Moved
 from .invariants import Violation, Watch, unreached
 from .moves import WORDS, Phase, said, worker_of
 from .runtime import VirtualClock
@@ -82,6 +82,8 @@ class VirtualRun:
         self.sparse = sparse
         self.watch = Watch(role.spec for role in scenario.roles)
         self.history = History(hear=self.watch.take)
+        self.note = self.history.add
+        """Write something down."""
         self.clock = VirtualClock()
         self.roles: dict[str, Role] = {role.id: role for role in scenario.roles}
         self.played: dict[str, int] = {}
@@ -166,10 +168,6 @@ class VirtualRun:
         self.note(Moved(self.clock.now, step.number, said(move), WORDS[type(move)], worker_of(move)))
         if self._life is not None:
             self._life.make(move)
-
-    def note(self, entry: AnyEntry) -> None:
-        """Write something down."""
-        self.history.add(entry)
 
     # ── supervisors ──────────────────────────────────────────────────────────────────────
 
