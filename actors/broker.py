@@ -44,6 +44,7 @@ from .messages import (
     StateChanged,
     StoodDown,
     StoreDegraded,
+    is_event,
 )
 from .outbox import Outbox
 from .ports import Receiver, Runtime, Timer
@@ -150,7 +151,7 @@ class Broker(ResilientActor):
     def dropped(self, message: BrokerMessage) -> None:
         """Restart history must not depend on us: have the records kept at least."""
         if isinstance(message, KeepTogether):
-            records = tuple(item for item in message.items if not isinstance(item, Event))
+            records = tuple(item for item in message.items if not is_event(item))
             tell(self._recorder, KeepTogether(records))
 
     def _take(self, message: object, items: tuple[Record | Event, ...]) -> None:
@@ -169,7 +170,7 @@ class Broker(ResilientActor):
             self._due = self._runtime.timers.after(self._linger_s, self.actor_ref, EventsDue())
 
     def _numbered(self, item: Record | Event) -> Record:
-        if not isinstance(item, Event):
+        if not is_event(item):
             return item
         clock = self._runtime.clock
         return self._outbox.take(item, clock.wall_ms(), clock.monotonic())
@@ -193,7 +194,7 @@ class Broker(ResilientActor):
     def _publish(self) -> None:
         for entry, published in self._outbox.ready():
             told = _Told(entry.said, entry.at_wall_ms, None if published is None else published.id)
-            event = entry.said if isinstance(entry.said, Event) else None
+            event = entry.said if is_event(entry.said) else None
             changes = self._changes(told)
             if event is not None or changes:
                 self._tell_all(_News(event, published, changes))

@@ -39,9 +39,9 @@ from .internal_messages import (
 )
 from .jobs import LAST_LINES
 from .lifecycle import Urgency
-from .messages import Event
+from .messages import Event, is_event
 from .ports import Processes, Receiver, Runtime, Timer
-from .records import RememberedWorker, StateRemoved
+from .records import Record, RememberedWorker, StateRemoved
 from .runtime import tell
 from .spec import WorkerSpec
 from .status import shown
@@ -214,7 +214,7 @@ class Crew:
         with what runs. It does not keep the others from being carried out.
         """
         worker = step.worker
-        self._workers[worker.id] = worker
+        self._workers[worker.spec.id] = worker
         self._keep_and_announce(step.effects)
         self._perform_all(worker, step.effects)
         if self._to_stop:
@@ -222,15 +222,16 @@ class Crew:
 
     def _keep_and_announce(self, effects: tuple[Effect, ...]) -> None:
         """Hand over all that is to be kept and told in one message: it goes into one transaction."""
-        items = tuple(
-            effect.record if isinstance(effect, KeepRecord) else effect.event
-            for effect in effects
-            if isinstance(effect, KeepRecord | Announce)
-        )
-        if len(items) == 1 and isinstance(items[0], Event):
+        items: list[Record | Event] = []
+        for effect in effects:
+            if isinstance(effect, KeepRecord):
+                items.append(effect.record)
+            elif isinstance(effect, Announce):
+                items.append(effect.event)
+        if len(items) == 1 and is_event(items[0]):
             tell(self._to.broker, items[0])
         elif items:
-            tell(self._to.broker, KeepTogether(items))
+            tell(self._to.broker, KeepTogether(tuple(items)))
 
     def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
         for index, effect in enumerate(effects, 1):
@@ -241,50 +242,53 @@ class Crew:
                 raise
 
     def _perform(self, worker: Worker, effect: Effect) -> None:
+        id_ = worker.spec.id
         match effect:
             case Launch(generation=generation):
-                self._held[worker.id] = generation
-                self._start_if_ready(worker.id)
+                self._held[id_] = generation
+                self._start_if_ready(id_)
             case Halt(generation=generation, urgency=urgency, hung=hung):
-                self.tell_proxy(worker.id, StopProcess(generation, urgency, hung))
+                self.tell_proxy(id_, StopProcess(generation, urgency, hung))
             case Schedule(delay_ms=delay_ms, message=message):
-                self._schedule(worker.id, delay_ms, message)
+                self._schedule(id_, delay_ms, message)
             case AwaitSave(generation=generation, delay_ms=delay_ms):
-                self._await_save(worker.id, generation, delay_ms)
+                self._await_save(id_, generation, delay_ms)
             case CancelTimers():
-                self._cancel_timers(worker.id)
+                self._cancel_timers(id_)
             case KeepRecord() | Announce():
                 pass  # handed over before anything else
             case ReleaseWork(order=order):
                 tell(self._to.releases, order)
             case GiveUp():
-                tell(self._to.monitor, MarkFailed(worker.id))
+                tell(self._to.monitor, MarkFailed(id_))
             case Forget():
-                tell(self._to.monitor, Unregister(worker.id))
+                tell(self._to.monitor, Unregister(id_))
             case Blame(generation=generation, detail=detail):
-                tell(self._to.monitor, Condemn(worker.id, generation, detail))
+                tell(self._to.monitor, Condemn(id_, generation, detail))
             case Idling(generation=generation, paused=paused):
-                tell(self._to.monitor, SetPaused(worker.id, paused))
-                self.tell_proxy(worker.id, PauseProcess(generation, paused))
+                tell(self._to.monitor, SetPaused(id_, paused))
+                self.tell_proxy(id_, PauseProcess(generation, paused))
             case Examine(found=found):
                 self._register(worker)
-                tell(self._to.monitor, ProcessFound(worker.id, found))
+                tell(self._to.monitor, ProcessFound(id_, found))
             case ReleaseJobs(end=end):
                 # A process that was ended by us, later than its death, was not asked for its last words.
-                last = end.output or self._to.processes.output(worker.id)[-LAST_LINES:]
+                last = end.output or self._to.processes.output(id_)[-LAST_LINES:]
                 tell(self._to.desk, replace(end, output=last))
             case ReportStop(exit=exit_, forced=forced, relaunched=True):
                 self.stops.settled(worker.id, exit_, forced, relaunched=True)
                 self.answer_stops()
             case ReportStop(exit=exit_, forced=forced):
-                self.stops.settled(worker.id, exit_, forced)
+                self.stops.settled(id_, exit_, forced)
                 self._came_to_rest(worker)
 
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
     def waits_for(self, worker: Worker) -> tuple[str, ...]:
         """Those who are not healthy yet, which a start that is due waits for."""
-        if self._held.get(worker.id) != worker.generation or not isinstance(worker.phase, Up):
+        if not worker.spec.after or self._held.get(worker.id) != worker.generation:
+            return ()
+        if not isinstance(worker.phase, Up):
             return ()
         others = (self._workers.get(id_) for id_ in worker.spec.after)
         return tuple(other.id for other in others if other is not None and not _is_healthy(other))
@@ -307,7 +311,7 @@ class Crew:
     def _launch(self, worker: Worker) -> None:
         # Registered first: a fast worker's first frame must find its place.
         self._register(worker)
-        self.tell_proxy(worker.id, StartProcess(worker.generation))
+        self.tell_proxy(worker.spec.id, StartProcess(worker.generation))
 
     def _register(self, worker: Worker) -> None:
         spec = worker.spec

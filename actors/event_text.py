@@ -16,9 +16,11 @@ from typing import Any
 
 import msgspec
 
-from .messages import Event, StatusChanged, WorkerDied, WorkerStopped
+from .messages import Budget, Event, StatusChanged, WorkerDied, WorkerStarted, WorkerStopped
 from .records import EventRecord
 from .shapes import field_names, has_fields
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 SCHEMA_VERSION = 1
 """Raised when a field changes its meaning or goes; new fields and new types do not raise it."""
@@ -37,7 +39,8 @@ def event_type(kind: type[object]) -> str:
 def numbered(number: int, at_wall_ms: int, event: Event) -> EventRecord:
     """The event as it is kept, under this number."""
     kind = type(event)
-    payload = _SPECIAL[kind](event) if kind in _SPECIAL else _plain(event)
+    special = _SPECIAL.get(kind)
+    payload = _plain(event) if special is None else special(event)
     return EventRecord(
         id=number,
         at_wall_ms=at_wall_ms,
@@ -59,7 +62,7 @@ def document(record: EventRecord) -> str:
 
 def _json(value: object) -> str:
     try:
-        return msgspec.json.encode(value, enc_hook=str).decode()
+        return _encode(value).decode()
     except UnicodeEncodeError:  # half a surrogate pair, in the name of a job, say
         return json.dumps(msgspec.to_builtins(value, enc_hook=str, str_keys=True), separators=(",", ":"))
 
@@ -69,13 +72,18 @@ def _status_changed(event: Any) -> Mapping[str, object]:
     recover = changed.recover_for_s
     return {
         "generation": changed.generation,
-        "old": changed.old.value,
-        "new": changed.new.value,
-        "cause": None if changed.death is None else changed.death.cause.value,
+        "old": changed.old,
+        "new": changed.new,
+        "cause": None if changed.death is None else changed.death.cause,
         "detail": changed.detail,
         "misses": changed.misses,
         "recover_for_ms": None if recover is None else round(recover * 1000),
     }
+
+
+def _worker_started(event: Any) -> Mapping[str, object]:
+    started: WorkerStarted = event
+    return {"generation": started.generation, "pid": started.pid}
 
 
 def _worker_died(event: Any) -> Mapping[str, object]:
@@ -84,7 +92,7 @@ def _worker_died(event: Any) -> Mapping[str, object]:
     return {
         "generation": death.generation,
         "pid": death.pid,
-        "cause": death.cause.value,
+        "cause": death.cause,
         "exit_code": death.exit.code,
         "signal": death.exit.signal,
         "detail": death.detail,
@@ -96,9 +104,21 @@ def _worker_died(event: Any) -> Mapping[str, object]:
         "delay_ms": round(died.delay_s * 1000),
         "restart_count": died.restart_count,
         "streak_count": died.streak_count,
-        "budget": None if died.budget is None else _plain(died.budget),
-        "finding": None if died.finding is None else died.finding.value,
-        "confidence": None if died.confidence is None else died.confidence.value,
+        "budget": None if died.budget is None else _budget(died.budget),
+        "finding": died.finding,
+        "confidence": died.confidence,
+    }
+
+
+def _budget(budget: Budget) -> Mapping[str, object]:
+    return {
+        "in_window": budget.in_window,
+        "max_in_window": budget.max_in_window,
+        "window_ms": round(budget.window_s * 1000),
+        "lifetime": budget.lifetime,
+        "max_lifetime": budget.max_lifetime,
+        "consecutive": budget.consecutive,
+        "max_consecutive": budget.max_consecutive,
     }
 
 
@@ -143,6 +163,7 @@ def _milliseconds(seconds: float | None) -> int | None:
 
 _SPECIAL: dict[type[object], Callable[[Any], Mapping[str, object]]] = {
     StatusChanged: _status_changed,
+    WorkerStarted: _worker_started,
     WorkerDied: _worker_died,
     WorkerStopped: _worker_stopped,
 }

@@ -66,6 +66,8 @@ ABSENCE_S = 1.0
 MIRROR_DELAY_S = 0.5
 """How long a change of health may wait before people see it in the store."""
 
+_ELAPSED = Elapsed()
+
 
 class HealthMonitor(ResilientActor):
     """Decides, from what it hears, how every worker is."""
@@ -189,9 +191,10 @@ class HealthMonitor(ResilientActor):
         now = patient.heard_at = self._runtime.clock.monotonic()
         patient.motion = motion.heard(patient.motion, frame, now)
         patient.forgiven = False
-        if frame.job != patient.job:
-            patient.job = frame.job
-            taken = JobChanged(component_id, generation, frame.job)
+        job = frame.job
+        if job != patient.job:
+            patient.job = job
+            taken = JobChanged(component_id, generation, job)
             tell(self._supervisor, taken)
             tell(self.broker, taken)
             self._mirror(patient)
@@ -257,14 +260,22 @@ class HealthMonitor(ResilientActor):
         self._arm()
 
     def _arm(self) -> None:
-        if not self._queue or self._queue[0][0] >= self._timer_due:
+        """Have a timer for the first check that is queued; those that nobody waits for any more go."""
+        queue = self._queue
+        while queue and not self._is_awaited(*queue[0]):
+            heapq.heappop(queue)
+        if not queue or queue[0][0] >= self._timer_due:
             return
         if self._timer is not None:
             self._timer.cancel()
-        due = self._queue[0][0]
+        due = queue[0][0]
         delay = max(0.0, due - self._runtime.clock.monotonic())
         self._timer_due = due
         self._timer = self._runtime.timers.after(delay, self.actor_ref, DeadlineReached(due))
+
+    def _is_awaited(self, due: float, component_id: str, generation: int) -> bool:
+        patient = self._current(component_id, generation)
+        return patient is not None and patient.checked_at == due
 
     def _deadline_reached(self, due: float) -> None:
         if due != self._timer_due:
@@ -284,7 +295,7 @@ class HealthMonitor(ResilientActor):
 
     def _elapsed(self, patient: Patient, now: float) -> None:
         stuck = patient.stuck(now)
-        self._advance(patient, Elapsed() if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
+        self._advance(patient, _ELAPSED if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
 
     def _forgive_own_absence(self, late: float) -> None:
         """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""

@@ -10,6 +10,7 @@ host's own actor may put its ref there, or leave it out.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
@@ -25,6 +26,9 @@ from .resources import Usage
 from .spec import WorkerSpec
 from .states import State
 from .verdict import Confidence, Finding
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # ── What a host may tell the Supervisor ──────────────────────────────────────────────────
 
@@ -648,6 +652,14 @@ Event = (
     | GatewayLost
     | GatewayRestored
 )
+
+_EVENTS = frozenset(get_args(Event))
+
+
+def is_event(said: object) -> TypeIs[Event]:
+    """Whether it is an event; by its type, since a union of thirty is looked through one by one."""
+    return type(said) in _EVENTS
+
 
 Passing = ResourcesSampled
 """Events that are told to whoever listens without a number: there are too many for the log."""

@@ -29,12 +29,13 @@ class Motion(msgspec.Struct, frozen=True):
 
 def heard(motion: Motion, frame: Frame, now: float) -> Motion:
     """What a frame adds."""
-    names_jobs = motion.names_jobs or frame.job is not None
-    expected = frame.job is not None or (not names_jobs and frame.progress is not None)
-    same = (frame.progress, frame.job) == (motion.mark, motion.job)
+    job, mark = frame.job, frame.progress
+    names_jobs = motion.names_jobs or job is not None
+    expected = job is not None or (not names_jobs and mark is not None)
+    same = mark == motion.mark and job == motion.job
     moved = motion.moved if same and motion.moved is not None else now
     busy_until = None if frame.busy_for_s is None else now + frame.busy_for_s
-    return Motion(frame.progress, frame.job, moved if expected else None, busy_until, names_jobs)
+    return Motion(mark, job, moved if expected else None, busy_until, names_jobs)
 
 
 def deadline(motion: Motion, policy: HealthPolicy) -> float | None:

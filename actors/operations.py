@@ -83,14 +83,15 @@ class Operations:
     def world(self, worker: Worker | None, at: float | None = None) -> World:
         """The moment, as it is for this worker."""
         clock = self._runtime.clock
+        spec = None if worker is None else worker.spec
         return World(
             now_ms=round((clock.monotonic() if at is None else at) * 1000),
             wall_ms=clock.wall_ms(),
             stopping=self._stopping,
-            paused=worker is not None and self._pauses.holds(worker.id),
-            held=None if worker is None else self.held(worker),
-            chance=self._runtime.chance(),
-            version=None if worker is None else self._versions.get(worker.id),
+            paused=spec is not None and self._pauses.holds(spec.id),
+            held=None if worker is None or worker.spec.breaker is None else self.held(worker),
+            chance=self._runtime.chance() if spec is not None and spec.restart.jitter else 0.0,
+            version=None if spec is None else self._versions.get(spec.id),
         )
 
     def declare(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:

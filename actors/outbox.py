@@ -15,7 +15,7 @@ import msgspec
 
 from .broker_messages import Notice
 from .event_text import numbered
-from .messages import Event, Passing, Published
+from .messages import Event, Passing, Published, is_event
 from .records import EventRecord
 
 RECENT = 256
@@ -83,7 +83,7 @@ class Outbox:
         return self.from_memory or entry.record is None or entry.record.id <= self._kept_id
 
     def _published(self, entry: Entry, record: EventRecord) -> Published:
-        assert not isinstance(entry.said, Notice)
+        assert is_event(entry.said)
         told = Published(record.id, record.at_wall_ms, entry.said, record, record.id <= self._kept_id)
         self.last_told = record.id
         self._recent.append(told)

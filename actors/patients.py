@@ -47,8 +47,12 @@ class Patient:
     def due(self) -> float | None:
         """When time alone changes something next: its silence, or its work that does not move."""
         silent = deadline(self.state, self.policy)
-        still = motion.deadline(self.motion, self.policy) if self._is_to_move else None
-        return min((at for at in (silent, still) if at is not None), default=None)
+        if self.motion.moved is None or not self._is_to_move:
+            return silent
+        still = motion.deadline(self.motion, self.policy)
+        if silent is None or still is None:
+            return still if silent is None else silent
+        return min(silent, still)
 
     def stuck(self, now: float) -> str | None:
         """How long its work has not moved, if that is too long."""

@@ -35,7 +35,7 @@ from .internal_messages import (
     RetryCommit,
 )
 from .jobs import JobSettled
-from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered
+from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered, is_event
 from .ports import Receiver, Runtime, Store, Timer
 from .records import DeathAmended, DeathRecord, EventRecord, HealthMirrored, Record, Retention, StateRemoved
 from .runtime import ResilientActor, tell
@@ -115,7 +115,8 @@ class Recorder(ResilientActor):
                     self._commit()
             case KeepMirror(states=states):
                 self._mirror.update((state.component_id, state) for state in states)
-                self._queue_commit()
+                if not self._commit_queued and not self._failures:
+                    self._commit()  # it has waited already for others to join it
             case Flush(reply_to=reply_to):
                 self._commit()
                 tell(reply_to, Flushed(len(self._waiting)))
@@ -128,7 +129,7 @@ class Recorder(ResilientActor):
         for item in items:
             if isinstance(item, EventRecord):
                 self._events.append(item)
-            elif not isinstance(item, Event):  # the Broker has numbered them all
+            elif not is_event(item):  # the Broker has numbered them all
                 self._keep(item)
         if len(self._events) > MOST_EVENTS:
             self._give_up_events(len(self._events) - MOST_EVENTS // 2)

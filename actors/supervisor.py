@@ -188,14 +188,16 @@ class Supervisor(ResilientActor):
 
     def _count_for_breaker(self, death: Death, at: float) -> None:
         worker = self._crew.get(death.component_id)
-        if worker is None or not supervision.is_up(worker, death.generation):
+        if worker is None or worker.spec.breaker is None or not supervision.is_up(worker, death.generation):
             return
         if not self._world(worker).stopping and not (death.cause is Cause.EXITED and death.exit.clean):
             self._breakers.take(worker.spec.breaker, breaker.Died(worker.id), at)
 
     def _health_for_breaker(self, changed: StatusChanged) -> None:
         worker = self._crew.get(changed.component_id)
-        if worker is not None and supervision.is_up(worker, changed.generation):
+        if worker is None or worker.spec.breaker is None:
+            return
+        if supervision.is_up(worker, changed.generation):
             healthy = changed.new is Status.HEALTHY
             self._breakers.take(worker.spec.breaker, breaker.Health(worker.id, healthy), changed.at)
 

@@ -54,10 +54,13 @@ class Trace(msgspec.Struct, frozen=True):
         return f"in {last.function} ({last.file}, line {last.line})"
 
 
+_NOTHING = Trace()
+
+
 def read(text: str) -> Trace:
     """What the text says; nothing at all if it is no such thing."""
     if not text:
-        return Trace()
+        return _NOTHING
     lines = text.splitlines()
     fatal = next((found["what"] or found["other"] for line in lines if (found := _FATAL.match(line))), "")
     if fatal:

@@ -183,6 +183,8 @@ class MemoryStore:
 
     def _keep(self, record: RestartRecord) -> None:
         match record:
+            case EventRecord(id=number):  # first, since most are
+                self._events.setdefault(number, record)
             case DeathRecord():
                 self._keep_death(record)
             case HealthMirrored(component_id=worker):
@@ -214,8 +216,6 @@ class MemoryStore:
                 self._audit.append(record)
             case UsageNoted(component_id=worker, at_wall_ms=at):
                 self._usages.setdefault((worker, at), record)
-            case EventRecord(id=number):
-                self._events.setdefault(number, record)
             case _:
                 assert_never(record)
 
