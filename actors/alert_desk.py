@@ -27,6 +27,7 @@ from .messages import (
     ReportAlerts,
     StatusChanged,
     WorkerDied,
+    WorkerRemoved,
 )
 from .ports import Receiver, Runtime, Timer
 from .records import AlertKept, AlertsForgotten, Record
@@ -54,12 +55,19 @@ class AlertDesk(ResilientActor):
     """Keeps the book of alerts."""
 
     def __init__(
-        self, *, runtime: Runtime, broker: Receiver, policy: AlertPolicy, known: tuple[Alert, ...] = ()
+        self,
+        *,
+        runtime: Runtime,
+        broker: Receiver,
+        policy: AlertPolicy,
+        known: tuple[Alert, ...] = (),
+        component_ids: tuple[str, ...] = (),
     ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
         self._policy = policy
         self._book = alerts.recalled(known)
+        self._component_ids = component_ids
         self._deaths: dict[str, deque[int]] = {}
         self._settling: dict[str, Timer] = {}
         self._escalating: dict[int, Timer] = {}
@@ -67,6 +75,7 @@ class AlertDesk(ResilientActor):
     def on_start(self) -> None:
         """Listen, and go on with what a former run left."""
         tell(self.broker, Subscribe(self.actor_ref))
+        self._apply(alerts.begun(self._book, self._component_ids, self._now()))
         self.recover()
 
     def recover(self) -> None:
@@ -103,13 +112,17 @@ class AlertDesk(ResilientActor):
             recent = self._count(event.component_id)
         if isinstance(event, StatusChanged):
             self._health_changed(event)
+        if isinstance(event, WorkerRemoved):
+            self._deaths.pop(event.component_id, None)
         self._apply(alerts.heard(self._book, event, self._now(), recent))
 
     def _count(self, component_id: str) -> int:
         now = self._now()
         deaths = self._deaths.setdefault(component_id, deque())
         deaths.append(now)
-        while deaths[0] <= now - self._policy.recent_s * 1000:
+        since = now - self._policy.recent_s * 1000
+        # This one always counts; and one that a clock has put into the future would never get old.
+        while len(deaths) > 1 and not since < deaths[0] <= now:
             deaths.popleft()
         return len(deaths)
 

@@ -9,7 +9,7 @@ is one alert, not a hundred.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -27,6 +27,7 @@ from .messages import (
     StoreRecovered,
     WorkerDied,
     WorkerFailed,
+    WorkerRemoved,
     WorkerReset,
     WorkerStopped,
     WorkerUnkillable,
@@ -53,6 +54,8 @@ class Book:
 
     alerts: Mapping[int, Alert] = field(default_factory=lambda: MappingProxyType({}))
     next_id: int = 1
+    exceeded: Mapping[int, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Of which resources too much is used, by the alert that tells it."""
 
     def active(self, component_id: str | None, kind: Kind, queue: str | None = None) -> Alert | None:
         """The episode of this worker, or queue, and kind that is not over."""
@@ -78,6 +81,19 @@ def recalled(alerts: Iterable[Alert]) -> Book:
     return Book(MappingProxyType(known), max(known, default=0) + 1)
 
 
+def begun(book: Book, component_ids: Collection[str], now_wall_ms: int) -> Step:
+    """A new run: what was wrong with the former one itself is over, and with workers that are gone.
+
+    What is wrong with a queue is in the store, and outlasts a run.
+    """
+    over = [
+        each
+        for each in book.alerts.values()
+        if each.is_active and each.queue is None and each.component_id not in component_ids
+    ]
+    return _resolve(book, over, now_wall_ms)
+
+
 # ── What happens ─────────────────────────────────────────────────────────────────────────
 
 
@@ -97,7 +113,7 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
         case ResourceWarned(component_id=id_) | ResourceViolated(component_id=id_):
             return _used_too_much(book, event, now_wall_ms)
         case ResourceEased(component_id=id_):
-            return _resolve(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
+            return _uses_less(book, event, now_wall_ms)
         case JobConvicted():
             return _convicted(book, event, now_wall_ms)
         case StoreDegraded(reason=reason, unsaved=unsaved):
@@ -112,7 +128,10 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
             text = f"our {actor} raised and was made anew"
             return _raise(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
         case (
-            WorkerStopped(component_id=id_) | WorkerReset(component_id=id_) | FailureLifted(component_id=id_)
+            WorkerStopped(component_id=id_)
+            | WorkerReset(component_id=id_)
+            | WorkerRemoved(component_id=id_)
+            | FailureLifted(component_id=id_)
         ):
             return _resolve(book, book.of(id_), now_wall_ms)
         case _:
@@ -197,7 +216,21 @@ def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wal
         return Step(book)  # the death that follows tells it all
     severity = Severity.WARNING
     text = f"uses much: {event.resource} is {event.used:.0f}, above {event.limit:g}"
-    return _raise(book, event.component_id, Kind.RESOURCE, severity, text, "", now_wall_ms)
+    raised = _raise(book, event.component_id, Kind.RESOURCE, severity, text, "", now_wall_ms)
+    alert = raised.changes[-1].alert
+    exceeded = {**book.exceeded, alert.id: book.exceeded.get(alert.id, frozenset()) | {event.resource}}
+    return replace(raised, book=replace(raised.book, exceeded=MappingProxyType(exceeded)))
+
+
+def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> Step:
+    """Over once nothing is exceeded any more: another resource may still be."""
+    alert = book.active(event.component_id, Kind.RESOURCE)
+    if alert is None:
+        return Step(book)
+    left = book.exceeded.get(alert.id, frozenset()) - {event.resource}
+    if left:
+        return Step(replace(book, exceeded=MappingProxyType({**book.exceeded, alert.id: left})))
+    return _resolve(book, [alert], now_wall_ms)
 
 
 def _raise(
@@ -266,7 +299,9 @@ def _resolve(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> St
 
 def _changed(book: Book, *changes: Change) -> Step:
     alerts = {**book.alerts, **{change.alert.id: change.alert for change in changes}}
-    return Step(replace(book, alerts=MappingProxyType(_pruned(alerts))), changes)
+    exceeded = {id_: names for id_, names in book.exceeded.items() if alerts[id_].is_active}
+    pruned = MappingProxyType(_pruned(alerts))
+    return Step(replace(book, alerts=pruned, exceeded=MappingProxyType(exceeded)), changes)
 
 
 def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:

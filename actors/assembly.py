@@ -98,7 +98,9 @@ def assemble(
     recorder.tell(Keep(MirrorWiped()))
     recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
     # Before anything can happen that it should hear of.
-    alert_desk = None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts)
+    alert_desk = (
+        None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts, specs)
+    )
     watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker, alerts=alert_desk)
     watch.tell(served(specs))
     supervisor.tell(Declare(specs, remembered))
@@ -117,10 +119,15 @@ def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> Forme
     return FormerClaimsReleased(run=run, at_wall_ms=wall_ms, crash_retries=MappingProxyType(retries))
 
 
-def _alert_desk(runtime: Runtime, broker: Ref, store: Store, policy: AlertPolicy) -> Ref:
+def _alert_desk(
+    runtime: Runtime, broker: Ref, store: Store, policy: AlertPolicy, specs: Iterable[WorkerSpec]
+) -> Ref:
     try:
         known = store.alerts()
     except StoreUnavailableError as error:
         logger.warning("the alerts of the former run are not known: {}", str(error))
         known = ()
-    return runtime.start(AlertDesk, runtime=runtime, broker=broker, policy=policy, known=known)
+    ids = tuple(spec.id for spec in specs)
+    return runtime.start(
+        AlertDesk, runtime=runtime, broker=broker, policy=policy, known=known, component_ids=ids
+    )

@@ -39,7 +39,7 @@ from .internal_messages import (
 )
 from .jobs import LAST_LINES
 from .lifecycle import Urgency
-from .messages import Event, is_event
+from .messages import Event, WorkerRemoved, is_event
 from .ports import Processes, Receiver, Runtime, Timer
 from .records import Record, RememberedWorker, StateRemoved
 from .runtime import tell
@@ -404,7 +404,7 @@ class Crew:
             self._to.processes.forget(worker.id)
             tell(self._to.monitor, Unregister(worker.id))
             # By the way that its deaths took: it must not overtake them.
-            tell(self._to.broker, KeepTogether((StateRemoved(worker.id),)))
+            tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
             tell(self._to.broker, WorkerForgotten(worker.id))
         self._continue_stopping()
         self.answer_stops()

@@ -542,6 +542,13 @@ class WorkerReset:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerRemoved:
+    """A worker is supervised no longer; its history stays, its counters do not."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class FailureLifted:
     """A worker that was given up is another version now; its counters and failure were cleared."""
 
@@ -635,6 +642,7 @@ Event = (
     | WorkerRecycled
     | WorkerReset
     | FailureLifted
+    | WorkerRemoved
     | PauseBegan
     | PauseEnded
     | ResourceWarned

@@ -87,7 +87,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Eased:
-    """It is back below the threshold that was warned of."""
+    """It is back below the threshold that was warned of, or the limit where there is none."""
 
     excess: Excess
 
@@ -188,7 +188,15 @@ def _warnings(
         elif used <= threshold and resource in warned:
             warned.discard(resource)
             findings.append(Eased(excess))
-    return tuple(findings), frozenset(warned)
+    return (*findings, *_relief(limits, watch, usage)), frozenset(warned)
+
+
+def _relief(limits: ResourceLimits, watch: Watch, usage: Usage) -> Iterator[Eased]:
+    """What was above a limit at the last look and is not now, where no threshold below it tells that."""
+    for resource in watch.in_a_row:
+        used, limit = usage.of(resource), limits.kill(resource.value)
+        if used is not None and limit is not None and used <= limit and limits.warn(resource.value) is None:
+            yield Eased(Excess(resource, used, limit))
 
 
 def _amount(resource: Resource, value: float) -> str:

@@ -113,6 +113,7 @@ class Supervisor(ResilientActor):
                 # One that was stopped while it started never tells how it is.
                 self._crew.start_is_over(id_, generation)
                 self._upkeep.gone(id_, generation)
+                self._upkeep.reconsider()
                 self._breakers.ended(id_)
             case BatchKept(deaths=deaths):
                 self._kept(deaths)
@@ -165,6 +166,7 @@ class Supervisor(ResilientActor):
                 self._breakers.watch()
             case command:
                 self._operations.handle(command)
+                self._upkeep.reconsider()
                 self._breakers.mind_canaries()
 
     def _status_changed(self, changed: StatusChanged) -> None:
@@ -182,7 +184,8 @@ class Supervisor(ResilientActor):
         self._crew.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
             self._crew.start_those_who_waited()
-            self._upkeep.reconsider()
+        # Also when one is given up: the others of its group do not wait for it any longer.
+        self._upkeep.reconsider()
 
     # ── breakers ─────────────────────────────────────────────────────────────────────────
 

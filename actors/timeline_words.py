@@ -248,6 +248,7 @@ _WORDS: dict[str, Callable[[Fields], list[Sentence]]] = {
     "worker_unkillable": _plainly("stop", "survived SIGKILL as pid {pid}; nothing starts in its place"),
     "worker_recycled": _plainly("recycle", "gets a new process: {reason}"),
     "worker_reset": _plainly("reset", "counters and failure cleared"),
+    "worker_removed": _plainly("reset", "supervised no longer"),
     "failure_lifted": _plainly("reset", "failed no longer, counters cleared: {reason}"),
     "pause_began": _paused,
     "pause_ended": _plainly("pause", "not paused any more"),

@@ -100,7 +100,7 @@ class Upkeep:
         self.reconsider()
 
     def reconsider(self) -> None:
-        """Somebody's health changed: recycle whoever can be spared now."""
+        """Somebody's health changed, or whether it is meant to run: recycle whoever can be spared now."""
         for id_, due in tuple(self._due.items()):
             worker = self._crew.get(id_)
             if worker is None or not _is_up(worker, due.generation):

@@ -51,6 +51,10 @@ def _worker_failed(event: Document) -> str:
     return f"was given up: {event['reason']}"
 
 
+def _worker_removed(_event: Document) -> str:
+    return "is supervised no longer"
+
+
 def _failure_lifted(event: Document) -> str:
     return f"is failed no longer: {event['reason']}"
 
@@ -85,6 +89,7 @@ _WORDS: dict[str, Callable[[Document], str]] = {
     "worker_started": _worker_started,
     "worker_died": _worker_died,
     "worker_failed": _worker_failed,
+    "worker_removed": _worker_removed,
     "failure_lifted": _failure_lifted,
     "worker_stopping": _worker_stopping,
     "stop_step_taken": _stop_step_taken,

@@ -37,6 +37,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerFailed,
     WorkerRecycled,
+    WorkerRemoved,
     WorkerReset,
     WorkerStarted,
     WorkerStopped,
@@ -158,6 +159,8 @@ class EventLog:
                 log.info("{} gets a new process: {}", id_, reason)
             case WorkerReset(component_id=id_):
                 log.info("{} has its counters cleared", id_)
+            case WorkerRemoved(component_id=id_):
+                log.info("{} is supervised no longer", id_)
             case FailureLifted(component_id=id_, reason=reason, old_fingerprint=old, new_fingerprint=new):
                 log.info("{} is failed no longer: {} ({} before, {} now)", id_, reason, old, new)
             case PauseBegan(component_id=id_, reason=reason):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from tests.virtual.bench import Bench, Listener, W, dies_after, lives, worker
 
-from rekindle.actors.alert import AlertPolicy, Happening, Kind, Severity
+from rekindle.actors.alert import Alert, AlertPolicy, Happening, Kind, Severity
 from rekindle.actors.internal_messages import QueuesTouched
 from rekindle.actors.jobs import NewJob
+from rekindle.actors.limits import ResourceLimits
 from rekindle.actors.messages import (
     AcknowledgeAlert,
+    ActorReplaced,
     AlertChanged,
     AlertReport,
     Done,
     Refused,
+    RemoveWorker,
     ReportAlerts,
+    WorkerRemoved,
 )
+from rekindle.actors.resources import Usage
 from rekindle.actors.simulation import Life
 
 POLICY = AlertPolicy()
@@ -152,3 +157,74 @@ def test_a_toxic_job_is_an_alert_until_somebody_retries_or_drops_it() -> None:
     bench.run(2)
     (alert,) = (each for each in report(bench).alerts if each.kind is Kind.TOXIC)
     assert not alert.is_active
+
+
+def active(bench: Bench) -> list[Alert]:
+    return [alert for alert in report(bench).alerts if alert.is_active]
+
+
+def given_up() -> Bench:
+    """Of two workers one was given up, and there is an alert about it."""
+    scripts = {W: lives(Life(dies_after_s=3.0))}
+    bench = Bench(worker(), worker("other"), scripts=scripts, alerts=POLICY).start()
+    bench.run(600)
+    assert [alert.component_id for alert in active(bench)] == [W]
+    return bench
+
+
+def test_the_alert_about_a_worker_that_is_removed_is_over() -> None:
+    bench = given_up()
+    bench.tell(RemoveWorker(W))
+    bench.run(1)
+    assert [event.component_id for _, event in bench.events(WorkerRemoved)] == [W]
+    assert active(bench) == []
+
+
+def test_the_alert_about_a_worker_that_the_next_run_does_not_have_is_over() -> None:
+    bench = given_up()
+    bench.specs = (worker("other"),)
+    bench.restart_application()
+    bench.start().run(1)
+    assert active(bench) == []
+
+
+def test_the_alert_about_a_worker_that_is_failed_still_outlasts_a_restart() -> None:
+    bench = given_up()
+    bench.restart_application()
+    bench.start().run(100)
+    assert [alert.component_id for alert in active(bench)] == [W]
+
+
+def test_what_was_wrong_with_a_former_run_itself_is_over_with_it() -> None:
+    bench = Bench(alerts=POLICY).start()
+    bench.actors.broker.tell(ActorReplaced("Broker", "ValueError()"))
+    bench.run(1)
+    assert [alert.kind for alert in active(bench)] == [Kind.INTERNAL]
+    bench.restart_application()
+    bench.start().run(1)
+    assert active(bench) == []
+
+
+def test_a_death_counts_though_no_time_is_recent() -> None:
+    bench = Bench(scripts=dies_after(3.0), alerts=AlertPolicy(recent_s=0)).start()
+    bench.run(3)
+    assert [alert.recent_count for alert in active(bench)] == [1]
+    assert bench.events(ActorReplaced) == []
+
+
+def test_a_violation_that_did_not_last_is_over() -> None:
+    usage = Life(usage=lambda age: Usage(memory_mb=1, cpu_percent=60 if age < 12 else 10))
+    limits = ResourceLimits(kill_cpu_percent=50, violations=3, interval_s=10)
+    bench = Bench(worker(limits=limits), scripts=lives(usage), alerts=POLICY).start()
+    bench.run(60)
+    assert changes(bench) == [(10.0, "opened", 1), (20.0, "resolved", 1)]
+
+
+def test_an_alert_about_two_resources_is_over_when_both_are_well() -> None:
+    def used(age: float) -> Usage:
+        return Usage(memory_mb=100 if age < 55 else 1, cpu_percent=60 if age < 35 else 10)
+
+    limits = ResourceLimits(warn_cpu_percent=50, warn_memory_mb=50, interval_s=10)
+    bench = Bench(worker(limits=limits), scripts=lives(Life(usage=used)), alerts=POLICY).start()
+    bench.run(100)
+    assert changes(bench) == [(10.0, "opened", 1), (10.0, "repeated", 1), (60.0, "resolved", 1)]

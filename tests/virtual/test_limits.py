@@ -243,3 +243,14 @@ def healthy_at_once(bench: Bench) -> int:
         complete = complete or len(healthy) == 3
         fewest = min(fewest, len(healthy)) if complete else fewest
     return fewest
+
+
+def test_a_group_does_not_wait_for_one_that_is_given_up() -> None:
+    policy = RecyclePolicy(after_s=100, jitter=0)
+    due, other = worker("a", group="g", recycle=policy), worker("b", group="g", restart={"max_lifetime": 1})
+    never_well = lives(Life(dies_after_s=99.5), Life(dies_after_s=10, healthy_after_s=None))
+    bench = Bench(due, other, scripts={"b": never_well}).start()
+    bench.run(105)
+    assert recycled(bench) == [], "the other one may come back yet"
+    bench.run(10)
+    assert [id_ for _, id_ in recycled(bench)] == ["a"]

@@ -13,6 +13,7 @@ const SAID = {
   worker_stopped: (event) => ["stopped", event.forced ? "stopped, by force" : "stopped on request"],
   worker_unkillable: (event) => ["failed", `pid ${event.pid} survived SIGKILL; nothing is started beside it`],
   worker_reset: () => ["stopped", "has its counters cleared"],
+  worker_removed: () => ["stopped", "is supervised no longer"],
   failure_lifted: (event) => ["starting", `failed no longer: ${event.reason}`],
   worker_recycled: (event) => ["starting", `gets a new process: ${event.reason}`],
   pause_began: (event) => ["paused", `${event.component_id ? "is" : "everything is"} paused${event.reason ? `: ${event.reason}` : ""}`],
