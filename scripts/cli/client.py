@@ -79,7 +79,14 @@ _KINDS: dict[str, type[ControlError]] = {
 
 
 def path_of(*parts: str) -> str:
-    """A path of these parts, each quoted: `path_of("workers", "worker:tag:0", "history")`."""
+    """A path of these parts, each quoted: `path_of("workers", "worker:tag:0", "history")`.
+
+    Raises:
+        UnknownWorkerError: a part is empty or has a slash, and would lead to another place.
+    """
+    for part in parts:
+        if not part or "/" in part:
+            raise UnknownWorkerError(f"nobody is called {part!r}", "unknown_worker", 404)
     return "".join("/" + "".join(_quoted(char) for char in part) for part in parts)
 
 

@@ -18,6 +18,7 @@ from rekindle.actors.ports import Store
 from .config import Config, ConfigError, load
 from .config.model import Group
 from .edges import Edges
+from .listings import change_lines
 
 PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
@@ -70,7 +71,7 @@ class Fleet(System):
         summary = _summary(changes)
         if ignored:
             summary["after_a_restart_of_the_supervisor"] = ignored
-        logger.info("reloaded {}: {}", str(config.path), summary)
+        logger.info("reloaded {}. {}", str(config.path), " ".join(change_lines(summary)))
         return summary
 
     def scale(self, name: str, count: int, /) -> Summary:

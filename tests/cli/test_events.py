@@ -9,13 +9,15 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.cli.conftest import COMMAND, Client, client_of
 from tests.running.conftest import Run, Running
 
-from rekindle.cli.event_lines import event_line
+from rekindle.actors.event_text import event_type
+from rekindle.actors.messages import Event
+from rekindle.cli.event_lines import _WORDS, event_line
 
 
 def test_events_are_shown_with_their_number_whom_they_are_about_and_what(many: Client) -> None:
@@ -100,6 +102,37 @@ def test_states_can_be_followed_too(many: Client) -> None:
         state = line(process)
     assert state["topic"].startswith("worker:web:")
     assert state["worker"]["status"] == "healthy"
+
+
+def test_states_that_are_asked_for_without_following_them_are_refused(many: Client) -> None:
+    said = many("events", "--topics", "worker:*:status")
+    assert (said.code, said.out) == (2, "")
+    assert "--follow" in said.err
+
+
+def test_that_nothing_was_found_is_told_as_it_is(many: Client) -> None:
+    assert many("events", "--since", "100000").out == "Nothing happened after #100000.\n"
+    none = many("events", "--topics", "event:stood_down:*").out
+    assert none == "None of the latest events is one of these.\n"
+
+
+def test_every_event_has_words_of_its_own() -> None:
+    names = {event_type(kind) for kind in get_args(Event)} - {"resources_sampled"}
+    assert names - set(_WORDS) == set()
+
+
+def test_an_alert_is_told_in_words() -> None:
+    alert = {"id": 3, "message": "crashed: exited with code 1", "occurrences": 4, "acknowledged_by": "ada"}
+    event = {"id": 7, "at_wall_ms": 0, "type": "alert_changed", "component_id": "w", "alert": alert}
+    assert event_line({**event, "happening": "repeated"}).endswith(
+        "#7  w  alert 3 repeated, 4 times now: crashed: exited with code 1"
+    )
+    assert "alert 3 acknowledged by ada: crashed" in event_line({**event, "happening": "acknowledged"})
+
+
+def test_an_event_with_other_fields_than_we_know_is_still_told() -> None:
+    event = {"id": 7, "at_wall_ms": 0, "type": "worker_died", "component_id": "w", "how": "well"}
+    assert event_line(event).endswith("#7  w  worker died: how=well")
 
 
 def test_a_line_of_an_event_that_we_have_no_words_for_tells_its_fields() -> None:

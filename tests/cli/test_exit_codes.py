@@ -50,7 +50,20 @@ def test_a_socket_that_nobody_serves_any_more_is_no_supervisor(nobody: Client) -
 def test_without_such_a_worker_the_exit_code_is_4(many: Client, arguments: tuple[str, ...]) -> None:
     said = many(*arguments)
     assert (said.code, said.out) == (4, "")
-    assert said.err == "rekindle: no worker is called 'nobody'\n"
+    by_group = arguments[0] == "scale" or "--rolling" in arguments
+    groups = "no group is called 'nobody'; there is: web, flaky, spent, mute, late, chatty"
+    why = groups if by_group else "no worker is called 'nobody'"
+    assert said.err == f"rekindle: {why}\n"
+
+
+@pytest.mark.parametrize("name", ["", "../../info", "worker:web:0/stop"], ids=repr)
+@pytest.mark.parametrize("order", ["explain", "history", "stop", "pause", "resume"])
+def test_a_name_that_would_lead_elsewhere_is_nobodys(many: Client, order: str, name: str) -> None:
+    """An empty variable in a script must not pause everything."""
+    said = many(order, name)
+    assert (said.code, said.out) == (4, "")
+    assert said.err.startswith("rekindle: nobody is called ")
+    assert many("status", "--json").document["paused"] is False
 
 
 def test_status_of_nobody_has_exit_code_4_also_when_watched(many: Client) -> None:

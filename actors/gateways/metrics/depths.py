@@ -45,6 +45,9 @@ class Depths:
         except RekindleError as error:
             logger.debug("the queues cannot be counted: {}", str(error))
             found = None
+        except Exception as error:  # noqa: BLE001  # whatever it is, the next scrape looks again
+            logger.opt(exception=error).error("the queues cannot be counted")
+            found = None
         with self._lock:
             self._known = self._known if found is None else found
             self._reading = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..client import RequestRefusedError, path_of
+from ..client import RequestRefusedError, UnknownWorkerError, path_of
 from ..listings import change_lines, pause_line, resume_line, stop_line
 from ..words import printable
 from .asking import (
@@ -24,10 +24,25 @@ from .asking import (
 from .failures import BAD_USAGE, say
 from .orders import Sentence, give
 
-some_ids = click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
-one_or_more_ids = click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=worker_ids)
-a_group = click.argument("name", metavar="NAME", shell_complete=group_names)
 EVERYTHING = ("",)
+
+
+def _named(_ctx: click.Context, _param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as they are; an empty one, a script's empty variable say, must not mean everything.
+
+    Raises:
+        UnknownWorkerError: one is empty.
+    """
+    if "" in ids:
+        raise UnknownWorkerError("nobody is called ''", "unknown_worker", 404)
+    return ids
+
+
+some_ids = click.argument("ids", nargs=-1, metavar="[ID]...", callback=_named, shell_complete=worker_ids)
+one_or_more_ids = click.argument(
+    "ids", nargs=-1, required=True, metavar="ID...", callback=_named, shell_complete=worker_ids
+)
+a_group = click.argument("name", metavar="NAME", shell_complete=group_names)
 
 
 def _post(state: Path, id_: str, order: str, body: dict[str, Any] | None = None, **more: Any) -> Any:
@@ -127,7 +142,7 @@ def reset(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
+@some_ids
 @click.option(
     "--rolling",
     "name",

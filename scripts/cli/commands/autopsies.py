@@ -121,6 +121,7 @@ def _write(file: Path, text: str) -> None:
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8", errors="replace") as opened:
+            os.fchmod(descriptor, 0o600)  # a file that was there keeps its mode otherwise
             opened.write(text)
     except OSError as error:
         raise click.ClickException(f"{file} cannot be written: {error.strerror}") from None

@@ -70,13 +70,27 @@ def events(
         _follow(state, topics, since, limit, as_json=as_json)
         return
     answer = client_of(state).get(_log_path(since, limit, topics))
+    if topics is not None and not _of_the_log(topics):
+        raise click.UsageError("states have no past: follow them with --follow, or ask for event:*")
     if as_json:
         print_json(answer)
         return
     for event in answer["events"]:
         click.echo(event_line(event))
     if not answer["events"]:
-        click.echo("Nothing happened yet.")
+        click.echo(_nothing(answer, since, topics))
+
+
+def _of_the_log(topics: str) -> bool:
+    """Whether any of these is kept, and not only told as it happens."""
+    return any(topic == "*" or topic.startswith("event:") for topic in topics.split(","))
+
+
+def _nothing(answer: dict[str, Any], since: int | None, topics: str | None) -> str:
+    if topics is not None and answer["newest"]:
+        which = "latest events" if since is None else f"events after #{since}"
+        return f"None of the {which} is one of these."
+    return "Nothing happened yet." if since is None else f"Nothing happened after #{since}."
 
 
 def _log_path(since: int | None, limit: int, topics: str | None) -> str:
@@ -92,7 +106,7 @@ def _follow(state: Path, topics: str | None, since: int | None, limit: int, *, a
         NoSupervisorError: there was none at the first try.
     """
     after = since
-    if after is None and (topics is None or topics.startswith("event:")):
+    if after is None and (topics is None or _of_the_log(topics)):
         # The latest first, as `tail -f` does; the stream goes on after them.
         answer = client_of(state).get(_log_path(None, limit, topics))
         for event in answer["events"]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.gateways.nats_settings import NatsSettings
 from rekindle.actors.records import Retention
 from rekindle.actors.spec import WorkerSpec
 
 from .alerts import AlertSettings
-from .problems import ConfigError, ConfigProblem, Finding, dotted, shown
+from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
 
 
 def member_id(name: str, number: int) -> str:
@@ -69,12 +68,12 @@ class Config:
         """The group of that name.
 
         Raises:
-            UnknownWorkerError: there is none.
+            UnknownGroupError: there is none.
         """
         for group in self.groups:
             if group.name == name:
                 return group
-        raise UnknownWorkerError(name)
+        raise UnknownGroupError(name, (group.name for group in self.groups))
 
     def specs(self) -> tuple[WorkerSpec, ...]:
         """Every worker, in the order of the file."""
@@ -91,7 +90,7 @@ class Config:
         """The same with another number of workers in one group.
 
         Raises:
-            UnknownWorkerError: there is no such group.
+            UnknownGroupError: there is no such group.
             ConfigError: that many cannot be, or somebody waits for one that would be gone.
         """
         from .layers import MOST_MEMBERS

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rekindle.actors.errors import RekindleError
+from rekindle.actors.errors import RekindleError, UnknownWorkerError
 from rekindle.actors.masking import masked
 
 KeyPath = tuple[str, ...]
@@ -59,6 +59,15 @@ class ConfigProblem:
         what += f" ({self.origin})" if self.origin else ""
         label = "warning" if self.severity == "warning" else ""
         return printable(": ".join(part for part in (place, label, what, self.reason) if part))
+
+
+class UnknownGroupError(UnknownWorkerError):
+    """No group of workers has that name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(name)
+        there = ", ".join(known) or "none"
+        self.args = (f"no group is called {name!r}; there is: {there}",)
 
 
 class ConfigError(RekindleError, ValueError):
