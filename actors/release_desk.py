@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
+from .held_work import struck
 from .internal_messages import KeepTogether
 from .messages import WorkReleased, WorkReleaseFailed
 from .output import OutputTail
@@ -92,27 +93,31 @@ class ReleaseDesk:
 
     def _run(self) -> None:
         while (order := self._orders.get()) is not None:
-            release = order.release
             try:
                 outcome = self._carry_out(order)
             except Exception as error:  # noqa: BLE001  # a host's function may raise anything
                 output = error.output if isinstance(error, ReleaseError) else ()
-                self._failed(release, str(error) or type(error).__name__, output)
+                self._failed(order, str(error) or type(error).__name__, output)
             else:
-                self._succeeded(release, outcome)
+                self._succeeded(order, outcome)
 
-    def _succeeded(self, release: Release, outcome: Outcome) -> None:
+    def _succeeded(self, order: ReleaseOrder, outcome: Outcome) -> None:
+        release = order.release
         id_, generation, item = release.component_id, release.generation, release.work_item
         event = WorkReleased(id_, generation, item, outcome.cleared, outcome.detail, outcome.output)
-        self._report(release, outcome.detail, event)
+        self._report(order, outcome.detail, event)
 
-    def _failed(self, release: Release, reason: str, output: tuple[str, ...]) -> None:
+    def _failed(self, order: ReleaseOrder, reason: str, output: tuple[str, ...]) -> None:
+        release = order.release
         id_, generation, item = release.component_id, release.generation, release.work_item
-        self._report(release, f"failed: {reason}", WorkReleaseFailed(id_, generation, item, reason, output))
+        self._report(order, f"failed: {reason}", WorkReleaseFailed(id_, generation, item, reason, output))
 
-    def _report(self, release: Release, outcome: str, event: WorkReleased | WorkReleaseFailed) -> None:
+    def _report(self, order: ReleaseOrder, outcome: str, event: WorkReleased | WorkReleaseFailed) -> None:
+        release = order.release
         noted = ReleaseNoted(release.component_id, release.generation, release.work_item, outcome)
-        tell(self._broker, KeepTogether((noted, event)))
+        # A death of a former run has no row; its generation may be that of another one in this run.
+        kept = (struck(order), event) if order.note else (noted, struck(order), event)
+        tell(self._broker, KeepTogether(kept))
 
     # ── the ways ─────────────────────────────────────────────────────────────────────────
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from . import releases
+from . import held_work, releases
 from .bundles import Bundle, bundle_of
 from .deaths import HUNG, Cause, Death, Exit, Job
 from .evidence import Remains
@@ -43,7 +43,7 @@ from .restarts import (
 )
 from .spec import PauseMode, WorkerSpec
 from .status import budget
-from .work_items import Release, ReleaseOrder, is_wanted, item_of, released_exit
+from .work_items import released_exit
 from .worker_state import (
     Announce,
     AwaitSave,
@@ -126,7 +126,10 @@ def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int 
 
 def job_changed(worker: Worker, generation: int, job: Job | None) -> Step:
     """The living worker took or left a job."""
-    return Step(replace(worker, job=job) if is_up(worker, generation) else worker)
+    if not is_up(worker, generation):
+        return Step(worker)
+    kept = held_work.written(worker.spec, generation, job)
+    return Step(replace(worker, job=job), tuple(map(KeepRecord, kept)))
 
 
 def sustained(worker: Worker, generation: int, world: World) -> Step:
@@ -151,7 +154,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
     decision = decide(worker.spec.restart, worker.restarts, death, around)
     ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
     alive = worker.lingering == death.generation and not ended
-    release = _release(worker, death.generation, death.job, death.exit)
+    release = held_work.order(worker.spec, death.generation, death.job, death.exit)
     worker = replace(
         worker,
         restarts=decision.state,
@@ -224,16 +227,6 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
         case Action.NOTIFY_ONLY | Action.NONE:
             rest = Rest.PAUSED if world.paused else Rest.STOPPED if world.stopping else Rest.LEFT
             return Step(replace(worker, phase=Idle(rest, f"{death}; {decision.reason}")))
-
-
-def _release(worker: Worker, generation: int, job: Job | None, exit_: Exit) -> ReleaseOrder | None:
-    """How what the worker was at is released, if its spec says so, and there is something."""
-    spec, policy = worker.spec, worker.spec.release
-    cwd = spec.cwd if policy is None else policy.cwd or spec.cwd
-    if policy is None or not is_wanted(policy, cwd) or (item := item_of(job, policy)) is None:
-        return None
-    release = Release(worker.id, generation, item, exit_.code, exit_.signal)
-    return ReleaseOrder(release, policy, cwd, spec)
 
 
 def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle | None) -> WorkerDied:
@@ -343,7 +336,9 @@ def process_started(worker: Worker, generation: int, pid: int, world: World) -> 
     if not isinstance(worker.phase, Up) or worker.phase.generation != generation:
         return Step(worker)
     worker = replace(worker, phase=replace(worker.phase, pid=pid))
-    return pause(worker) if world.paused else Step(worker)
+    step = pause(worker) if world.paused else Step(worker)
+    kept = held_work.written(worker.spec, generation, worker.job)
+    return Step(step.worker, (*map(KeepRecord, kept), *step.effects))
 
 
 def refused(worker: Worker, generation: int) -> Step:
@@ -411,10 +406,12 @@ def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
 def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
     ended: tuple[Effect, ...] = (Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),)
     ended += releases.after_stop(worker, phase.generation, exit_, forced)
-    release = _release(worker, phase.generation, worker.job, exit_)
+    release = held_work.order(worker.spec, phase.generation, worker.job, exit_)
     if release is not None and released_exit(exit_, forced):
         # Not a death; but who is killed on the way leaves behind what it was at.
         ended += (ReleaseWork(release),)
+    elif release is not None:
+        ended += (KeepRecord(held_work.struck(release)),)
     if phase.relaunch and not world.stopping and not world.paused:
         step = _launch(worker, world) if world.held is None else _hold(worker, world.held)
         # Whoever waits for the stop hears that it was, and that it does not last.

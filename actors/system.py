@@ -27,6 +27,7 @@ from loguru import logger
 
 from rekindle.worker.guardian import marked_processes, sweep
 
+from . import held_work
 from .alert import Alert, AlertPolicy
 from .assembly import EVENT_LINGER_S, Actors, assemble, served
 from .audit import AuditEntry
@@ -227,8 +228,19 @@ class System:
         except BaseException:
             self._tear_down()
             raise
+        self._release_left_work(remembered, self._processes.mark)
         recorder = self._actors.recorder
         self._notes = Notes(remembered.meta, lambda note: tell(recorder, Keep(note)))
+
+    def _release_left_work(self, remembered: Remembered, mark: str) -> None:
+        """Release what workers held that were killed together with their supervisor."""
+        orders, notes = held_work.left(self._specs, remembered.meta, mark)
+        for note in notes:
+            tell(self._running().recorder, Keep(note))
+        for order in orders:
+            whose = order.release.component_id
+            logger.info("{} was killed with its supervisor; what it held is released", whose)
+            tell(self._releases, order)
 
     def _end_former_run(self, remembered: Remembered, mark: str) -> None:
         """End what a killed supervisor left behind, before anything is started beside it."""

@@ -105,6 +105,8 @@ class ReleaseOrder:
     cwd: str | None
     spec: WorkerSpec
     """Whose environment the tool gets."""
+    note: str | None = None
+    """The setting under which a former run's item is written down; None for one of this run."""
 
     def ended(self, exit_: Exit) -> ReleaseOrder:
         """The same, now that it is known how the process ended."""
