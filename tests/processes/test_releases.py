@@ -243,7 +243,7 @@ def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_trace
     def told(call: Callable[[Release], object]) -> WorkReleased | WorkReleaseFailed:
         policy = ReleasePolicy(call=call, timeout_s=0.01)
         desk.tell(ReleaseOrder(Release("w", 1, "fg-7", 1, None), policy, None, spec))
-        _noted, event = broker.get(PATIENCE_S).items
+        *_, event = broker.get(PATIENCE_S).items
         return event  # type: ignore[no-any-return]
 
     slow = [told(lambda _item: returned.wait(PATIENCE_S)) for _ in range(MOST_STUCK)]
