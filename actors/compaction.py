@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from .bundles import lean
 from .records import (
+    AlertKept,
     DeathAmended,
     DeathRecord,
     EndKept,
@@ -25,7 +26,7 @@ from .restarts import Action
 
 def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
     """The records with the oldest deaths reduced to their counts; the last ones are kept in full."""
-    records = list(waiting)
+    records = _last_words(waiting)
     split = max(0, len(records) - keep)
     tallies: dict[str, _Tally] = defaultdict(_Tally)
     others: list[Record] = []
@@ -48,6 +49,17 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 others += [*tallies[getattr(record, "component_id", "")].taken(), record]
     rest = [record for tally in tallies.values() for record in tally.taken()]
     return [*others, *rest, *records[split:]]
+
+
+def _last_words(waiting: Iterable[Record]) -> list[Record]:
+    """The records without what was said of an alert before the last time: each says all of it."""
+    records = list(waiting)
+    last = {each.alert.id: index for index, each in enumerate(records) if isinstance(each, AlertKept)}
+    return [
+        each
+        for index, each in enumerate(records)
+        if not isinstance(each, AlertKept) or last[each.alert.id] == index
+    ]
 
 
 def without_long_parts(record: DeathRecord | DeathAmended) -> DeathRecord | DeathAmended:

@@ -84,6 +84,7 @@ class Recorder(ResilientActor):
         self._events: deque[EventRecord] = deque()
         self._mirror: dict[str, HealthMirrored] = {}
         self._commit_queued = False
+        self._compact_above = 0
         self._failures = 0
         self._trouble: str | None = None
         """Why the store takes nothing, as everyone has heard."""
@@ -147,8 +148,10 @@ class Recorder(ResilientActor):
         self._waiting.append(record)
         if isinstance(record, StateRemoved):
             self._mirror.pop(record.component_id, None)
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > max(MOST_WAITING, self._compact_above):
             self._waiting = compacted(self._waiting, MOST_WAITING // 2)
+            # Some of it is never given up: looking through all of it for every record would take ever longer.
+            self._compact_above = len(self._waiting) + MOST_WAITING // 4
 
     def _queue_commit(self) -> None:
         if not self._commit_queued:
@@ -171,6 +174,7 @@ class Recorder(ResilientActor):
             self._failed(error)
             return
         self._waiting, self._events, self._mirror = [], deque(), {}
+        self._compact_above = 0
         self._prune_later(PRUNE_AFTER_S)
         deaths = tuple((r.component_id, r.generation) for r in batch if isinstance(r, DeathRecord))
         if deaths:

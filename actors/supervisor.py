@@ -147,6 +147,8 @@ class Supervisor(ResilientActor):
                 self._operations.degraded = message
             case StoreRecovered():
                 self._operations.degraded = None
+                # In a long outage rows are given up, and nobody answers for those one by one.
+                self._operations.unanswered.clear()
             case StoodDown():
                 self._operations.stand_down()
                 self._operations.handle(StopWorkers(urgency=Urgency.FIRM))

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.actors.alert import Alert, Kind, Severity
 from rekindle.actors.compaction import compacted
 from rekindle.actors.deaths import Cause
 from rekindle.actors.records import (
+    AlertKept,
+    AlertsForgotten,
     DeathAmended,
     DeathRecord,
     HealthMirrored,
@@ -45,6 +48,19 @@ def death(
         action=action,
         reason="why",
         streak_cleared=cleared,
+    )
+
+
+def an_alert(number: int, occurrences: int) -> Alert:
+    return Alert(
+        id=number,
+        kind=Kind.CRASHED,
+        component_id="a",
+        severity=Severity.CRITICAL,
+        message="crashed",
+        opened_at_wall_ms=1,
+        last_at_wall_ms=1,
+        occurrences=occurrences,
     )
 
 
@@ -120,6 +136,13 @@ def test_a_failure_and_a_reset_stay_where_they_were_between_the_counts() -> None
 )
 def test_what_counts_nothing_is_given_up(record: Record) -> None:
     assert compacted([record, death(2)], keep=1) == [death(2)]
+
+
+def test_of_an_alert_that_was_raised_again_and_again_the_last_word_is_kept() -> None:
+    said = [AlertKept(an_alert(number, occurrences)) for occurrences in (1, 2, 3) for number in (1, 2)]
+    waiting = [*said, death(1), AlertsForgotten((1,))]
+    counted = RestartsCounted(component_id="a", restarts=1, streak=1, at_wall_ms=1_000, last_generation=1)
+    assert compacted(waiting, keep=1) == [*said[4:], counted, AlertsForgotten((1,))]
 
 
 def test_settings_are_never_given_up() -> None:

@@ -9,6 +9,7 @@ from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, work
 from tests.virtual.conftest import Benches
 
 from rekindle.actors import recorder
+from rekindle.actors.alert import AlertPolicy
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.health import Status
 from rekindle.actors.internal_messages import Flush, Flushed
@@ -355,6 +356,24 @@ def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
     assert [system.stored(id_).restart_count for id_ in ids(3)] == decided
     assert [system.stored(id_).streak_count for id_ in ids(3)] == decided
     assert min(decided) > 150
+    # Deaths whose rows were given up are answered for as well.
+    assert (system.report().unsaved, system.report().degraded) == (0, None)
+
+
+def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_WAITING", 50)
+    tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
+    system = bench(worker(restart=tireless), scripts=crashes_after(1), alerts=AlertPolicy()).start()
+    system.memory.fault = LOCKED
+    system.run(600)
+    assert len(system.deaths()) > 150
+    assert flushed(system) <= 51
+    system.memory.fault = None
+    system.run(20)
+    (alert,) = (each for each in system.memory.alerts() if each.component_id == W)
+    assert alert.occurrences >= len(system.deaths()) - 20
 
 
 def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
