@@ -3,7 +3,8 @@
 Owns what is not written yet. A record joins the batch; the first one sends `CommitBatch` to
 itself, and all that was queued before that message arrives is committed together. A store
 that is locked, full or gone costs nothing but time: the records wait, in order, and are tried
-again with growing delays until they are in. Tells the Supervisor `BatchKept`, the Broker
+again with growing delays until they are in. One that another supervisor has taken over is left
+alone for good: what waits would overwrite what that one knows. Tells the Supervisor `BatchKept`, the Broker
 `EventsKept` and the JobDesk `JobsSettled`, and the first two when the store degrades and recovers.
 
 It lives on a lane of its own, since committing blocks.
@@ -86,6 +87,7 @@ class Recorder(ResilientActor):
         self._commit_queued = False
         self._compact_above = 0
         self._failures = 0
+        self._stood_down = False
         self._trouble: str | None = None
         """Why the store takes nothing, as everyone has heard."""
 
@@ -99,6 +101,10 @@ class Recorder(ResilientActor):
 
     def handle(self, message: RecorderMessage) -> None:
         """Take a record, or write what has gathered."""
+        if self._stood_down:
+            if isinstance(message, Flush):
+                tell(message.reply_to, Flushed(len(self._waiting)))
+            return
         match message:
             case Keep(record=record):
                 self._keep(record)
@@ -167,8 +173,7 @@ class Recorder(ResilientActor):
                 settled = self._store.commit((*batch, *events, *mirror.values()))
                 self._times.took(self._runtime.clock.monotonic() - begun)
         except StoreOwnedError as error:
-            self._announce(StoodDown(str(error)))
-            self._failed(error)
+            self._stand_down(error)
             return
         except StoreError as error:
             self._failed(error)
@@ -200,11 +205,21 @@ class Recorder(ResilientActor):
             return  # the first commit that succeeds brings us back
         try:
             more = self._store.prune(self._retention, self._runtime.clock.wall_ms())
+        except StoreOwnedError as error:
+            self._stand_down(error)
+            return
         except StoreError as error:
             logger.warning("what is too old could not be deleted: {}", str(error))
             return
         if more:
             self._prune_later(PRUNE_AGAIN_S)
+
+    def _stand_down(self, error: StoreOwnedError) -> None:
+        """Leave the store alone for good: what we know is not true of another's workers."""
+        self._stood_down = True
+        logger.warning("the store is another supervisor's now, nothing more is written: {}", str(error))
+        self._announce(StoodDown(str(error)))
+        self._degraded(str(error))
 
     def _failed(self, error: StoreError) -> None:
         self._failures += 1

@@ -10,7 +10,7 @@ from tests.virtual.conftest import Benches
 
 from rekindle.actors import recorder
 from rekindle.actors.alert import AlertPolicy
-from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from rekindle.actors.health import Status
 from rekindle.actors.internal_messages import Flush, Flushed
 from rekindle.actors.jobs import JobSettled
@@ -18,6 +18,7 @@ from rekindle.actors.messages import (
     PauseWorkers,
     RemoveWorker,
     ResetWorker,
+    StoodDown,
     StopWorkers,
     StoreDegraded,
     StoreRecovered,
@@ -395,6 +396,25 @@ def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
         status.restart_count,
         status.streak_count,
     )
+
+
+def test_f24_a_supervisor_whose_store_another_one_took_over_stands_down_once_and_writes_no_more(
+    bench: Benches,
+) -> None:
+    system = bench(*workers(2)).start()
+    system.run_to(5)
+    system.memory.fault = StoreOwnedError("the store is in use by another supervisor")
+    system.tell(PauseWorkers((W,)))
+    system.run(600)
+    assert [event.reason for _, event in system.events(StoodDown)] == [str(system.memory.fault)]
+    assert not system.processes.alive(W)
+    assert system.report().degraded == str(system.memory.fault)
+    # The other one has ended meanwhile; what it wrote is not ours to overwrite.
+    system.memory.fault = None
+    system.run(600)
+    assert "worker_enabled:" + W not in system.memory.load().meta
+    assert system.events(StoreRecovered) == []
+    assert flushed(system) > 0
 
 
 def test_an_application_that_ends_after_an_outage_writes_what_it_can(bench: Benches) -> None:
