@@ -12,6 +12,7 @@ STATUSES = ("pending", "healthy", "unhealthy", "recovering", "dead", "failed", "
 EVENTS = (
     "started", "healthy", "unhealthy", "recovering", "dead", "died", "failed", "stopped",
     "unkillable", "actor_replaced", "store_degraded", "store_recovered",
+    "breaker_opened", "canary_started", "breaker_closed",
 )  # fmt: skip
 """What `events_in_order` may name."""
 

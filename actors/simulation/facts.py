@@ -223,10 +223,20 @@ class Facts:
         worker.memory.count(entry.action, entry.at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
         worker.not_before = entry.at + entry.delay_ms / 1000 if entry.action == "restart" else None
+        if entry.action == "held":
+            self._held_back(worker.spec)
+            return
         if worker.spec.restart.window_mode is WindowMode.SLIDING:
             worker.memory.deaths.append(entry.at)
         if entry.action == "mark_failed":
             worker.failed_at = entry.at
+
+    def _held_back(self, spec: WorkerSpec) -> None:
+        """A breaker is open: its workers come back with it, not when their delays are over."""
+        name = None if spec.breaker is None else spec.breaker.name
+        for each in self.workers.values():
+            if each.spec.breaker is not None and each.spec.breaker.name == name:
+                each.not_before = None
 
     def _streak_ended(self, entry: StreakEnded) -> None:
         self.workers[entry.worker].memory.streak = 0
@@ -242,7 +252,8 @@ class Facts:
             case "death" if entry.generation not in worker.stored:
                 worker.stored.add(entry.generation)
                 worker.store.count(entry.action or "", entry.wall_ms, entry.streak_cleared)
-                worker.store.deaths.append(entry.wall_ms)
+                if entry.action != "held":
+                    worker.store.deaths.append(entry.wall_ms)
             case "restarts":
                 worker.store.restarts += entry.restarts
                 worker.store.streak += entry.streak

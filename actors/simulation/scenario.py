@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from ..errors import Problem, RekindleError
+from ..breaker import BreakerPolicy
+from ..errors import Problem, RekindleError, SpecError
+from ..shapes import field_names
 from ..spec import Command, PythonCall, WorkerSpec
 from . import moves
 from .behaviours import Behaviour
@@ -115,6 +117,7 @@ class Scenario:
         restart: Mapping[str, object] | None = None,
         health: Mapping[str, object] | None = None,
         stop: Mapping[str, object] | None = None,
+        breaker: Mapping[str, object] | None = None,
         **others: object,
     ) -> Scenario:
         """With one more worker, which lives these lives one after the other.
@@ -125,6 +128,7 @@ class Scenario:
         run = PythonCall("scenario:worker") if reports_health else Command(("scenario",))
         # What a worker uses is no part of a scenario, and a look at it every few seconds costs time.
         others.setdefault("limits", None)
+        others["breaker"] = None if breaker is None else _breaker(breaker)
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 
@@ -224,6 +228,20 @@ def chance_problems(chance: Chance, ids: tuple[str, ...]) -> list[Problem]:
 def unknown_worker(field: str, worker: str, ids: Iterable[str]) -> Problem:
     """Nobody has that name."""
     return Problem(field, f"no worker is called {worker!r}; there are {', '.join(ids)}")
+
+
+def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
+    unknown = [name for name in settings if name not in field_names(BreakerPolicy)]
+    if unknown or "name" not in settings:
+        known = ", ".join(field_names(BreakerPolicy))
+        problems = [Problem(f"breaker.{name}", f"is not known; known here: {known}") for name in unknown]
+        missing = [] if "name" in settings else [Problem("breaker.name", "is missing")]
+        raise SpecError("breaker", [*problems, *missing])
+    try:
+        return BreakerPolicy(**settings)  # type: ignore[arg-type]
+    except SpecError as error:
+        wrong = [Problem(f"breaker.{each.field}", each.reason) for each in error.problems]
+        raise SpecError("breaker", wrong) from error
 
 
 class Moment:

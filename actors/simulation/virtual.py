@@ -242,7 +242,9 @@ def bound_s(scenario: Scenario) -> float:
     for role in scenario.roles:
         health, restart = role.spec.health, role.spec.restart
         silence = (health.staleness_s or 0.0) * (health.max_misses + 1) + (health.recovery_max_s or 0.0)
-        longest = max(longest, restart.max_delay_s + health.startup_timeout_s + silence + stop_s(role))
+        breaker = role.spec.breaker
+        held = 0.0 if breaker is None else breaker.canary_max_delay_s + breaker.hold_s
+        longest = max(longest, restart.max_delay_s + health.startup_timeout_s + silence + stop_s(role) + held)
     return (longest + STORE_S) * (1 + _depth(scenario))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.chaos.worlds import play
 
-from rekindle.actors.simulation import Outcome, lines
-from rekindle.actors.simulation.history import Moved, Spawned, SupervisorEnded
+from rekindle.actors.simulation import Outcome, Scenario, lines
+from rekindle.actors.simulation.history import Decided, Moved, Spawned, SupervisorEnded, Told
 from rekindle.cli.chaos.library import library
 from rekindle.cli.chaos.reading import load_scenario
 from rekindle.cli.chaos.real.run import run_real
@@ -22,6 +24,7 @@ SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "6"))
 AT_ONCE = 8
 
 WANTED = {
+    "breaker_outlasts_outage",
     "clock_a_year_forward",
     "crash_loop",
     "database_away",
@@ -66,6 +69,44 @@ def test_a_supervisor_that_is_to_be_killed_in_a_phase_is_killed_once(name: str) 
     assert [end.killed for end in ends] == [True, False]
 
 
+def outage(*, with_breaker: bool) -> Scenario:
+    """Ten workers, and ten minutes without the database that they need."""
+    scenario = load_scenario(library()["breaker_outlasts_outage"])
+    if with_breaker:
+        return scenario
+    bare = (replace(role, spec=replace(role.spec, breaker=None)) for role in scenario.roles)
+    # On real processes slower: five restarts have to fit into the window on a busy machine too.
+    return replace(scenario, name="outage_without_breaker", roles=tuple(bare), expected=(), speed=25)
+
+
+def verdicts(outcome: Outcome) -> Counter[str]:
+    """How often each decision was taken on a death."""
+    return Counter(each.action for each in outcome.history.of(Decided))
+
+
+def failed(outcome: Outcome) -> int:
+    """How many workers were given up."""
+    return len({each.worker for each in outcome.history.of(Decided) if each.action == "mark_failed"})
+
+
+def test_ten_workers_outlast_an_outage_behind_a_breaker_and_come_back_at_once() -> None:
+    for seed in range(SEEDS):
+        outcome = play(outage(with_breaker=True), seed)
+        assert passed(outcome)
+        assert failed(outcome) == 0
+        assert verdicts(outcome)["restart"] < 3  # those who died before it opened
+        closed = next(each.at for each in outcome.history.of(Told) if each.event == "breaker_closed")
+        back = [each.at for each in outcome.history.of(Spawned) if abs(each.at - closed) < 0.1]
+        assert len(back) == 9  # all but the canary, which is there already
+
+
+def test_the_same_outage_without_the_breaker_fails_all_ten() -> None:
+    outcome = play(outage(with_breaker=False))
+    assert (outcome.violations, failed(outcome)) == ((), 10)
+    # Long before the outage is over: nobody is left to see its end.
+    assert max(each.at for each in outcome.history.of(Spawned)) < 120
+
+
 @pytest.fixture(scope="module")
 def real() -> Iterator[dict[str, Future[Outcome]]]:
     """All of them on real processes, several at once: most of their time is waiting."""
@@ -74,6 +115,7 @@ def real() -> Iterator[dict[str, Future[Outcome]]]:
         loaded = {name: load_scenario(path) for name, path in library().items()}
         # What chance does to real processes depends on the machine: that is for `--real` by hand.
         scenarios = {name: scenario for name, scenario in loaded.items() if not scenario.chance}
+        scenarios["outage_without_breaker"] = outage(with_breaker=False)
         yield {
             name: pool.submit(run_real, scenario, speed=scenario.speed)
             for name, scenario in sorted(scenarios.items(), key=lambda each: -each[1].lasts_s / each[1].speed)
@@ -103,3 +145,5 @@ def test_the_scenarios_of_the_library_hold_on_real_processes(real: dict[str, Fut
         if not outcome.history.of(Spawned):
             wrong.append(f"{name} started nobody")
     assert wrong == [], "\n".join(wrong)
+    outages = ("breaker_outlasts_outage", "outage_without_breaker")
+    assert [failed(real[name].result()) for name in outages] == [0, 10]

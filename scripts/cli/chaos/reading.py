@@ -29,9 +29,10 @@ from .words import behaviour_of, expectations_of, move_of
 
 _TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
 _WORKER = (
-    "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "does", "lives",
+    "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
+    "does", "lives",
 )  # fmt: skip
-_POLICIES = ("restart", "health", "stop", "after", "pause_mode")
+_POLICIES = ("restart", "health", "stop", "after", "pause_mode", "breaker")
 _MOST_COPIES = 1000
 
 

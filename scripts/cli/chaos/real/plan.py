@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.actors.breaker import BreakerPolicy
 from rekindle.actors.simulation import Behaviour, Scenario
 from rekindle.actors.simulation.scenario import Role
 from rekindle.actors.spec import HealthPolicy, PauseMode, RestartPolicy, StopPolicy, WorkerSpec, command
@@ -19,6 +20,8 @@ from rekindle.actors.spec import HealthPolicy, PauseMode, RestartPolicy, StopPol
 SHORTEST_SILENCE_S = 0.6
 SHORTEST_START_S = 15.0
 SHORTEST_STOP_S = 0.3
+SHORTEST_WINDOW_S = 2.0
+"""Workers that die of the same thing are not seen to die at the same moment on a busy machine."""
 KILL_S = 5.0
 """How long SIGKILL may take on a busy machine."""
 
@@ -42,6 +45,7 @@ class PlannedWorker(msgspec.Struct):
     reports_health: bool
     lives: tuple[Behaviour, ...]
     """In seconds of the scenario."""
+    breaker: dict[str, Any] | None = None
 
 
 class Plan(msgspec.Struct):
@@ -84,6 +88,7 @@ class Plan(msgspec.Struct):
             pause_mode=worker.pause_mode,
             after=worker.after,
             limits=None,
+            breaker=None if worker.breaker is None else BreakerPolicy(**worker.breaker),
         )
 
 
@@ -104,7 +109,19 @@ def _planned(role: Role, speed: float) -> PlannedWorker:
         spec.after,
         spec.run.reports_health,
         role.lives,
+        None if spec.breaker is None else _breaker(spec.breaker, speed),
     )
+
+
+def _breaker(policy: BreakerPolicy, speed: float) -> dict[str, Any]:
+    return {
+        "name": policy.name,
+        "deaths": policy.deaths,
+        "window_s": max(SHORTEST_WINDOW_S, policy.window_s / speed),
+        "canary_delay_s": policy.canary_delay_s / speed,
+        "canary_max_delay_s": policy.canary_max_delay_s / speed,
+        "hold_s": max(SHORTEST_SILENCE_S, policy.hold_s / speed),
+    }
 
 
 def _restart(policy: RestartPolicy, speed: float) -> RestartPolicy:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from rekindle.actors.simulation import Outcome, Scenario, Slack, Step, Tolerance, Watch, draw, moves, unmet
-from rekindle.actors.simulation.facts import WorkerFacts
+from rekindle.actors.simulation.facts import Facts, WorkerFacts
 from rekindle.actors.simulation.history import (
     AnyEntry,
     Concluded,
@@ -32,7 +32,13 @@ from rekindle.actors.simulation.history import (
     SupervisorEnded,
     decoded,
 )
-from rekindle.actors.simulation.invariants import unreached, violations
+from rekindle.actors.simulation.invariants import (
+    counters_equal_the_history,
+    no_death_is_forgotten,
+    no_event_is_missing,
+    unreached,
+    violations,
+)
 from rekindle.actors.simulation.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
 from rekindle.actors.simulation.virtual import bound_s
 from rekindle.persistence import open_store
@@ -44,6 +50,9 @@ from .tapping import Journal
 
 PATIENCE_S = 30.0
 """Real seconds that a busy machine may be late by."""
+
+WHEN_QUIET = (counters_equal_the_history, no_death_is_forgotten, no_event_is_missing)
+"""Rules for a moment without news under way. Where workers die all the time it has to be waited for."""
 
 
 def run_real(
@@ -367,16 +376,23 @@ class RealRun:
 
     def _wait_for_what_is_wanted(self) -> None:
         deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S
+        reported: list[Reported] = []
         while time.monotonic() < deadline:
             reported = self._report()
             facts = self._facts()
-            wanted = [unreached(facts, entry) for entry in reported]
             # The store is tried again in real seconds, however fast the scenario runs.
-            if reported and not self._is_degraded and facts.everything_is_told and not any(wanted):
+            is_quiet = reported and not self._is_degraded and facts.everything_is_told
+            if is_quiet and not any(self._lacks(facts, entry) for entry in reported):
                 break
             time.sleep(0.25)
-        for entry in self._report():
+        for entry in reported:
             self.journal.note(entry)
+
+    def _lacks(self, facts: Facts, entry: Reported) -> bool:
+        """Whether something is still to come: what is wanted, or the news of a death that was counted."""
+        if unreached(facts, entry) is not None:
+            return True
+        return any(what for rule in WHEN_QUIET for what in rule(facts, entry, self._slack()))
 
     def _report(self) -> list[Reported]:
         self._say(do="report")
