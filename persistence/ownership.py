@@ -21,7 +21,7 @@ _LOCK_SPACE = 0x52656B69  # "Reki": the first half of the advisory lock's key; t
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:space, hashtext(coalesce(current_schema(), '')))")
 _OWNER = text(
     """
-    SELECT activity.application_name
+    SELECT activity.application_name AS name, activity.pid AS pid
     FROM pg_locks AS lock JOIN pg_stat_activity AS activity ON activity.pid = lock.pid
     WHERE lock.locktype = 'advisory' AND lock.granted
       AND lock.classid::bigint = :space
@@ -29,7 +29,8 @@ _OWNER = text(
       AND activity.datname = current_database()
     """
 )
-_NAME_ME = text("SELECT set_config('application_name', :name, false)")
+_NAME_ME = text("SELECT set_config('application_name', :name, false), pg_backend_pid()")
+_END_SESSION = text("SELECT pg_terminate_backend(:pid)")
 
 
 class Ownership(Protocol):
@@ -83,13 +84,17 @@ class ServerOwnership:
     """An advisory lock of a PostgreSQL session that is kept for nothing else.
 
     The lock goes when the session does (the server restarted, say), so `confirm` looks
-    whether the session is still there and takes the lock again when it is not.
+    whether the session is still there and takes the lock again when it is not. A server that has
+    not noticed yet that our former session is gone (a cut cable tells it nothing) is told so: we
+    are not to be overtaken by ourselves.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
         self._name = name
         self._session: Connection | None = None
+        self._backend: int | None = None
+        """What the server calls the latest session that held the lock."""
         self._claim()
 
     def confirm(self) -> None:
@@ -108,14 +113,28 @@ class ServerOwnership:
 
     def _claim(self) -> None:
         with translated(self._name):
-            self._session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            me = f"rekindle pid {os.getpid()} on {socket.gethostname()}"
-            self._session.execute(_NAME_ME, {"name": me[:63]})
-            if self._session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
-                return
-            owner = self._session.scalar(_OWNER, {"space": _LOCK_SPACE}) or "unknown"
-        self.release()
-        raise StoreOwnedError(f"the store {self._name} is in use by another supervisor: {owner}")
+            session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            try:
+                me = f"rekindle pid {os.getpid()} on {socket.gethostname()}"
+                _, backend = session.execute(_NAME_ME, {"name": me[:63]}).one()
+                if session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
+                    # Not before: a session without the lock must never pass for one that has it.
+                    self._session, self._backend = session, backend
+                    return
+                self._refuse(session)
+            finally:
+                if self._session is not session:
+                    session.invalidate()
+                    session.close()
+
+    def _refuse(self, session: Connection) -> None:
+        """Say who has the lock."""
+        owner = session.execute(_OWNER, {"space": _LOCK_SPACE}).first()
+        if owner is not None and owner.pid == self._backend:
+            session.execute(_END_SESSION, {"pid": self._backend})
+            raise StoreUnavailableError(f"the store {self._name} still held our former session")
+        name = "unknown" if owner is None else owner.name
+        raise StoreOwnedError(f"the store {self._name} is in use by another supervisor: {name}")
 
     @staticmethod
     def _is_alive(session: Connection) -> bool:

@@ -238,7 +238,7 @@ class SqlStore:
         self._ownership.confirm()
         try:
             connection = self._connection()
-            with connection.begin():
+            with self._precedence, connection.begin():
                 return self._pruning.step(connection, retention, now_wall_ms)
         except (SQLAlchemyError, self._driver_error) as error:
             self._drop_connection()

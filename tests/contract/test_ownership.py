@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -13,8 +14,9 @@ from sqlalchemy import Engine, text
 from tests.contract.processes import Opener
 from tests.contract.records import death, known
 
-from rekindle.actors.errors import StoreOwnedError
-from rekindle.persistence import open_store
+from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
+from rekindle.persistence import open_store, ownership
+from rekindle.persistence.ownership import ServerOwnership
 from rekindle.persistence.store import SqlStore
 
 
@@ -129,6 +131,54 @@ def test_f24_an_owner_that_was_overtaken_while_cut_off_writes_no_more(postgres_u
     first.commit([death(2)])
     assert known(first).restart_count == 2
     first.close()
+
+
+def test_f24_an_owner_whose_server_has_not_noticed_the_cut_is_not_overtaken_by_itself(
+    postgres_url: str,
+) -> None:
+    store = open_store(postgres_url)
+    line = half_cut(store)
+    with pytest.raises(StoreUnavailableError, match="still held our former session"):
+        store.commit([death(1)])
+    deadline = time.monotonic() + 20
+    while known(store).restart_count == 0:
+        assert time.monotonic() < deadline
+        with suppress(StoreUnavailableError):  # the server takes a moment to end a session
+            store.commit([death(1)])
+    os.close(line)
+    store.close()
+
+
+def half_cut(store: SqlStore) -> int:
+    """The owner's line is dead at its own end; at the server's it is open while this descriptor is."""
+    ownership = store._ownership
+    assert isinstance(ownership, ServerOwnership)
+    assert ownership._session is not None
+    driver = ownership._session.connection.driver_connection
+    assert driver is not None
+    server_end = os.dup(driver.fileno())
+    dead, other = socket.socketpair()
+    other.close()
+    os.dup2(dead.fileno(), driver.fileno(), inheritable=False)
+    dead.close()
+    return server_end
+
+
+def test_f24_a_session_that_did_not_get_the_lock_never_passes_for_one_that_has_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, admin = open_store(postgres_url), open_store(postgres_url, exclusive=False)
+    cut_the_owner(admin._reader)
+    second = open_store(postgres_url)
+    # Asking for the lock fails, by a statement that is cancelled, say, and the session lives on.
+    monkeypatch.setattr(ownership, "_TRY_LOCK", text("SELECT 1 / 0 * :space"))
+    with pytest.raises(StoreUnavailableError):
+        store.commit([death(1)])
+    monkeypatch.undo()
+    with pytest.raises(StoreOwnedError):
+        store.commit([death(1)])
+    second.close()
+    store.close()
 
 
 def cut_the_owner(engine: Engine) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.contract.records import NOW, TAG, death, event, known
@@ -13,7 +15,7 @@ from rekindle.actors.deaths import Cause, Death, Exit
 from rekindle.actors.evidence import Remains
 from rekindle.actors.ports import Store
 from rekindle.actors.records import RECENT_DEATHS, DeathRecord, Retention
-from rekindle.persistence import pruning
+from rekindle.persistence import open_store, pruning
 from rekindle.persistence.store import SqlStore
 
 DAY = 86_400_000
@@ -114,3 +116,25 @@ def test_old_orders_of_operators_are_deleted(sql_store: SqlStore) -> None:
     sql_store.commit([replace(entry, at_wall_ms=NOW - 400 * DAY), entry])
     prune(sql_store, Retention(history_days=365))
     assert sql_store.audit() == (entry,)
+
+
+def test_who_deletes_goes_before_the_workers_at_an_sqlite_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would hardly find the file free while jobs are done, and a death would wait behind it."""
+    store = open_store(tmp_path / "rekindle.db")
+    wanted: list[bool] = []
+
+    def step(*_: object) -> bool:
+        with open(tmp_path / "rekindle.db.want") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                wanted.append(True)
+        return False
+
+    monkeypatch.setattr(store._pruning, "step", step)
+    store.commit([death(1)])
+    store.prune(Retention(), 0)
+    assert wanted == [True]
+    store.close()
