@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Route
+from playwright.sync_api import APIResponse, Browser, Route
 from tests.processes.waiting import eventually
 from tests.web.dashboards import HOSTILE, PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
 
@@ -132,6 +132,45 @@ def test_who_may_only_look_has_no_buttons(looker: Window) -> None:
     assert looker.page.locator("[data-order]").count() == 0
     assert not looker.page.locator("#pause-all").is_visible()
     assert looker.page.locator("#role").inner_text() == "read only"
+
+
+def test_what_happens_while_the_past_is_read_is_not_lost(dashboard: Dashboard, looker: Window) -> None:
+    """The log that was read before came after it, and took its place."""
+    held: list[tuple[Route, APIResponse]] = []
+    for path in ("events/log", "deaths"):
+        looker.page.route(f"**/api/v1/{path}?*", lambda route: held.append((route, route.fetch())))
+    looker.page.reload()
+    assert eventually(lambda: looker.page.evaluate("1") and len(held) == 2)
+    os.kill(pid_of(dashboard, OTHER), signal.SIGKILL)
+    said = f"document.querySelector('.feed').textContent.includes('{OTHER}')"
+    looker.wait_until(said)
+    for route, response in held:
+        route.fulfill(response=response)
+    looker.wait_until("document.querySelectorAll('.feed li').length > 10")
+    assert looker.page.evaluate("document.querySelector('.feed').textContent.includes('killed by SIGKILL')")
+    assert looker.page.evaluate("document.querySelector('.feed li .who').textContent") == OTHER
+
+
+def test_what_a_busy_supervisor_did_not_answer_is_asked_again(dashboard: Dashboard, looker: Window) -> None:
+    refused = []
+
+    def busy(route: Route) -> None:
+        refused.append(route)
+        body = '{"error": "busy", "message": "too many requests like this one are under way"}'
+        route.fulfill(status=503, content_type="application/json", body=body)
+
+    before = pid_of(dashboard, STEADY)
+    looker.page.route("**/api/v1/workers**", busy)
+    os.kill(before, signal.SIGKILL)
+    assert eventually(lambda: dashboard.running.worker(STEADY).get("pid") not in (None, before))
+    assert eventually(lambda: looker.page.evaluate("1") and refused)
+    after = pid_of(dashboard, STEADY)
+    newest = "document.querySelector('.feed li')?.textContent"
+    looker.wait_until(f"{newest}.includes('{STEADY}is healthy')")
+    looker.page.unroute("**/api/v1/workers**")
+    cell = f'document.querySelector(\'tr[data-worker="{STEADY}"] td[data-label="Pid"]\').textContent'
+    assert eventually(lambda: looker.page.evaluate(cell) == str(after), 10.0)  # nothing else makes it ask
+    looker.errors.clear()  # the browser notes every status of 400 and more
 
 
 def test_the_next_attempt_counts_down(looker: Window) -> None:

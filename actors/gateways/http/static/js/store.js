@@ -7,6 +7,8 @@ const MOST_DEATHS = 1000;
 const MOST_LINES = 200;
 const PACE_MS = 60_000; // over which the pace of a queue is taken
 const QUEUES_MS = 2_000;
+const ALERTS_MS = 250;
+const AGAIN_MS = 1_000; // after a supervisor that was too busy to answer
 const A_FEW = 4; // more workers than these are asked for all at once
 
 export const state = {
@@ -66,7 +68,9 @@ async function refresh() {
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     if (problem.status === 401) signedOut();
-    // Else the connection is about to be noticed as lost, and all is asked again when it is back.
+    // A connection that is lost is about to be noticed, and all is asked again when it is back; a
+    // supervisor that was too busy is asked again, since no further event may come.
+    else setTimeout(() => state.connection === "live" && refreshAll(), AGAIN_MS);
   } finally {
     asking = false;
   }
@@ -83,7 +87,10 @@ async function refreshOnce() {
   changed();
 }
 
+let meanwhile = []; // events that came while the past was being read
+
 async function askEverything() {
+  meanwhile = [];
   const [info, deaths, log, alerts] = await Promise.all([
     get(`${API}/info`),
     get(`${API}/deaths?limit=${MOST_DEATHS}`).catch(() => null), // the store may be away
@@ -97,6 +104,7 @@ async function askEverything() {
   state.alerts = alerts;
   if (deaths !== null) state.deaths = deaths.deaths;
   if (log !== null) state.feed = log.events.reverse();
+  meanwhile.forEach(addEvent);
 }
 
 async function askWorkers() {
@@ -148,12 +156,22 @@ function hearEvent(event) {
   else if (OF_ALL.includes(event.type)) refreshWorker(ALL);
   if (event.type.startsWith("alert_")) hearAlert();
   if (event.type.startsWith("job_")) queuesMoved();
-  if (state.feed.some((line) => line.id === event.id)) return; // read from the log meanwhile
-  state.feed = [event, ...state.feed].slice(0, MOST_LINES);
-  if (event.type === "worker_died") {
-    const death = { ...event, died_at_wall_ms: event.at_wall_ms };
-    state.deaths = [death, ...state.deaths].slice(0, MOST_DEATHS);
-  }
+  if (asking) meanwhile.push(event);
+  addEvent(event);
+}
+
+// Each once: it may have been read from the log, or from the deaths, or from neither.
+function addEvent(event) {
+  if (!state.feed.some((line) => line.id === event.id)) state.feed = [event, ...state.feed].slice(0, MOST_LINES);
+  if (event.type !== "worker_died" || state.deaths.some((death) => isOf(death, event))) return;
+  const death = { ...event, died_at_wall_ms: event.at_wall_ms };
+  state.deaths = [death, ...state.deaths].slice(0, MOST_DEATHS);
+}
+
+// By the minute too: a worker that was removed and is there again counts its lives anew.
+function isOf(death, event) {
+  return death.component_id === event.component_id && death.generation === event.generation
+    && Math.abs(death.died_at_wall_ms - event.at_wall_ms) < 60_000;
 }
 
 // A busy worker takes one job after the other: that alone is no reason to ask for more.
@@ -182,9 +200,14 @@ function hearQueue(queue) {
   state.queues.set(queue.queue_type, { ...known, ...queue, past: [...past, { at: now, completed: queue.completed }] });
 }
 
-async function hearAlert() {
-  state.alerts = await getIfServed(`${API}/alerts`).catch(() => state.alerts);
-  changed();
+// A thousand workers that die at once are a thousand alerts, and a few questions.
+let askingAlerts = null;
+function hearAlert() {
+  askingAlerts ??= setTimeout(async () => {
+    askingAlerts = null;
+    state.alerts = await getIfServed(`${API}/alerts`).catch(() => state.alerts);
+    changed();
+  }, ALERTS_MS);
 }
 
 export function signedOut() {
