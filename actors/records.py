@@ -193,7 +193,11 @@ class Retention:
     """Events, and what workers used."""
     event_count: int = 100_000
     history_days: float = 365.0
-    """Deaths and the orders of operators; a worker's latest deaths stay however old they are."""
+    """Deaths, toxic jobs and the orders of operators; a worker's latest deaths stay however old they are."""
+    job_days: float = 30.0
+    """Jobs that are done or failed."""
+    job_count: int = 1_000_000
+    """Of these none whose number is further back than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

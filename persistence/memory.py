@@ -176,6 +176,7 @@ class MemoryStore:
             del self._events[event.id]
         for key in [key for key in self._usages if key[1] < before_ms]:
             del self._usages[key]
+        self.jobs.prune_old(retention, now_wall_ms)
         return False
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from rekindle.actors.records import RECENT_DEATHS, Retention
 
+from .jobs.pruning import prune_jobs
 from .tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE
 from .usage import prune_usage
 
@@ -32,6 +33,8 @@ class Pruning:
         if self._prune_events(connection, retention, events_ms):
             return True
         if self._prune_audit(connection, history_ms):
+            return True
+        if prune_jobs(connection, retention, now_wall_ms, CHUNK):
             return True
         return self._prune_worker(connection, history_ms, events_ms)
 

@@ -24,7 +24,7 @@ from rekindle.actors.jobs import (
     queue_stats,
     sound_count,
 )
-from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased, Retention
 
 
 def _wall_ms() -> int:
@@ -138,6 +138,22 @@ class MemoryJobs:
         for job_id in job_ids:
             del self._jobs[job_id]
         self._crashes = [crash for crash in self._crashes if crash.job_id not in job_ids]
+
+    def prune_old(self, retention: Retention, now_wall_ms: int) -> None:
+        """Forget the jobs that are over and old, or too many."""
+        newest = max(self._jobs, default=0)
+        before = now_wall_ms - round(retention.job_days * 86_400_000)
+        toxic_before = now_wall_ms - round(retention.history_days * 86_400_000)
+        gone = [
+            job.id
+            for job in self._jobs.values()
+            if (
+                job.state in (JobState.DONE, JobState.ERROR)
+                and (job.id <= newest - retention.job_count or (job.finished_at_wall_ms or 0) < before)
+            )
+            or (job.state == JobState.TOXIC and (job.toxic_since_wall_ms or 0) < toxic_before)
+        ]
+        self.drop(gone)
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
         """Forget the jobs that were done before; how many they were."""

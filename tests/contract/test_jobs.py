@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import Engine, text
 from tests.contract.queues import NOW, TAG, Queues, new
 
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.jobs import JobState
-from rekindle.actors.records import FormerClaimsReleased
+from rekindle.actors.records import FormerClaimsReleased, Retention
 
 
 def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: Queues) -> None:
@@ -229,3 +231,40 @@ def test_a_claim_and_the_death_of_its_holder_are_one_transaction_s_worth(sql_que
 
 def _former(retries: dict[str, int | None]) -> FormerClaimsReleased:
     return FormerClaimsReleased(run="next run", at_wall_ms=NOW, crash_retries=retries)
+
+
+DAY = 86_400_000
+
+
+def _pruned(queues: Queues, now_wall_ms: int, **retention: Any) -> set[int]:
+    """What is left after all that is too old has gone."""
+    while queues.store.prune(Retention(**retention), now_wall_ms):
+        pass
+    return {job.id for job in queues.jobs.find(limit=1000)}
+
+
+def test_jobs_that_are_over_go_when_they_are_old_and_what_is_to_be_done_stays(queues: Queues) -> None:
+    done, waiting, taken = (queues.add() for _ in range(3))
+    assert queues.finish(queues.claim(), "1")
+    assert queues.claim().id == waiting
+    now = (queues.jobs.get(done).finished_at_wall_ms or 0) + 30 * DAY
+    assert _pruned(queues, now) == {done, waiting, taken}
+    assert _pruned(queues, now + 1) == {waiting, taken}
+
+
+def test_of_jobs_that_are_over_none_is_kept_that_is_too_far_back(queues: Queues) -> None:
+    ids = [queues.add() for _ in range(5)]
+    for _ in ids[:4]:
+        assert queues.finish(queues.claim())
+    now = queues.jobs.get(ids[0]).finished_at_wall_ms or 0
+    assert _pruned(queues, now, job_count=2) == set(ids[3:])
+
+
+def test_a_toxic_job_goes_with_the_history_and_its_evidence_with_it(queues: Queues) -> None:
+    job = queues.add()
+    queues.crash(job, times=3)
+    since = queues.jobs.get(job).toxic_since_wall_ms or 0
+    assert _pruned(queues, since + 365 * DAY) == {job}
+    assert len(queues.jobs.crashes([job])) == 3
+    assert _pruned(queues, since + 365 * DAY + 1) == set()
+    assert queues.jobs.crashes([job]) == ()

@@ -19,7 +19,9 @@ from rekindle.persistence import open_store, pruning
 from rekindle.persistence.store import SqlStore
 
 DAY = 86_400_000
-ALL = Retention(event_days=36_500.0, event_count=10**9, history_days=36_500.0)
+ALL = Retention(
+    event_days=36_500.0, event_count=10**9, history_days=36_500.0, job_days=36_500.0, job_count=10**9
+)
 
 
 def prune(store: Store, retention: Retention, now: int = NOW) -> int:

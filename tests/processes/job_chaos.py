@@ -74,11 +74,16 @@ def fill(where: str) -> tuple[int, ...]:
 
 
 class Nemesis:
-    """Kills workers at random moments until it is told to stop."""
+    """Kills workers at random moments until it is told to stop.
 
-    def __init__(self, mark: str, seed: int, every_s: float = 0.3) -> None:
+    Between two kills something is done: else a slow machine, where to start a worker takes longer
+    than it lives, would never come to the end.
+    """
+
+    def __init__(self, mark: str, seed: int, notes: Path, every_s: float = 0.3) -> None:
         self.kills = 0
         self._mark = mark
+        self._notes = notes
         self._chance = random.Random(seed)
         self._every_s = every_s
         self._over = threading.Event()
@@ -93,7 +98,12 @@ class Nemesis:
         self._thread.join()
 
     def _run(self) -> None:
+        seen = 0
         while not self._over.wait(self._chance.uniform(0, 2 * self._every_s)):
+            noted = self._notes.stat().st_size
+            if noted == seen:
+                continue
+            seen = noted
             victims = [pid for pid, worker in marked_processes(self._mark) if worker]
             if victims:
                 with suppress(ProcessLookupError):

@@ -43,7 +43,7 @@ def test_workers_killed_at_random_lose_no_job(
     killers = fill(where)
     with System(specs(notes), store=open_store(where)) as system:
         marks.append(system.mark)
-        with Nemesis(system.mark, seed=1) as nemesis:
+        with Nemesis(system.mark, 1, notes) as nemesis:
             wait_for_the_end(system)
         check(system, killers, Account.of(notes))
     assert nemesis.kills > 0
@@ -68,7 +68,7 @@ def test_a_server_that_restarts_in_the_middle_loses_no_job(
     killers = fill(postgres_url)
     with System(specs(notes), store=open_store(postgres_url)) as system:
         marks.append(system.mark)
-        with Nemesis(system.mark, seed=2):
+        with Nemesis(system.mark, 2, notes):
             work_for_a_while(notes, more=20)
             postgres_service.restart()
             wait_for_the_end(system)

@@ -72,6 +72,8 @@ def _events(retention: Retention) -> dict[str, Any]:
         "keep_days": retention.event_days,
         "keep_count": retention.event_count,
         "history_days": retention.history_days,
+        "job_days": retention.job_days,
+        "job_count": retention.job_count,
     }
 
 

@@ -272,7 +272,15 @@ class Events(Table, frozen=True):
 
     keep_days: Annotated[float, about("Older events are deleted.", exclusiveMinimum=0)] = 30.0
     keep_count: Annotated[int, about("No more events than so many are kept.", minimum=1)] = 100_000
-    history_days: Annotated[float, about("Older deaths and orders are deleted.", exclusiveMinimum=0)] = 365.0
+    history_days: Annotated[
+        float, about("Older deaths, orders and toxic jobs are deleted.", exclusiveMinimum=0)
+    ] = 365.0
+    job_days: Annotated[
+        float, about("Jobs that were done or failed longer ago are deleted.", exclusiveMinimum=0)
+    ] = 30.0
+    job_count: Annotated[int, about("Of these none is kept whose number is further back.", minimum=1)] = (
+        1_000_000
+    )
 
 
 class Http(Table, frozen=True):

@@ -1,0 +1,47 @@
+"""Jobs that are over go when they are old or too many, the evidence against them with them.
+
+Those that are done or failed go by their own measure, toxic ones, which somebody is to look at, with the
+history. What is pending or executed stays however old it is.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, func, or_, select
+
+from rekindle.actors.jobs import JobState
+from rekindle.actors.records import Retention
+
+from ..tables import JOB, JOB_CRASH
+from .statements import is_in
+
+DAY_MS = 86_400_000
+
+
+def prune_jobs(connection: Connection, retention: Retention, now_wall_ms: int, most: int) -> bool:
+    """Delete up to so many; whether there may be more."""
+    gone = _finished(connection, retention, now_wall_ms, most)
+    if not gone:
+        before_ms = now_wall_ms - round(retention.history_days * DAY_MS)
+        old = select(JOB.c.id).where(is_in(JobState.TOXIC), JOB.c.toxic_since_wall_ms < before_ms)
+        gone = list(connection.scalars(old.order_by(JOB.c.toxic_since_wall_ms).limit(most)))
+    if gone:
+        connection.execute(delete(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(gone)))
+        connection.execute(delete(JOB).where(JOB.c.id.in_(gone)))
+    return bool(gone)
+
+
+def _finished(connection: Connection, retention: Retention, now_wall_ms: int, most: int) -> list[int]:
+    """Those among the oldest that are too old or too far back; they lie at the beginning of the table."""
+    newest = connection.scalar(select(func.max(JOB.c.id))) or 0
+    before_ms = now_wall_ms - round(retention.job_days * DAY_MS)
+    oldest = (
+        select(JOB.c.id, JOB.c.finished_at_wall_ms)
+        .where(or_(is_in(JobState.DONE), is_in(JobState.ERROR)))
+        .order_by(JOB.c.id)
+        .limit(most)
+    )
+    return [
+        number
+        for number, finished_at_ms in connection.execute(oldest)
+        if number <= newest - retention.job_count or (finished_at_ms or 0) < before_ms
+    ]
