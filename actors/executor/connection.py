@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 
 from rekindle.worker.task_wire import HEADER, MOST_BYTES, packed
 
 CHUNK = 1 << 18
+
+LONGEST_HELLO = 4096
+"""Who has not said yet who it is has no more to say."""
 
 
 class Connection:
@@ -64,7 +69,7 @@ class Connection:
     def _messages(self) -> Iterator[tuple[int, int, bytes]]:
         while len(self._heard) >= HEADER.size:
             kind, task, length = HEADER.unpack_from(self._heard)
-            if length > MOST_BYTES:
+            if length > (LONGEST_HELLO if self.worker is None else MOST_BYTES):
                 raise ValueError(f"a message of {length} bytes")
             end = HEADER.size + length
             if len(self._heard) < end:
@@ -72,3 +77,9 @@ class Connection:
             payload = bytes(self._heard[HEADER.size : end])
             del self._heard[:end]
             yield kind, task, payload
+
+
+def is_of_our_user(line: socket.socket) -> bool:
+    """Whether our own user is at the other end: a socket without a file is there for everybody."""
+    _, uid, _ = struct.unpack("iII", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return uid in (0, os.geteuid())

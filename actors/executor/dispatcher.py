@@ -35,7 +35,7 @@ from ..runtime import tell
 from ..system import System
 from .assignments import Assignments, Task
 from .calls import Calls
-from .connection import Connection
+from .connection import Connection, is_of_our_user
 from .raised import raised
 
 BACKLOG = 128
@@ -180,6 +180,9 @@ class Dispatcher:
 
     def _welcome(self, _: int) -> None:
         line, _address = self._listener.accept()
+        if not is_of_our_user(line):
+            line.close()
+            return
         connection = Connection(line)
         self._strangers.add(connection)
         self._watch(connection, new=True)

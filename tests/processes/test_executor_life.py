@@ -175,3 +175,38 @@ def test_a_program_without_a_guard_is_told_so(tmp_path: Path) -> None:
     )
     assert ran.returncode == 1
     assert "if __name__ == '__main__':" in ran.stderr
+
+
+INTRUDE = """
+import socket, struct, sys
+line = socket.socket(socket.AF_UNIX)
+line.settimeout(20)
+line.connect("\\0" + sys.argv[1])
+try:
+    line.sendall(struct.pack(">BQQ", 1, 0, 5000) + b"x")
+    print(line.recv(1))
+except ConnectionError:
+    print(b"")
+"""
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(
+            "nobody", marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another")
+        ),
+        None,
+    ],
+)
+def test_nobody_but_our_workers_is_listened_to(user: str | None, no_traces: None) -> None:
+    """Another user is turned away, and a stranger of our own announces no long message."""
+    with RekindleExecutor(1) as executor:
+        assert executor.submit(tasks.square, 2).result(S) == 4
+        assert executor._dispatcher is not None
+        # Ours may lie where another user cannot read it.
+        python = sys.executable if user is None else "/usr/bin/python3"
+        argv = [python, "-c", INTRUDE, executor._dispatcher.name]
+        intruder = subprocess.run(argv, user=user, capture_output=True, text=True, timeout=S, check=True)
+        assert intruder.stdout == "b''\n"
+        assert executor.submit(tasks.square, 3).result(S) == 9
