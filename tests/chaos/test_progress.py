@@ -1,0 +1,55 @@
+"""The bar of `rekindle chaos`, before a person and before a program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Client
+from tests.cli.terminals import Terminal
+
+HOPELESS = """
+about = "It is killed, and expected not to have been."
+lasts_s = 20
+
+[worker.tag]
+
+[[move]]
+at = 5
+kill = "tag"
+
+[[expect]]
+worker = "tag"
+restarts = 0
+"""
+
+
+def test_a_person_sees_runs_violations_and_seeds_a_second_until_all_is_done(tmp_path: Path) -> None:
+    with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "60") as terminal:
+        terminal.read_until(r"\r\x1b\[K█+·* \d+/60 runs, 0 violations, \d+ seeds/s")
+        assert terminal.end() == 0
+    assert "60/60 runs" in terminal.text
+    # Taken away again: what stays is the result.
+    assert "seeds/s" not in terminal.text.rpartition("\r\x1b[K")[2]
+
+
+def test_the_bar_counts_the_runs_in_which_something_was_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "hopeless.toml"
+    file.write_text(HOPELESS)
+    with Terminal(Client(tmp_path), "chaos", str(file), "--seeds", "3") as terminal:
+        assert terminal.end() == 1
+    assert "3/3 runs, 3 violations" in terminal.text
+
+
+def test_a_terminal_with_json_shows_one_document_and_no_bar(tmp_path: Path) -> None:
+    with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "60", "--json") as terminal:
+        assert terminal.end() == 0
+    assert "seeds/s" not in terminal.text
+    assert json.loads(terminal.text)["scenarios"][0]["runs"] == 60
+
+
+def test_what_is_no_terminal_gets_no_bar(tmp_path: Path) -> None:
+    said = Client(tmp_path)("chaos", "crash_loop", "--seeds", "60")
+    assert said.code == 0
+    assert "seeds/s" not in said.out + said.err
+    assert "\x1b" not in said.out + said.err
