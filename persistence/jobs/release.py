@@ -14,10 +14,12 @@ from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
 
 from ..encoding import storable
 from . import statements as sql
+from .departed import end_sessions
 
 
 def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSettled]:
     """Requeue or convict the jobs that one incarnation had claimed."""
+    end_sessions(connection, record)
     of_one = {"worker": record.component_id, "number": record.generation, "run": record.run}
     rows = connection.execute(sql.CLAIMS_OF_ONE, of_one).all()
     return _settle(connection, ((row, record) for row in rows))
@@ -25,6 +27,7 @@ def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSe
 
 def release_former_claims(connection: Connection, record: FormerClaimsReleased) -> list[JobSettled]:
     """The same for everything that was claimed in other runs."""
+    end_sessions(connection, record)
     rows = connection.execute(sql.CLAIMS_OF_FORMER_RUNS, {"run": record.run}).all()
     return _settle(
         connection, ((row, record.of(row.claimed_by or "", row.claimed_generation or 0)) for row in rows)

@@ -8,7 +8,7 @@ from rekindle.actors.jobs import JobSettled, JobView, NewJob
 from rekindle.actors.ports import Store
 from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.persistence.jobs.memory import MemoryJobs
-from rekindle.worker.jobs.claims import Claim, Claimant, Claims, Wish, finished
+from rekindle.worker.jobs.claims import Claim, Claimant, Claims, QueueUnavailableError, Wish, finished
 from rekindle.worker.jobs.opening import open_claims
 
 TAG = "worker:tag:0"
@@ -54,7 +54,12 @@ class Queues:
             assert isinstance(claim, JobView)
             return self.jobs.finish(claim, result)
         assert isinstance(claim, Claim)
-        return bool(self.claims(**who).exchange(finished(claim, result), None).accepted)
+        claims = self.claims(**who)
+        try:
+            return bool(claims.exchange(finished(claim, result), None).accepted)
+        except QueueUnavailableError:
+            # The session of one that was taken for dead was ended; it comes again, as a worker does.
+            return bool(claims.exchange(finished(claim, result), None).accepted)
 
     def end(
         self, worker: str = TAG, generation: int = 1, *, counted: bool = True, **evidence: Any

@@ -7,12 +7,16 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, text
 from tests.contract.claimers import JOBS, claim_everything
-from tests.contract.queues import Queues
+from tests.contract.queues import RUN, Queues
+from tests.contract.queues import TAG as WORKER
+from tests.processes.waiting import eventually
 
 from rekindle.actors.jobs import NewJob
+from rekindle.persistence import open_store
 from rekindle.persistence.store import SqlStore
 from rekindle.worker.jobs.claims import (
     Claimant,
@@ -221,3 +225,38 @@ def _idle_until(queues: Queues, happens: object) -> float:
     happens()
     thread.join(30.0)
     return ended[0] - at
+
+
+def test_a_claim_that_is_on_its_way_when_its_worker_is_released_is_not_made(
+    postgres_url: str,
+) -> None:
+    """A killed process may have a statement with the server; carried out later, the job would be stuck."""
+    store = open_store(postgres_url)
+    queues = Queues(store)
+    job = queues.add()
+    address = store.address
+    assert address is not None
+    claims = open_claims(address, Claimant(WORKER, 1, RUN))
+    ended: list[object] = []
+    with psycopg.connect(postgres_url) as slow:
+        slow.execute("LOCK TABLE rekindle_job IN SHARE MODE")
+        claimer = threading.Thread(target=_claim, args=(claims, ended))
+        claimer.start()
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%claimed%'"
+        with psycopg.connect(postgres_url, autocommit=True) as glance:
+            assert eventually(lambda: glance.execute(waiting).fetchone())
+        assert queues.end() == ()
+    claimer.join()
+    assert isinstance(ended[0], QueueUnavailableError)
+    assert (queues.jobs.get(job).state, queues.jobs.get(job).attempts) == ("pending", 0)
+    queues.close()
+    store.close()
+
+
+def _claim(claims: Claims, ended: list[object]) -> None:
+    try:
+        ended.append(claims.exchange(None, TAG))
+    except QueueUnavailableError as error:
+        ended.append(error)
+    finally:
+        claims.close()

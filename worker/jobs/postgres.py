@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from . import sql
+from . import sessions, sql
 from .claims import (
     Claim,
     Claimant,
@@ -51,6 +51,7 @@ class PostgresClaims:
     def __init__(self, address: str, claimant: Claimant) -> None:
         self._address = address
         self._claimant = claimant
+        self._name = sessions.of_worker(claimant.worker, claimant.generation, claimant.run)
         self._connection: psycopg.Connection[Any] | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
         """Kept: to make one costs as much as to use it."""
@@ -136,6 +137,7 @@ class PostgresClaims:
                     prepare_threshold=PREPARE_AFTER,
                     connect_timeout=CONNECT_TIMEOUT_S,
                     tcp_user_timeout=5000,
+                    application_name=self._name,
                 )
                 self._cursor = self._connection.cursor()
             yield self._cursor
