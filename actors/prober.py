@@ -32,7 +32,11 @@ class Prober:
         if not self._closed:
             thread = threading.Thread(target=self._look, args=(message,), name="rekindle-probe", daemon=True)
             self._threads.add(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # no thread is to be had: without an answer nobody would look again
+                self._threads.discard(thread)
+                tell(message.reply_to, ProbeAnswered(message.policy.name, str(error)))
 
     def close(self, timeout_s: float) -> None:
         """Answer nobody any more."""

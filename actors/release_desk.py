@@ -72,12 +72,12 @@ class ReleaseDesk:
 
     def tell(self, message: ReleaseOrder) -> None:
         """Have a work item released; returns at once."""
+        self._orders.put(message)
         if len(self._threads) < THREADS:
             name = f"rekindle-release-{len(self._threads)}"
             thread = threading.Thread(target=self._run, name=name, daemon=True)
+            thread.start()  # if none is to be had, a later order may find one for both
             self._threads.append(thread)
-            thread.start()
-        self._orders.put(message)
 
     def close(self, timeout_s: float) -> bool:
         """Finish what was asked for, within this time; whether all of it was finished."""

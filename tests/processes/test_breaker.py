@@ -135,3 +135,22 @@ def test_a_function_that_never_returns_is_called_once_and_costs_one_thread(no_tr
     prober.tell(Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox))
     assert inbox.get(PATIENCE_S).wrong is None, "it is called again once it has returned"
     prober.close(PATIENCE_S)
+
+
+def test_a_look_that_no_thread_is_to_be_had_for_is_answered_and_followed_by_others(
+    monkeypatch: pytest.MonkeyPatch, no_traces: None
+) -> None:
+    """Without an answer nobody would ask again, and an open breaker would stay open for ever."""
+    prober, inbox = Prober(), Inbox()
+    probe = Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox)
+    with monkeypatch.context() as scarce:
+        scarce.setattr(threading.Thread, "start", no_thread)
+        prober.tell(probe)
+    assert inbox.get(PATIENCE_S).wrong == "can't start new thread"
+    prober.tell(probe)
+    assert inbox.get(PATIENCE_S).wrong is None
+    prober.close(PATIENCE_S)
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

@@ -36,6 +36,7 @@ from rekindle.actors import (
 )
 from rekindle.actors.edges import Inbox
 from rekindle.actors.release_desk import MOST_STUCK, ReleaseDesk
+from rekindle.actors.runtime import tell
 from rekindle.actors.work_items import Recipe, ReleaseOrder
 
 HASTY = StopPolicy(ask_s=0.1, term_s=0.2)
@@ -253,6 +254,28 @@ def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_trace
     assert refused.reason == f"{MOST_STUCK} earlier calls have not come back"
     returned.set()
     assert eventually(lambda: isinstance(told(lambda _item: True), WorkReleased))
+    assert desk.close(PATIENCE_S)
+
+
+def test_an_order_that_no_thread_is_to_be_had_for_is_carried_out_with_the_next(
+    monkeypatch: pytest.MonkeyPatch, no_traces: None
+) -> None:
+    broker, desk = Inbox(), ReleaseDesk("mark")
+    desk.attend(broker)
+    policy, spec = ReleasePolicy(call=lambda _item: True), WorkerSpec("w", command("true"))
+    first, second = (
+        ReleaseOrder(Release("w", generation, "fg-7", 1, None), policy, None, spec) for generation in (1, 2)
+    )
+
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as scarce:
+        scarce.setattr(threading.Thread, "start", no_thread)
+        tell(desk, first)
+    tell(desk, second)
+    told = [broker.get(PATIENCE_S).items[-1].generation for _ in range(2)]
+    assert told == [1, 2]
     assert desk.close(PATIENCE_S)
 
 
