@@ -216,16 +216,27 @@ class RealProcesses:
         if child.pidfd == -1:
             self._ended(child)
             return
+        try:
+            self._watch(child)
+        except OSError as error:
+            # The kernel watches nothing more for us: what cannot be watched must not run.
+            child.signal(signal.SIGKILL)
+            child.exit = child.reap()
+            self._let_go(child)
+            self._tell_both(request, SpawnFailed(id_, generation, f"it cannot be watched: {error}"))
+            return
+        self._tell_both(request, ProcessStarted(id_, generation, child.pid))
+
+    def _watch(self, child: Child) -> None:
         self._handle(child.pidfd, lambda: self._ended(child))
         for stream in child.streams:
             self._handle(stream, lambda stream=stream: self._wrote(child, stream))  # type: ignore[misc]
         if child.channel is not None:
             self._handle(child.channel.fileno(), lambda: self._said(child))
-        self._tell_both(request, ProcessStarted(id_, generation, child.pid))
 
     def _handle(self, descriptor: int, handler: Callable[[], None]) -> None:
-        self._handlers[descriptor] = handler
         self._epoll.register(descriptor, select.EPOLLIN)
+        self._handlers[descriptor] = handler
 
     def _drop(self, descriptor: int) -> None:
         if self._handlers.pop(descriptor, None) is not None:
@@ -265,6 +276,9 @@ class RealProcesses:
         exited = ProcessExited(child.id, child.generation, child.exit, child.remains(self._memory))
         self._tell_both(child.request, exited)
         # Tidied up while the others decide.
+        self._let_go(child)
+
+    def _let_go(self, child: Child) -> None:
         for descriptor in child.descriptors():
             self._drop(descriptor)
         child.close()

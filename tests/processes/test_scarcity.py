@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.processes.policies import python, sleeper
 from tests.processes.waiting import PATIENCE_S
 
 from rekindle.actors import RekindleError, Status, System
+from rekindle.actors.processes import RealProcesses
 from rekindle.persistence import open_store
 
 
@@ -55,3 +57,24 @@ def test_a_system_that_finds_no_descriptor_says_so_and_leaves_no_thread(
     with no_descriptor_left(), pytest.raises((OSError, RekindleError)):
         system.start()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rekindle-")]
+
+
+def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(
+    run: Run, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel lets every user watch so many descriptors and no more."""
+    refused = threading.Event()
+    handle = RealProcesses._handle
+
+    def scarce(table: RealProcesses, descriptor: int, handler: Callable[[], None]) -> None:
+        if len(table._children) == 1 and len(table._handlers) > 2 and not refused.is_set():
+            refused.set()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        handle(table, descriptor, handler)
+
+    monkeypatch.setattr(RealProcesses, "_handle", scarce)
+    system = run(python("wait"))
+    system.wait_until("wait", lambda w: w.restart_count >= 1, PATIENCE_S)
+    system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert refused.is_set()
+    assert [cause for _, cause, *_ in rows.deaths("wait")] == ["spawn_failed"]
