@@ -36,6 +36,7 @@ from .limits import RecyclePolicy, ResourceLimits
 from .messages import (
     BreakerClosed,
     BreakerOpened,
+    BreakerStatus,
     CanaryStarted,
     FailureLifted,
     JobConvicted,
@@ -94,6 +95,7 @@ __all__ = [
     "BreakerClosed",
     "BreakerOpened",
     "BreakerPolicy",
+    "BreakerStatus",
     "Bundle",
     "CanaryStarted",
     "Cause",

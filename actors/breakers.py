@@ -28,7 +28,7 @@ from .breaker_messages import BreakerDue, Probe
 from .crew import Crew
 from .health import Status
 from .internal_messages import KeepTogether
-from .messages import BreakerClosed, BreakerOpened, CanaryStarted, Event
+from .messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
 from .ports import Receiver, Runtime, Timer
 from .records import MetaSet
 from .runtime import tell
@@ -84,6 +84,22 @@ class Breakers:
                 return f"held back: {why}; open for {self._ago(since)}, {canary} tries for all"
             case Closed():
                 return None
+
+    def report(self) -> tuple[BreakerStatus, ...]:
+        """Every breaker that is open."""
+        now = self._now_ms()
+        return tuple(
+            BreakerStatus(
+                name=name,
+                why=state.why,
+                open_for_s=max(0, now - state.since_ms) / 1000,
+                held=tuple(worker.id for worker in self._members(name) if is_held(worker)),
+                canary=state.canary if isinstance(state, HalfOpen) else None,
+                next_try_in_s=max(0, state.due_ms - now) / 1000 if isinstance(state, Open) else None,
+            )
+            for name, state in self._states.items()
+            if not isinstance(state, Closed)
+        )
 
     def _ago(self, at_ms: int) -> str:
         return f"{max(0, self._now_ms() - at_ms) / 1000:.0f} s"

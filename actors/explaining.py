@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .deaths import Cause, Exit
 from .health import Status
 from .messages import WorkerStatus
 from .records import DeathRecord
@@ -22,7 +23,7 @@ def _sentences(worker: WorkerStatus, deaths: Sequence[DeathRecord]) -> Iterator[
     if worker.paused:
         yield _pause(worker)
     if deaths:
-        yield _last_death(deaths[0])
+        yield _last_death(deaths[0], worker.failure_reason)
     yield from _budget(worker)
     advice = _advice(worker)
     if advice:
@@ -56,14 +57,16 @@ def _pause(worker: WorkerStatus) -> str:
     return f"It is paused{reason}; the pause ends by itself in {span(worker.pause_ends_in_s)}."
 
 
-def _last_death(death: DeathRecord) -> str:
-    how = f"signal {death.signal}" if death.signal is not None else f"exit code {death.exit_code}"
-    if death.signal is None and death.exit_code is None:
-        how = "no exit status"
+def _last_death(death: DeathRecord, said: str | None) -> str:
+    how = str(Exit(death.exit_code, death.signal))
+    if death.cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
+        known = death.signal is not None or death.exit_code is not None
+        how = death.cause.value.replace("_", " ") + (f", {how}" if known else "")
+    decision = "" if death.reason == said else f" Decision: {death.reason}."
     left = "" if death.work_item is None else f" Its work item {death.work_item}: {death.released}."
     return (
         f"Its last death (generation {death.generation}) came after {span(death.uptime_ms / 1000)}: "
-        f"{death.cause.value.replace('_', ' ')}, {how}. Decision: {death.reason}.{left}"
+        f"{how}.{decision}{left}"
     )
 
 

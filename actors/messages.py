@@ -259,6 +259,21 @@ class WorkerStatus:
     """It is failed, and a changed version of it will be tried by itself."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerStatus:
+    """A breaker that is open: restarts of its workers are held back."""
+
+    name: str
+    why: str
+    open_for_s: float
+    held: tuple[str, ...]
+    """The workers that come back when it closes."""
+    canary: str | None
+    """Who tries for all now; None: nobody does."""
+    next_try_in_s: float | None
+    """When somebody may try, if the probe (where there is one) passes by then; None while one does."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """All workers, in the order in which they were declared."""
@@ -269,6 +284,8 @@ class StatusReport:
     """Records that the store could not take yet."""
     degraded: str | None
     """What is wrong with the store, if anything."""
+    breakers: tuple[BreakerStatus, ...] = ()
+    """Those that are open."""
 
 
 @dataclass(frozen=True, slots=True)

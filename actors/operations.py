@@ -23,6 +23,7 @@ from .internal_messages import KeepTogether, PauseElapsed
 from .lifecycle import Urgency
 from .messages import (
     AddWorker,
+    BreakerStatus,
     ChangeWorkers,
     Done,
     HostCommand,
@@ -79,6 +80,8 @@ class Operations:
         """Why a breaker holds a worker back."""
         self.held_in_full: Callable[[Worker], str | None] = lambda worker: None
         """The same for people, with what happens next."""
+        self.breakers: Callable[[], tuple[BreakerStatus, ...]] = tuple
+        """The breakers that are open."""
 
     def world(self, worker: Worker | None, at: float | None = None) -> World:
         """The moment, as it is for this worker."""
@@ -326,6 +329,7 @@ class Operations:
             paused=self._pauses.everything,
             unsaved=unsaved,
             degraded=degraded,
+            breakers=self.breakers(),
         )
 
     def _status(self, worker: Worker) -> WorkerStatus:

@@ -89,6 +89,7 @@ class Supervisor(ResilientActor):
         )
         self._operations.held = self._breakers.holds
         self._operations.held_in_full = self._breakers.shown
+        self._operations.breakers = self._breakers.report
 
     def on_stop(self) -> None:
         """Leave no process behind, whoever stopped us: `ActorRegistry.stop_all()` asks no System."""

@@ -134,7 +134,7 @@ class EventLog:
             case WorkerFailed(component_id=id_, reason=reason):
                 log.error("{} is given up: {}", id_, reason)
             case WorkerStopping(component_id=id_, reason=reason):
-                log.info("{} is told to end: {}", id_, reason)
+                log.debug("{} is told to end: {}", id_, reason)
             case WorkerStopped(component_id=id_, exit=exit_):
                 log.info("{} stopped, {}", id_, str(exit_))
             case BreakerOpened(breaker=name, reason=reason, workers=workers):

@@ -129,8 +129,22 @@ def footer(report: Document) -> list[str]:
         many = report["unsaved"]
         records = f"{many} record{'' if many == 1 else 's'}"
         lines.append(f"The store is degraded, {records} not saved yet: {printable(report['degraded'])}")
+    lines += (breaker_line(breaker) for breaker in report.get("breakers", ()))
     lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
     return ["", *lines] if lines else []
+
+
+def breaker_line(breaker: Document) -> str:
+    """Who is held back, since when, and who tries next: one line."""
+    held, canary = len(breaker["held"]), breaker["canary"]
+    if canary is None:
+        left = breaker["next_try_in_ms"] or 0
+        then = f"canary in {countdown(left)}" if left > 0 else "canary as soon as it may"
+    else:
+        then = f"{canary} tries for all"
+    many = f"{held} worker{'' if held == 1 else 's'} held back"
+    what = f"Breaker {breaker['name']} open for {countdown(breaker['open_for_ms'])}, {many}, {then}"
+    return printable(f"{what}: {breaker['why']}")
 
 
 def _away(gateway: Document) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import re
 import shutil
@@ -15,28 +17,62 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
+from textual.widgets import DataTable
+
+from rekindle.cli.client import ControlClient
+from rekindle.cli.top.app import Top
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CHROMIUM = "/usr/bin/chromium"
 LIVED_S = 110.0
+FIRST_S = 3.0
+"""Until the queue is filled."""
 SHOTS = (
     # name, width, height, colours, what is shown
-    ("dashboard-dark", 1200, 880, "dark", "#/"),
-    ("dashboard-light", 1200, 880, "light", "#/"),
-    ("worker-dark", 1200, 760, "dark", "#/worker/worker:importer:0"),
+    ("dashboard-dark", 1200, 1210, "dark", "#/"),
+    ("dashboard-light", 1200, 1210, "light", "#/"),
+    ("worker-dark", 1200, 860, "dark", "#/worker/worker:importer:0"),
     ("phone-dark", 390, 760, "dark", "#/"),
 )
+TERMINAL = (116, 34)
+CHOSEN = "worker:transcode:0"
 _REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
 
 
 def take() -> None:
     """Run the fleet and take every picture."""
-    with _fleet() as link, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for name, width, height, colours, hash_ in SHOTS:
-            _shoot(browser, link, HERE / f"{name}.png", (width, height), colours, hash_)
-        browser.close()
+    with _fleet() as (link, state):
+        terminal = asyncio.run(_terminal(str(state / "control.sock")))
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            for name, width, height, colours, hash_ in SHOTS:
+                _shoot(browser, link, HERE / f"{name}.png", (width, height), colours, hash_)
+            _draw(browser, terminal, HERE / "top.png")
+            browser.close()
+
+
+async def _terminal(socket: str) -> str:
+    """`rekindle top` in a terminal of a usual size, as SVG."""
+    app = Top(socket, ControlClient(socket))
+    async with app.run_test(size=TERMINAL) as pilot:
+        table = app.query_one("#workers", DataTable)
+        while table.row_count == 0:
+            await pilot.pause(0.1)
+        table.move_cursor(row=table.get_row_index(CHOSEN))
+        await pilot.pause(2.0)  # its pages are there by then
+        return app.export_screenshot(title="rekindle top")
+
+
+def _draw(browser: Browser, svg: str, path: Path) -> None:
+    """A picture of an SVG, so that it looks the same wherever it is shown."""
+    context = browser.new_context(device_scale_factor=1.25, viewport={"width": 1300, "height": 1000})
+    page = context.new_page()
+    local = re.sub(r"@font-face\s*{[^}]*}", "", svg).replace("Fira Code", "DejaVu Sans Mono")
+    page.set_content(f"<style>body{{margin:0;background:transparent}}svg{{width:1180px}}</style>{local}")
+    page.locator("svg").screenshot(path=path, omit_background=True)
+    context.close()
+    _tell(path)
 
 
 def _shoot(browser: Browser, link: str, path: Path, size: tuple[int, int], colours: str, hash_: str) -> None:
@@ -52,18 +88,26 @@ def _shoot(browser: Browser, link: str, path: Path, size: tuple[int, int], colou
     page.wait_for_timeout(1500)  # the charts are drawn by then
     page.screenshot(path=path)
     context.close()
+    _tell(path)
+
+
+def _tell(path: Path) -> None:
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} kB")
 
 
 @contextmanager
-def _fleet() -> Iterator[str]:
+def _fleet() -> Iterator[tuple[str, Path]]:
     folder = Path(tempfile.mkdtemp(prefix="rekindle-pictures-"))
     file = Path(shutil.copy(HERE / "fleet.toml", folder))
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'scripts' / 'import_root'}{os.pathsep}{ROOT}"}
     process = subprocess.Popen([*_REKINDLE, "run", str(file)], env=environment, cwd=folder)
+    state = str(folder / ".rekindle")
     try:
-        time.sleep(LIVED_S)
-        state = str(folder / ".rekindle")
+        while not (folder / ".rekindle" / "control.sock").exists():
+            time.sleep(0.2)
+        time.sleep(FIRST_S)
+        _post_letters(environment, folder, state)
+        time.sleep(LIVED_S - FIRST_S)
         _say(
             environment,
             "pause",
@@ -76,11 +120,19 @@ def _fleet() -> Iterator[str]:
         told = _say(environment, "dashboard", "--operator", "--state", state)
         found = re.search(r"http://\S+", told)
         assert found is not None, told
-        yield found[0]
+        yield found[0], folder / ".rekindle"
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _post_letters(environment: dict[str, str], folder: Path, state: str) -> None:
+    letters = [{"to": f"user-{n}@example.org", "subject": "Your photos are ready"} for n in range(1, 301)]
+    letters[20]["attachment"] = "archive.zip"
+    file = folder / "letters"
+    file.write_text("\n".join(map(json.dumps, letters)))
+    _say(environment, "jobs", "enqueue", "mail", "--file", str(file), "--state", state)
 
 
 def _say(environment: dict[str, str], *words: str) -> str:

@@ -56,9 +56,14 @@ def test_workers_whose_database_goes_away_come_back_with_it(run: Run, tmp_path: 
         for _ in range(3):
             events.until(lambda e: isinstance(e, WorkerStarted), PATIENCE_S)
         assert "held back: breaker db is open" in system.explain("w:3")
+        (shown,) = system.report().breakers
+        assert (shown.name, shown.open_for_s > 0) == ("db", True)
+        assert (shown.canary is None) is not (shown.next_try_in_s is None)
+        assert shown.held
         database.touch()
         closed = events.until(lambda e: isinstance(e, BreakerClosed), PATIENCE_S)
         assert isinstance(closed, BreakerClosed)
+    assert system.report().breakers == ()
     for id_ in IDS:
         system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S)
     assert sum(system.status(id_).restart_count for id_ in IDS) <= 1

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.cli.documents import worker
 
-from rekindle.cli.top.board import Board, alert_rows, badge, gauge, heading, new_noise, rows
+from rekindle.cli.top.board import Board, alert_rows, badge, breaker_lines, gauge, heading, new_noise, rows
 
 
 def alert(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -81,3 +81,23 @@ def test_nt_08_the_bell_is_for_what_is_critical_new_and_not_noted() -> None:
 def test_the_heading_says_when_nobody_answers() -> None:
     assert heading(Board(trouble="no supervisor listens")) == "not connected: no supervisor listens"
     assert heading(Board((worker(),), paused=True)) == "1 worker: 1 healthy, everything is paused"
+
+
+def test_an_open_breaker_is_one_line_whose_clocks_go_on() -> None:
+    waiting = {
+        "name": "db",
+        "why": "3 workers died within 30 s",
+        "open_for_ms": 40_000,
+        "held": ["a", "b"],
+        "canary": None,
+        "next_try_in_ms": 6_000,
+    }
+    trying = {**waiting, "held": ["a"], "canary": "worker:tag:\x1b[2J", "next_try_in_ms": None}
+    board = Board(breakers=(waiting, trying), at=100.0)
+    first, second = breaker_lines(board, 102.0)
+    assert first == (
+        "Breaker db open for 42 s, 2 workers held back, canary in 4 s: 3 workers died within 30 s"
+    )
+    assert "1 worker held back, worker:tag:" in second
+    assert "\x1b" not in second
+    assert breaker_lines(board, 999.0)[0].count("canary as soon as it may") == 1

@@ -64,7 +64,7 @@ def test_a_crashed_worker_says_why_when_and_what_can_be_done() -> None:
     )
     assert explain(crashed, [DEATH]).splitlines() == [
         "worker:tag:0 crashed and is started again in 12 s (Restart #4 with 8s backoff).",
-        f"Its last death (generation 4) came after 3 s: signalled, signal 9. Decision: {DEATH.reason}.",
+        f"Its last death (generation 4) came after 3 s: killed by SIGKILL. Decision: {DEATH.reason}.",
         "Restarts used: 4 of 5 within 5 min, 11 of 20 in its lifetime.",
         "To start it now: rekindle start worker:tag:0; to hold it: rekindle pause worker:tag:0.",
     ]

@@ -9,7 +9,7 @@ import msgspec
 
 from ...audit import AuditEntry
 from ...event_text import document
-from ...messages import WorkerStatus
+from ...messages import BreakerStatus, WorkerStatus
 from ...records import DeathRecord
 from ...topics import Topics
 from ..state import GatewayState
@@ -22,6 +22,7 @@ Worker = view_type(WorkerStatus)
 Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
+Breaker = view_type(BreakerStatus)
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +53,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool
     unsaved: int
     degraded: str | None
+    breakers: list[Breaker]  # type: ignore[valid-type]
+    """Those that are open: restarts of their workers are held back."""
     gateways: list[Gateway]  # type: ignore[valid-type]
 
 

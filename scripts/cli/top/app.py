@@ -18,7 +18,7 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 
 from ..client import ControlClient, ControlError, path_of
 from . import pages
-from .board import COLUMNS, Board, Row, alert_rows, badge, heading, new_noise, rows
+from .board import COLUMNS, Board, Row, alert_rows, badge, breaker_lines, heading, new_noise, rows
 from .dialogs import Help, Question
 from .feed import Feed
 
@@ -70,6 +70,7 @@ class Top(App[None]):
         with Horizontal(id="head"):
             yield Static(id="summary", markup=False)
             yield Static(id="badge", markup=False)
+        yield Static(id="breakers", markup=False)
         yield DataTable(id="workers", cursor_type="row", zebra_stripes=False)
         yield Input(placeholder="name or status", id="filter")
         with TabbedContent(id="pages"):
@@ -131,7 +132,11 @@ class Top(App[None]):
         label = self.query_one("#badge", Static)
         label.update(badge(self._board.alerts))
         label.display = bool(badge(self._board.alerts))
-        listed = rows(self._board, self._wanted, time.monotonic())
+        breakers = breaker_lines(self._board, time.monotonic())
+        open_ones = self.query_one("#breakers", Static)
+        open_ones.update("\n".join(breakers))
+        open_ones.display = bool(breakers)
+        listed = rows(self._board, self._wanted, time.monotonic(), self.size.width)
         if [row.component_id for row in listed] == [key.value for key in self._table.rows]:
             for row in listed:
                 self._update_row(row)

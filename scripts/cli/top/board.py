@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..table import Document, outlook, restarts, summary
+from ..table import Document, breaker_line, outlook, restarts, summary
 from ..words import cut, printable, span
 
 COLUMNS = ("WORKER", "STATUS", "PID", "UPTIME", "RESTARTS", "NEXT")
@@ -20,6 +20,12 @@ STYLES = {
     "stopped": "dim",
 }
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+
+PADDING = 2
+"""Beside every cell."""
+
+LEAST_NEXT = 12
+"""The last column is never cut to less."""
 
 BAR = 6
 """How wide the gauge of the restarts is."""
@@ -35,6 +41,8 @@ class Board:
     paused: bool = False
     trouble: str = ""
     """Why there is nothing newer; empty while there is a supervisor that answers."""
+    breakers: tuple[Document, ...] = ()
+    """Those that are open."""
 
     def row(self, component_id: str) -> Document | None:
         """One worker as it was last seen."""
@@ -50,11 +58,22 @@ class Row:
     style: str
 
 
-def rows(board: Board, wanted: str, now: float) -> list[Row]:
-    """The workers whose id or status contains what is looked for, the troubled ones first."""
+def rows(board: Board, wanted: str, now: float, width: int | None = None) -> list[Row]:
+    """The workers whose id or status contains what is looked for, the troubled ones first.
+
+    With a width, the last column is cut to what is left of it.
+    """
     passed_ms = max(0, round((now - board.at) * 1000)) if not board.trouble else 0
     found = [_aged(worker, passed_ms) for worker in board.workers if _matches(worker, wanted)]
-    return [_row(worker) for worker in sorted(found, key=_urgency)]
+    listed = [_row(worker) for worker in sorted(found, key=_urgency)]
+    return listed if width is None else _fitted(listed, width)
+
+
+def _fitted(listed: list[Row], width: int) -> list[Row]:
+    """No wider than the terminal: what is cut off says so."""
+    widest = [max(map(len, column)) for column in zip(COLUMNS, *(row.cells for row in listed), strict=True)]
+    left = max(LEAST_NEXT, width - sum(widest[:-1]) - PADDING * len(COLUMNS))
+    return [replace(row, cells=(*row.cells[:-1], cut(row.cells[-1], left))) for row in listed]
 
 
 def _matches(worker: Document, wanted: str) -> bool:
@@ -110,6 +129,21 @@ def heading(board: Board) -> str:
     if board.paused:
         parts.append("everything is paused")
     return ", ".join(parts)
+
+
+def breaker_lines(board: Board, now: float) -> list[str]:
+    """A line for every breaker that is open; its clocks go on by themselves."""
+    passed_ms = 0 if board.trouble else max(0, round((now - board.at) * 1000))
+    return [breaker_line(_open_now(breaker, passed_ms)) for breaker in board.breakers]
+
+
+def _open_now(breaker: Document, passed_ms: int) -> Document:
+    left = breaker["next_try_in_ms"]
+    return {
+        **breaker,
+        "open_for_ms": breaker["open_for_ms"] + passed_ms,
+        "next_try_in_ms": None if left is None else max(0, left - passed_ms),
+    }
 
 
 def badge(alerts: Sequence[Document]) -> str:

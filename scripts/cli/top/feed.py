@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from ..client import ControlClient, ControlError
 from ..event_client import stream
@@ -67,9 +68,14 @@ class Feed:
             report = self._client.get("/workers", timeout_s=5.0)
             alerts = self._client.get("/alerts", timeout_s=5.0)["alerts"]
         except ControlError as error:
-            before = self._board
-            return Board(before.workers, before.alerts, before.at, before.paused, str(error))
-        return Board(tuple(report["workers"]), tuple(alerts), time.monotonic(), report["paused"])
+            return replace(self._board, trouble=str(error))
+        return Board(
+            tuple(report["workers"]),
+            tuple(alerts),
+            time.monotonic(),
+            report["paused"],
+            breakers=tuple(report.get("breakers", ())),
+        )
 
     def _listen(self) -> None:
         while not self._ended.is_set():

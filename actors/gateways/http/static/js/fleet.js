@@ -2,6 +2,7 @@
 
 import { button, ordersFor } from "./actions.js";
 import { alerts } from "./alerts.js";
+import { breakers } from "./breakers.js";
 import { byId, el, mark, say } from "./dom.js";
 import { feed } from "./feed.js";
 import { gauge } from "./gauge.js";
@@ -13,7 +14,7 @@ import { count, span, until } from "./words.js";
 const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "healthy"];
 
 export function fleet() {
-  const parts = { alerts: alerts(), queues: queues(), timeline: timeline(), feed: feed() };
+  const parts = { alerts: alerts(), breakers: breakers(), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
   const body = el("tbody");
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Show only" });
@@ -23,6 +24,7 @@ export function fleet() {
   let only = null;
   const node = el("div", { class: "page" },
     parts.alerts.node,
+    parts.breakers.node,
     trouble,
     el("section", { class: "card", "aria-labelledby": "workers-title" },
       el("header", {}, el("h1", { id: "workers-title" }, "Workers"), chips, search),
@@ -48,6 +50,7 @@ export function fleet() {
     say(none, workers.length === 0 ? (state.info === null ? "Asking the supervisor …" : "There are no workers.") : "No worker is like that.");
     showTrouble();
     parts.alerts.update(state.alerts);
+    parts.breakers.update(state.breakers);
     parts.queues.update(state.queues);
     parts.feed.update(state.feed);
     parts.timeline.update();
@@ -96,6 +99,7 @@ export function fleet() {
 
   function tick() {
     for (const worker of state.workers.values()) rows.get(worker.component_id)?.tick(worker);
+    parts.breakers.update(state.breakers);
     parts.timeline.tick();
   }
 

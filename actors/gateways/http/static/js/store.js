@@ -19,6 +19,7 @@ export const state = {
   skewMs: 0, // by how much the supervisor's clock is ahead of ours
   workers: new Map(), // by id; each with `at`, the moment at which its durations held
   system: { paused: false, degraded: null, unsaved: 0 },
+  breakers: [], // those that are open; each with `at`
   deaths: [], // newest first
   queues: new Map(), // by type; each with its recent past
   alerts: null, // null: this supervisor has none
@@ -112,6 +113,7 @@ async function askWorkers() {
   const at = performance.now();
   state.workers = new Map(report.workers.map((worker) => [worker.component_id, { ...worker, at }]));
   state.system = { paused: report.paused, degraded: report.degraded, unsaved: report.unsaved };
+  state.breakers = (report.breakers ?? []).map((breaker) => ({ ...breaker, at }));
 }
 
 async function askQueues() {
@@ -151,9 +153,16 @@ function hearState(said) {
   else if (said.type === "alert_update") hearAlert();
 }
 
+// A canary that dies, or a worker that is held back, is told as any other death is.
+function concernsBreakers(event) {
+  return event.type.startsWith("breaker_") || event.type === "canary_started"
+    || (state.breakers.length > 0 && event.type === "worker_died");
+}
+
 function hearEvent(event) {
   if (event.component_id !== null) refreshWorker(event.component_id);
   else if (OF_ALL.includes(event.type)) refreshWorker(ALL);
+  if (concernsBreakers(event)) refreshWorker(ALL);
   if (event.type.startsWith("alert_")) hearAlert();
   if (event.type.startsWith("job_")) queuesMoved();
   if (asking) meanwhile.push(event);

@@ -1,0 +1,43 @@
+// The breakers that are open: who is held back, since when, and who tries next.
+
+import { el, say } from "./dom.js";
+import { count, span, until } from "./words.js";
+
+export function breakers() {
+  const node = el("ul", { class: "breakers", role: "status", "aria-label": "Open breakers", hidden: true });
+  let lines = [];
+
+  function update(open) {
+    node.hidden = open.length === 0;
+    const names = open.map((breaker) => breaker.name).join();
+    if (node.dataset.names !== names) {
+      node.dataset.names = names;
+      lines = open.map((breaker) => line(breaker.name));
+      node.replaceChildren(...lines.map((each) => each.node));
+    }
+    open.forEach((breaker, index) => lines[index].update(breaker));
+  }
+
+  return { node, update };
+}
+
+function line(name) {
+  const why = el("bdi");
+  const next = el("span", { class: "then" });
+  const node = el("li", { "data-breaker": name },
+    el("strong", {}, "Breaker ", el("bdi", {}, name), " open"), why, next);
+
+  function update(breaker) {
+    const passed = performance.now() - breaker.at;
+    say(why, breaker.why);
+    say(next, [
+      `for ${span(breaker.open_for_ms + passed)}`,
+      `${count(breaker.held.length, "worker")} held back`,
+      breaker.canary === null
+        ? `canary ${until(Math.max(0, breaker.next_try_in_ms - passed))}`
+        : `${breaker.canary} tries for all`,
+    ].join(" · "));
+  }
+
+  return { node, update };
+}
