@@ -17,6 +17,9 @@ from tests.running.conftest import Run, Running
 
 from rekindle.actors.event_text import event_type
 from rekindle.actors.messages import Event
+from rekindle.cli.client import ControlError, InvalidRequestError
+from rekindle.cli.commands import following as following_module
+from rekindle.cli.event_client import StreamEvent
 from rekindle.cli.event_lines import _WORDS, event_line
 
 
@@ -133,6 +136,27 @@ def test_an_alert_is_told_in_words() -> None:
 def test_an_event_with_other_fields_than_we_know_is_still_told() -> None:
     event = {"id": 7, "at_wall_ms": 0, "type": "worker_died", "component_id": "w", "how": "well"}
     assert event_line(event).endswith("#7  w  worker died: how=well")
+
+
+def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It ended a stream that had been followed for days, with exit code 1."""
+    asked: list[int | None] = []
+
+    def stream(_path: str, *, topics: str | None, after: int | None) -> Iterator[StreamEvent]:
+        asked.append(after)
+        if len(asked) == 2:
+            raise ControlError("as many clients as may follow the events already", "busy", 503)
+        if len(asked) == 4:
+            raise InvalidRequestError("there is no such topic", "unknown_topic", 422)
+        yield StreamEvent("worker_reset", {}, len(asked))
+
+    monkeypatch.setattr(following_module, "stream", stream)
+    monkeypatch.setattr(following_module, "AGAIN_S", 0.0)
+    with pytest.raises(InvalidRequestError):
+        list(following_module._for_ever("socket", None, 0))
+    assert asked == [0, 1, 1, 3]
 
 
 def test_a_line_of_an_event_that_we_have_no_words_for_tells_its_fields() -> None:

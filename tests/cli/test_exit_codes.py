@@ -66,6 +66,13 @@ def test_a_name_that_would_lead_elsewhere_is_nobodys(many: Client, order: str, n
     assert many("status", "--json").document["paused"] is False
 
 
+def test_every_alert_that_is_named_is_tried_whatever_becomes_of_the_others(many: Client) -> None:
+    said = many("ack", "998", "999", "--json")
+    assert said.code == 1
+    assert [each["id"] for each in said.document["results"]] == ["998", "999"]
+    assert said.err == "rekindle: there is no alert 998\nrekindle: there is no alert 999\n"
+
+
 def test_status_of_nobody_has_exit_code_4_also_when_watched(many: Client) -> None:
     assert many("status", "worker:web:0", "nobody").code == 4
     assert many("status", "nobody", "--watch").code == 4

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..client import path_of
 from .asking import client_of, json_option, print_json, state_option
+from .orders import give
 from .terminal import columns
 
 
@@ -41,16 +43,20 @@ def alerts(everything: bool, state: Path, as_json: bool) -> None:
 @click.argument("numbers", nargs=-1, type=click.IntRange(min=1), metavar="NUMBER...", required=True)
 @click.option("--by", default="", help="Who takes note of it (you).")
 @state_option
-def ack(numbers: tuple[int, ...], by: str, state: Path) -> None:
+@json_option
+def ack(numbers: tuple[int, ...], by: str, state: Path, as_json: bool) -> None:
     """Take note of an alert: it makes no more noise, and stays until it is over.
 
     \b
       $ rekindle ack 3
+      $ rekindle ack 3 4 --by "night shift"
     """
-    client = client_of(state)
-    for number in numbers:
-        client.post(path_of("alerts", str(number), "acknowledge"), {"by": by or _user()})
-        click.echo(f"alert {number} is noted")
+    client, body = client_of(state), {"by": by or _user()}
+
+    def note(number: str) -> Any:
+        return client.post(path_of("alerts", number, "acknowledge"), body)
+
+    give([str(each) for each in numbers], note, lambda id_, _: f"alert {id_} is noted", as_json=as_json)
 
 
 def _user() -> str:

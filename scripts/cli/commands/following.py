@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..client import NoSupervisorError
+from ..client import ControlError, NoSupervisorError
 from ..event_client import StreamEvent, stream
 from ..event_lines import event_line
 from ..words import printable
@@ -20,6 +20,8 @@ from .failures import say
 
 AGAIN_S = 0.5
 """How long to wait before a lost supervisor is looked for again."""
+TOO_BUSY = 500
+"""Statuses from here on say something about the supervisor at this moment, and nothing about us."""
 _CALM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-*,")
 
 
@@ -132,8 +134,9 @@ def _for_ever(path: str, topics: str | None, after: int | None) -> Iterator[Stre
                 after = event.document.get("last_id", after) if after is None else after
                 after = after if event.id is None else event.id
                 yield event
-        except NoSupervisorError:
-            if not was_there:
+        except ControlError as error:
+            is_passing = isinstance(error, NoSupervisorError) or error.status >= TOO_BUSY
+            if not (was_there and is_passing):
                 raise
         time.sleep(AGAIN_S)
 
