@@ -117,7 +117,7 @@ class Scenario:
         restart: Mapping[str, object] | None = None,
         health: Mapping[str, object] | None = None,
         stop: Mapping[str, object] | None = None,
-        breaker: Mapping[str, object] | None = None,
+        breaker: BreakerPolicy | Mapping[str, object] | None = None,
         **others: object,
     ) -> Scenario:
         """With one more worker, which lives these lives one after the other.
@@ -128,7 +128,7 @@ class Scenario:
         run = PythonCall("scenario:worker") if reports_health else Command(("scenario",))
         # What a worker uses is no part of a scenario, and a look at it every few seconds costs time.
         others.setdefault("limits", None)
-        others["breaker"] = None if breaker is None else _breaker(breaker)
+        others["breaker"] = _breaker(breaker) if isinstance(breaker, Mapping) else breaker
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 

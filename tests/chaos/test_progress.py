@@ -25,10 +25,10 @@ restarts = 0
 
 
 def test_a_person_sees_runs_violations_and_seeds_a_second_until_all_is_done(tmp_path: Path) -> None:
-    with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "60") as terminal:
-        terminal.read_until(r"\r\x1b\[K█+·* \d+/60 runs, 0 violations, \d+ seeds/s")
+    with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "20") as terminal:
+        terminal.read_until(r"\r\x1b\[K█+·* \d+/20 runs, 0 violations, \d+ seeds/s")
         assert terminal.end() == 0
-    assert "60/60 runs" in terminal.text
+    assert "20/20 runs" in terminal.text
     # Taken away again: what stays is the result.
     assert "seeds/s" not in terminal.text.rpartition("\r\x1b[K")[2]
 
@@ -42,14 +42,14 @@ def test_the_bar_counts_the_runs_in_which_something_was_wrong(tmp_path: Path) ->
 
 
 def test_a_terminal_with_json_shows_one_document_and_no_bar(tmp_path: Path) -> None:
-    with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "60", "--json") as terminal:
+    with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "3", "--json") as terminal:
         assert terminal.end() == 0
     assert "seeds/s" not in terminal.text
-    assert json.loads(terminal.text)["scenarios"][0]["runs"] == 60
+    assert json.loads(terminal.text)["scenarios"][0]["runs"] == 3
 
 
 def test_what_is_no_terminal_gets_no_bar(tmp_path: Path) -> None:
-    said = Client(tmp_path)("chaos", "crash_loop", "--seeds", "60")
+    said = Client(tmp_path)("chaos", "crash_loop", "--seeds", "3")
     assert said.code == 0
     assert "seeds/s" not in said.out + said.err
     assert "\x1b" not in said.out + said.err

@@ -29,7 +29,7 @@ _RESTARTED = DeathRecord(
 
 def death(generation: int = 1, **changes: object) -> DeathRecord:
     """A death that leads to a restart, unless `changes` say otherwise."""
-    return replace(_RESTARTED, generation=generation, **changes)  # type: ignore[arg-type]
+    return replace(_RESTARTED, generation=generation, **changes)
 
 
 def final_death(generation: int = 1, **changes: object) -> DeathRecord:
@@ -46,4 +46,4 @@ def known(store: Store, component_id: str = TAG) -> RememberedWorker:
 def event(number: int, **changes: object) -> EventRecord:
     """A numbered event."""
     plain = EventRecord(id=number, at_wall_ms=NOW, type="worker_started", component_id=TAG, payload="{}")
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)

@@ -140,7 +140,7 @@ def test_what_counts_nothing_is_given_up(record: Record) -> None:
 
 def test_of_an_alert_that_was_raised_again_and_again_the_last_word_is_kept() -> None:
     said = [AlertKept(an_alert(number, occurrences)) for occurrences in (1, 2, 3) for number in (1, 2)]
-    waiting = [*said, death(1), AlertsForgotten((1,))]
+    waiting: list[Record] = [*said, death(1), AlertsForgotten((1,))]
     counted = RestartsCounted(component_id="a", restarts=1, streak=1, at_wall_ms=1_000, last_generation=1)
     assert compacted(waiting, keep=1) == [*said[4:], counted, AlertsForgotten((1,))]
 
