@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,12 +19,22 @@ from tests.processes.waiting import PATIENCE_S, eventually
 from tests.services import postgres_service, postgres_url
 
 from rekindle.cli.client import ControlClient, ControlError, path_of
+from rekindle.persistence import open_store
 
 __all__ = ["postgres_service", "postgres_url"]
 
 ROOT = Path(__file__).parents[2]
 IMPORT_PATH = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])
 REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
+
+
+@cache
+def empty_database() -> Path:
+    """A database with all tables and no row, made once."""
+    folder = Path(tempfile.mkdtemp(prefix="rekindle-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    open_store(folder / "rekindle.db").close()
+    return folder / "rekindle.db"
 
 
 class Running:
@@ -36,6 +50,7 @@ class Running:
     ) -> None:
         self.file = file
         self.log = file.with_suffix(".log")
+        self._give_a_database()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*within, *REKINDLE, "run", str(file), *options],
@@ -45,6 +60,13 @@ class Running:
                 cwd="/",
             )
         self.client = ControlClient(file.parent / ".rekindle" / "control.sock")
+
+    def _give_a_database(self) -> None:
+        """Have the tables there already: what makes them takes longer to load than most tests take."""
+        state = self.file.parent / ".rekindle"
+        if not state.exists():
+            state.mkdir(0o700)
+            shutil.copy(empty_database(), state / "rekindle.db")
 
     def workers(self) -> dict[str, Any]:
         """Every worker by its id; none while nobody answers."""

@@ -65,7 +65,7 @@ def test_an_address_that_is_not_safe_is_refused_before_anything_starts(
     running = run(WORKER, "--http", address)
     assert running.end() == 2
     assert "--http" in running.text()
-    assert not (tmp_path / ".rekindle").exists()
+    assert not (tmp_path / ".rekindle" / "supervisor.lock").exists()
 
 
 def test_without_a_supervisor_there_is_no_link(tmp_path: Path) -> None:

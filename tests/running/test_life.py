@@ -71,7 +71,7 @@ def test_a_bad_file_starts_nothing_and_exits_2(run: Run) -> None:
     running = run('[worker.a]\ncommand = ["true"]\ncuont = 2\n')
     assert running.end() == 2
     assert "cuont" in running.text()
-    assert not (running.file.parent / ".rekindle").exists()
+    assert not (running.file.parent / ".rekindle" / "supervisor.lock").exists()
 
 
 @pytest.mark.parametrize("way", ["SIGHUP", "socket"])
