@@ -291,7 +291,8 @@ class Facts:
         match entry.event:
             case "status_changed":
                 worker.chain = (entry.generation, entry.new or "")
-                worker.healthy_since = entry.at if entry.new == "healthy" else None
+                since = entry.at if entry.since is None else entry.since
+                worker.healthy_since = since if entry.new == "healthy" else None
             case "worker_started":
                 worker.told_started = entry.generation
             case "worker_died":

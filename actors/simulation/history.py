@@ -129,6 +129,8 @@ class Told(Entry, frozen=True, gc=False):
     old: str | None = None
     new: str | None = None
     number: int | None = None
+    since: float | None = None
+    """When it happened, where that is known and was earlier: an event waits for a record to go with."""
 
 
 class TimerSet(Entry, frozen=True, gc=False):

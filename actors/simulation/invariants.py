@@ -51,8 +51,6 @@ class Slack:
     order_s: float = 0.0
     """How long what was under way may go on after an order."""
     time_s: float = 0.002
-    told_s: float = 0.02
-    """How long after something happened it may be told: an event waits a moment for a record to go with."""
 
 
 Rule = Callable[[Facts, Any, Slack], Iterator[str]]
@@ -217,9 +215,7 @@ def limits_hold(facts: Facts, entry: Decided | StreakEnded, slack: Slack) -> Ite
     policy = worker.spec.restart
     cleared = isinstance(entry, StreakEnded) or entry.streak_cleared
     after, healthy = policy.reset_after_healthy_s, worker.healthy_since
-    if cleared and (
-        after is None or (healthy is not None and entry.at - healthy < after - slack.time_s - slack.told_s)
-    ):
+    if cleared and (after is None or (healthy is not None and entry.at - healthy < after - slack.time_s)):
         yield f"the streak of {entry.worker} was cleared without lasting health"
     if isinstance(entry, StreakEnded) or entry.action != "restart" or entry.generation in worker.decided:
         return

@@ -13,8 +13,8 @@ from .history import Decided, StreakEnded, TimerDropped, TimerSet, Told
 _names: dict[type, str] = {}
 
 
-def told(at: float, event: Event) -> Told:
-    """An event that somebody heard."""
+def told(at: float, event: Event, *, on_our_clock: bool = False) -> Told:
+    """An event that somebody heard, from those who have the same clock or another one."""
     kind = type(event)
     name = _names.get(kind)
     if name is None:
@@ -22,7 +22,8 @@ def told(at: float, event: Event) -> Told:
     number = getattr(event, "number", None)
     if kind is StatusChanged:
         assert isinstance(event, StatusChanged)
-        return Told(at, name, event.component_id, event.generation, event.old, event.new, number=number)
+        since = event.at if on_our_clock and event.at < at else None
+        return Told(at, name, event.component_id, event.generation, event.old, event.new, number, since)
     if kind is WorkerDied:
         assert isinstance(event, WorkerDied)
         return Told(at, name, event.component_id, event.death.generation, number=number)

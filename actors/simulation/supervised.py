@@ -170,7 +170,7 @@ class SupervisorLife:
 
     def hear(self, event: messages.Event) -> None:
         """An event was told."""
-        self.run.note(observing.told(self.run.clock.now, event))
+        self.run.note(observing.told(self.run.clock.now, event, on_our_clock=True))
 
     def _make_mistake(self, actor: pykka.Actor, _message: object) -> None:
         name = type(actor).__name__

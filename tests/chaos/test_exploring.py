@@ -10,7 +10,8 @@ import pytest
 from tests.chaos.worlds import play, zoo
 from tests.processes.supervisors import IMPORT_PATH
 
-from rekindle.actors.simulation import MOVES, Scenario, lines
+from rekindle.actors.simulation import MOVES, Scenario, dies_after, lines
+from rekindle.actors.simulation.history import Decided
 
 SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "60"))
 SHARES = 6
@@ -56,3 +57,11 @@ def test_what_a_slow_store_still_holds_back_at_the_end_is_waited_for() -> None:
     scenario = Scenario("late", lasts_s=60).worker("tag")
     scenario = scenario.at(50).database("slow", takes_s=5).at(59.5).kill("tag")
     assert play(scenario).violations == ()
+
+
+def test_a_host_that_sleeps_before_health_was_told_makes_no_health_shorter() -> None:
+    """Health was taken to begin when it was told: a sleep in between made a lasting one look short."""
+    scenario = Scenario("asleep", lasts_s=120).worker("tag", dies_after(1), preset="plugin")
+    outcome = play(scenario.at(1.01).host_sleep(70))
+    assert any(entry.streak_cleared for entry in outcome.history.of(Decided))
+    assert outcome.violations == ()
