@@ -176,7 +176,7 @@ class TestScaling:
             self.config.with_count("db", count)
 
     def test_a_group_that_nobody_knows_is_said_so(self) -> None:
-        with pytest.raises(UnknownWorkerError, match="no worker is called 'dbb'"):
+        with pytest.raises(UnknownWorkerError, match="no group is called 'dbb'; there is: db, web, log"):
             self.config.with_count("dbb", 1)
 
 
