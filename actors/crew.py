@@ -41,7 +41,7 @@ from .jobs import LAST_LINES
 from .lifecycle import Urgency
 from .messages import Event, WorkerRemoved, is_event
 from .ports import Processes, Receiver, Runtime, Timer
-from .records import Record, RememberedWorker, StateRemoved
+from .records import HealthMirrored, Record, RememberedWorker, StateRemoved
 from .runtime import tell
 from .spec import WorkerSpec
 from .status import shown
@@ -59,6 +59,7 @@ from .worker_state import (
     Forget,
     GiveUp,
     Halt,
+    Idle,
     Idling,
     KeepRecord,
     Launch,
@@ -406,6 +407,9 @@ class Crew:
             # By the way that its deaths took: it must not overtake them.
             tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
             tell(self._to.broker, WorkerForgotten(worker.id))
+        elif isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
+            # Nobody watches it any more: people must not read its last health for ever.
+            tell(self._to.broker, KeepTogether((_mirror_at_rest(worker),)))
         self._continue_stopping()
         self.answer_stops()
 
@@ -457,6 +461,17 @@ class Crew:
             overdue.append((component_id, generation))
         self._arm_save_timer()
         return overdue
+
+
+def _mirror_at_rest(worker: Worker) -> HealthMirrored:
+    return HealthMirrored(
+        component_id=worker.id,
+        generation=worker.generation,
+        status="stopped",
+        pid=None,
+        current_job=None,
+        last_heartbeat_wall_ms=None,
+    )
 
 
 def _is_healthy(worker: Worker) -> bool:

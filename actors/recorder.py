@@ -149,6 +149,9 @@ class Recorder(ResilientActor):
         tell(self.broker, EventsLost(count, lost[0].id, lost[-1].id))
 
     def _keep(self, record: Record) -> None:
+        if isinstance(record, HealthMirrored):
+            self._mirror[record.component_id] = record  # the latest word, whoever has it
+            return
         if len(self._waiting) > MOST_BUNDLES_WAITING and isinstance(record, DeathRecord | DeathAmended):
             record = without_long_parts(record)
         self._waiting.append(record)

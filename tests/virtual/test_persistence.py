@@ -205,6 +205,19 @@ def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(bench
     assert system.stored().restart_count == 1
 
 
+def test_the_mirror_says_of_a_stopped_worker_that_it_is_stopped(bench: Benches) -> None:
+    system = bench(*workers(2)).start()
+    system.run(5)
+    assert {each.status for each in system.memory.health.values()} == {"healthy"}
+    system.stop(W)
+    system.run(5)
+    told = system.memory.health[W]
+    assert (told.status, told.pid, told.generation) == ("stopped", None, 1)
+    assert system.memory.health[ids(2)[1]].status == "healthy"
+    system.start(W).run(5)
+    assert (system.memory.health[W].status, system.memory.health[W].generation) == ("healthy", 2)
+
+
 def test_ps_16_an_old_heartbeat_in_the_mirror_causes_no_death(bench: Benches) -> None:
     system = bench().start()
     system.run(10)
