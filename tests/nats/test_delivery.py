@@ -286,7 +286,7 @@ def test_an_event_while_the_gateway_begins_does_not_make_it_deaf_to_the_next_one
         before = time.monotonic()
         for number in range(2, 7):
             log.write_many(1)
-            assert subscriber.hears(lambda heard, number=number: len(heard) == number)
+            assert subscriber.hears(lambda heard, number=number: len(heard) == number)  # type: ignore[misc]
         assert time.monotonic() - before < 3.0
 
 
