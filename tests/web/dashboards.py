@@ -33,6 +33,15 @@ restart = {{ initial_delay_s = 0.1, min_delay_s = 0 }}
 command = ["bash", "-c", "exit 3"]
 restart = {{ initial_delay_s = 300, max_delay_s = 300 }}
 
+[worker.held]
+command = ["sleep", "1000"]
+breaker = "db"
+
+[breakers.db]
+probe_command = ["false"]
+canary_delay_s = 300
+canary_max_delay_s = 300
+
 [worker.tag]
 python = "tests.processes.job_workers:Obedient.main"
 jobs = {{ queues = ["tag"] }}
