@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Never
 
 import click
 
@@ -32,7 +28,7 @@ from rekindle.actors.messages import Event
 from rekindle.persistence import open_store
 
 from .adopting import adopting
-from .commands.terminal import colour_wanted
+from .commands.terminal import colour_wanted, until_interrupted
 from .config import load
 from .fleet import Fleet
 from .state_lock import StateLock
@@ -53,7 +49,7 @@ def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
             if http:
                 server = stack.enter_context(HttpServer(fleet, state))
                 click.echo(f"In a browser:  {server.link(Role.OPERATOR)}\n", err=True)
-            with _until_interrupted(), fleet.events() as events:
+            with until_interrupted(), fleet.events() as events:
                 fleet.start()
                 _show(fleet, events, deadline)
             click.echo("\nStopping…", err=True)
@@ -81,22 +77,6 @@ def _introduce(state: Path) -> None:
     click.echo("Try from another terminal:  kill -9 PID", err=True)
     click.echo(f"                            rekindle explain worker:calibration:0 --state {state}", err=True)
     click.echo("Ctrl-C stops everything.\n", err=True)
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the block, not the process; a second one during the stop does."""
-
-    def interrupt(_signum: int, _frame: FrameType | None) -> Never:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(system: System, events: EventStream, deadline: float | None) -> None:

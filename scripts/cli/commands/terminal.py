@@ -1,10 +1,15 @@
-"""What the terminal can do, if standard output is one."""
+"""What the terminal can do, if standard output is one, and how somebody at it ends what goes on."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Never
 
 
 def is_terminal() -> bool:
@@ -26,3 +31,19 @@ def columns() -> int | None:
 def rows() -> int:
     """The height of the terminal."""
     return shutil.get_terminal_size().lines
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the block, not the process; a second one, after it, does."""
+
+    def interrupt(_signum: int, _frame: FrameType | None) -> Never:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)

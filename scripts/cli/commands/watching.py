@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, Never
 
 from ..client import ControlError, NoSupervisorError, UnknownWorkerError
 from ..table import status_lines, summary
 from ..words import cut, printable
-from .terminal import colour_wanted, is_terminal
+from .terminal import colour_wanted, is_terminal, until_interrupted
 
 REFRESH_S = 1.0
 
@@ -33,7 +31,7 @@ def watch(ask: Ask, state: Path, *, wide: bool) -> None:
         UnknownWorkerError: the first answer does not know a worker that was asked for.
     """
     pictures = _Pictures(ask, state, wide=wide)
-    with _until_interrupted():
+    with until_interrupted():
         pictures.advance()
         if is_terminal():
             with _screen():
@@ -114,19 +112,3 @@ def _screen() -> Iterator[None]:
     finally:
         sys.stdout.write(_SHOW_CURSOR + _OWN_SCREEN)
         sys.stdout.flush()
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the block."""
-
-    def interrupt(_signum: int, _frame: FrameType | None) -> Never:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
