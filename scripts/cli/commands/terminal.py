@@ -28,11 +28,6 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if is_terminal() else None
 
 
-def rows() -> int:
-    """The height of the terminal."""
-    return shutil.get_terminal_size().lines
-
-
 @contextmanager
 def until_interrupted() -> Iterator[None]:
     """Ctrl-C and SIGTERM end the block, not the process; a second one, after it, does."""
