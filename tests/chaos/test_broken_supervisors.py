@@ -23,6 +23,7 @@ from rekindle.actors.simulation import (
     ignores_term,
     shrink,
 )
+from rekindle.actors.supervision import dying, ending, restarting, wishes
 from rekindle.actors.worker_state import BackingOff, Rest, Worker, World
 from rekindle.actors.worker_state import Step as WorkerStep
 from rekindle.cli.chaos.exploring import Narrowing, repeats, smallest
@@ -36,19 +37,20 @@ def forgets_the_generation(patch: pytest.MonkeyPatch) -> None:
     def elapsed(worker: Worker, _timer: object, world: World) -> WorkerStep:
         if not isinstance(worker.phase, BackingOff):
             return WorkerStep(worker)
-        return supervision._proceed(worker, replace(worker.phase, elapsed=True), world)
+        return restarting.proceed(worker, replace(worker.phase, elapsed=True), world)
 
     patch.setattr(supervision, "backoff_elapsed", elapsed)
 
 
 def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
     """T16: a worker that is taken for dead is replaced while it still runs."""
-    right = supervision._proceed
+    right = restarting.proceed
 
     def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
         return right(replace(worker, lingering=None), phase, world)
 
-    patch.setattr(supervision, "_proceed", proceed)
+    for module in (restarting, ending):
+        patch.setattr(module, "proceed", proceed)
 
     def advance(state: Any, trigger: Any, terms: Any) -> Any:
         if isinstance(trigger, lifecycle.Start) and not isinstance(state, lifecycle.Spawning):
@@ -65,10 +67,11 @@ def restarts_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
 
     def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.STOPPED) -> WorkerStep:
         if isinstance(worker.phase, BackingOff):
-            return WorkerStep(worker, supervision._rested(worker))
+            return WorkerStep(worker, wishes._rested(worker))
         return right(worker, urgency, rest)
 
-    patch.setattr(supervision, "stop", stop)
+    for module in (supervision, wishes):
+        patch.setattr(module, "stop", stop)
 
 
 def loses_what_it_could_not_write(patch: pytest.MonkeyPatch) -> None:
@@ -89,7 +92,7 @@ def counts_before_it_decides(patch: pytest.MonkeyPatch) -> None:
     def decide(policy: Any, state: Any, death: Any, around: Any) -> Any:
         return right(policy, replace(state, streak_count=max(0, state.streak_count - 1)), death, around)
 
-    patch.setattr(supervision, "decide", decide)
+    patch.setattr(dying, "decide", decide)
 
 
 @dataclass(frozen=True)

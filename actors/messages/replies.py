@@ -1,0 +1,136 @@
+"""What a host is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from ..alert import Alert
+from ..changes import Changes
+from ..deaths import Exit, Job
+from ..health import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The command was carried out, or is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The command was declined, and why; `unknown` is the id that nobody has, if that is it."""
+
+    reason: str
+    unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopResult:
+    """How one worker ended when it was stopped."""
+
+    component_id: str
+    exit: Exit | None = None
+    """None: there was no process to stop."""
+    forced: int | None = None
+    """The signal that was needed; None if asking was enough."""
+    gone: bool = True
+    """False: the process survived SIGKILL."""
+    relaunched: bool = False
+    """Somebody wanted it back before it had ended: it was started again."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether it took SIGKILL."""
+        return self.forced == 9
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersStopped:
+    """All the workers that were to stop have stopped."""
+
+    results: tuple[StopResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersChanged:
+    """What a changed set of specs led to."""
+
+    changes: Changes
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How much of each limit is used up; a limit of None is no limit."""
+
+    in_window: int
+    max_in_window: int | None
+    window_s: float
+    lifetime: int
+    max_lifetime: int | None
+    consecutive: int
+    max_consecutive: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStatus:
+    """One worker as people see it."""
+
+    component_id: str
+    status: Status | None
+    """The exact internal word; None when there is no incarnation to speak of."""
+    shown: str
+    """starting, healthy, stopping, stopped, crashed or failed."""
+    generation: int
+    pid: int | None
+    uptime_s: float | None
+    restart_count: int
+    streak_count: int
+    next_attempt_in_s: float | None
+    failure_reason: str | None
+    current_job: Job | None
+    paused: bool
+    why: str
+    """Why it is not running, if it is not."""
+    budget: Budget
+    waits_for: tuple[str, ...] = ()
+    """Workers that are not healthy yet, which its start waits for."""
+    pause_reason: str = ""
+    pause_ends_in_s: float | None = None
+    retried_if_changed: bool = False
+    """It is failed, and a changed version of it will be tried by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerStatus:
+    """A breaker that is open: restarts of its workers are held back."""
+
+    name: str
+    why: str
+    open_for_s: float
+    held: tuple[str, ...]
+    """The workers that come back when it closes."""
+    canary: str | None
+    """Who tries for all now; None: nobody does."""
+    next_try_in_s: float | None
+    """When somebody may try, if the probe (where there is one) passes by then; None while one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """All workers, in the order in which they were declared."""
+
+    workers: tuple[WorkerStatus, ...]
+    paused: bool
+    unsaved: int
+    """Records that the store could not take yet."""
+    degraded: str | None
+    """What is wrong with the store, if anything."""
+    breakers: tuple[BreakerStatus, ...] = ()
+    """Those that are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertReport:
+    """The alerts that are not over, and the latest of those that are; the worst first."""
+
+    alerts: tuple[Alert, ...]

@@ -1,0 +1,197 @@
+"""What happens to one worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from ..deaths import Death, Exit
+from ..health import Status
+from ..records import UsageNoted
+from ..resources import Usage
+from ..verdict import Confidence, Finding
+from .replies import Budget
+
+
+class StatusChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's health changed; said by the HealthMonitor."""
+
+    component_id: str
+    generation: int
+    old: Status
+    new: Status
+    at: float
+    """Monotonic seconds: when it was noticed."""
+    death: Death | None = None
+    detail: str = ""
+    misses: int = 0
+    recover_for_s: float | None = None
+
+
+class WorkerStarted(msgspec.Struct, frozen=True):
+    """A new incarnation runs."""
+
+    component_id: str
+    generation: int
+    pid: int
+
+
+class WorkerDied(msgspec.Struct, frozen=True):
+    """A worker died, and what was decided on it."""
+
+    death: Death
+    action: str
+    reason: str
+    delay_s: float
+    restart_count: int
+    streak_count: int = 0
+    """How many of the restarts came without a time of sustained health between them."""
+    budget: Budget | None = None
+    """How much of each limit is used up after this decision."""
+    finding: Finding | None = None
+    """What it died of by the evidence there was at once, and how sure that is; its bundle has it all."""
+    confidence: Confidence | None = None
+
+    @property
+    def component_id(self) -> str:
+        """Whose death it was."""
+        return self.death.component_id
+
+
+class WorkerFailed(msgspec.Struct, frozen=True):
+    """A worker was given up; only a reset lifts it, or a changed version where its policy says so."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStopping:
+    """A worker that ran is told to end; not a death. `WorkerStopped` follows, once it has."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
+class WorkerStopped(msgspec.Struct, frozen=True):
+    """A worker was stopped on request; not a death."""
+
+    component_id: str
+    generation: int
+    exit: Exit
+    forced: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StopStepTaken:
+    """A worker that is to end was sent a signal, or asked for its stacks."""
+
+    component_id: str
+    generation: int
+    step: str
+    """`stacks` (it was asked to write its stacks down), `SIGTERM` or `SIGKILL`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerUnkillable:
+    """A process survived SIGKILL; nothing is started in its place until it is gone."""
+
+    component_id: str
+    generation: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceWarned:
+    """A worker uses more than it should; `used` of `resource` is above `limit`."""
+
+    component_id: str
+    generation: int
+    resource: str
+    used: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEased:
+    """A worker that was warned of uses less again."""
+
+    component_id: str
+    generation: int
+    resource: str
+    used: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceViolated:
+    """A worker uses more than it may, for the so-and-so-manieth look in a row."""
+
+    component_id: str
+    generation: int
+    resource: str
+    used: float
+    limit: float
+    in_a_row: int
+    fatal: bool
+    """It is killed for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesSampled:
+    """What a worker uses, and the most that this incarnation ever used; said now and then."""
+
+    component_id: str
+    generation: int
+    usage: Usage
+    peak: Usage
+    at_wall_ms: int = 0
+    """When it was looked at: a sample has no number and goes into the store some time later."""
+
+    @property
+    def noted(self) -> UsageNoted:
+        """The sample as it is kept."""
+        return UsageNoted(
+            component_id=self.component_id,
+            generation=self.generation,
+            at_wall_ms=self.at_wall_ms,
+            usage=self.usage,
+            peak_memory_mb=self.peak.memory_mb,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecycled:
+    """A worker that was well gets a new process; not a death, and not counted."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReset:
+    """A worker's counters and failure were cleared."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRemoved:
+    """A worker is supervised no longer; its history stays, its counters do not."""
+
+    component_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLifted:
+    """A worker that was given up is another version now; its counters and failure were cleared."""
+
+    component_id: str
+    old_fingerprint: str
+    new_fingerprint: str
+    reason: str
+    """What changed."""

@@ -1,0 +1,46 @@
+"""Pure: what the Supervisor makes of one worker.
+
+    idle ─start─▶ up ─dies─▶ backing off ─elapsed, kept, reaped─▶ up (generation + 1)
+     ▲             │ stop       │ stop, pause       └─ limit ─▶ failed ─reset─▶ idle
+     └─ stopping ◀─┘            └────────────────▶ idle
+
+A worker is a value; every function takes one and returns the next, with the effects that
+the Supervisor carries out. At most one restart can be pending because `BackingOff` is one
+phase of one worker. A process of an older generation that still lives holds the next start
+back: `lingering` says which.
+"""
+
+from .dying import death_record, died
+from .ending import process_gone, process_started, reconcile, refused
+from .living import health_changed, job_changed, remembered, sustained
+from .restarting import SAVE_TIMEOUT_MS, backoff_elapsed, is_held, is_unsaved, is_up, kept, save_overdue
+from .wishes import limit_exceeded, pause, recycle, renew, reset, restart, resume, start, stop
+
+__all__ = [
+    "SAVE_TIMEOUT_MS",
+    "backoff_elapsed",
+    "death_record",
+    "died",
+    "health_changed",
+    "is_held",
+    "is_unsaved",
+    "is_up",
+    "job_changed",
+    "kept",
+    "limit_exceeded",
+    "pause",
+    "process_gone",
+    "process_started",
+    "reconcile",
+    "recycle",
+    "refused",
+    "remembered",
+    "renew",
+    "reset",
+    "restart",
+    "resume",
+    "save_overdue",
+    "start",
+    "stop",
+    "sustained",
+]
