@@ -1,13 +1,12 @@
 """The workers under supervision, and how effects on them are carried out.
 
 `supervision` decides what is to be done about one worker; this does it: tells the proxy, the
-monitor, the recorder and the broker, and keeps the one timer of each kind that a worker has.
+monitor and the broker, and has its timers set.
 Belongs to the Supervisor and runs in it.
 """
 
 from __future__ import annotations
 
-import heapq
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,18 +18,16 @@ from msgspec.structs import replace
 
 from . import supervision
 from .broker_messages import WorkerForgotten, WorkerKnown
+from .colleagues import Colleagues
 from .health import Status
 from .internal_messages import (
-    BackoffElapsed,
     Condemn,
-    HealthSustained,
     KeepTogether,
     MarkFailed,
     PauseProcess,
     ProcessFound,
     Register,
     ReportProcess,
-    SaveOverdue,
     SetPaused,
     StartProcess,
     StopProcess,
@@ -40,7 +37,7 @@ from .internal_messages import (
 from .jobs import LAST_LINES
 from .lifecycle import Urgency
 from .messages import Event, WorkerRemoved, is_event
-from .ports import Processes, Receiver, Runtime, Timer
+from .ports import Runtime
 from .records import HealthMirrored, Record, RememberedWorker, StateRemoved
 from .runtime import tell
 from .spec import WorkerSpec
@@ -74,8 +71,7 @@ from .worker_state import (
     Worker,
     World,
 )
-
-TimerMessage = BackoffElapsed | HealthSustained
+from .worker_timers import WorkerTimers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +82,16 @@ class Stop:
     in_order: bool = True
 
 
-class Colleagues:
-    """Whom the Supervisor tells."""
-
-    def __init__(
-        self,
-        *,
-        supervisor: Receiver,
-        monitor: Receiver,
-        broker: Receiver,
-        processes: Processes,
-        desk: Receiver,
-        releases: Receiver | None = None,
-    ) -> None:
-        self.supervisor = supervisor
-        self.desk = desk
-        self.monitor = monitor
-        self.broker = broker
-        self.processes = processes
-        self.releases = releases
-
-
 class Crew:
     """All workers of one Supervisor."""
 
     def __init__(self, runtime: Runtime, colleagues: Colleagues, max_concurrent_starts: int | None) -> None:
         self.stops = StopWatch()
+        self.timers = WorkerTimers(runtime, colleagues.supervisor)
         self._runtime = runtime
         self._to = colleagues
         self._workers: dict[str, Worker] = {}
         self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
-        self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
         self._gate = StartGate(max_concurrent_starts)
         self._held: dict[str, int] = {}
         """Starts that are due and wait for others to be healthy: the generation by id."""
@@ -127,8 +102,6 @@ class Crew:
         self._removing: set[str] = set()
         self._removed: dict[str, int] = {}
         """The last generation of those who left: their deaths are kept, and each is told by its number."""
-        self._unsaved: list[tuple[float, str, int]] = []
-        self._save_timer: Timer | None = None
 
     def __contains__(self, component_id: str) -> bool:
         return component_id in self._workers
@@ -171,11 +144,7 @@ class Crew:
 
     def ask_what_runs(self) -> None:
         """Forget the timers, and have every worker compared with what its proxy says that runs."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        self._unsaved.clear()
-        self._save_timer = None
+        self.timers.forget_all()
         for id_ in self._workers:
             self.tell_proxy(id_, ReportProcess())
 
@@ -251,11 +220,11 @@ class Crew:
             case Halt(generation=generation, urgency=urgency, hung=hung):
                 self.tell_proxy(id_, StopProcess(generation, urgency, hung))
             case Schedule(delay_ms=delay_ms, message=message):
-                self._schedule(id_, delay_ms, message)
+                self.timers.schedule(id_, delay_ms, message)
             case AwaitSave(generation=generation, delay_ms=delay_ms):
-                self._await_save(id_, generation, delay_ms)
+                self.timers.await_save(id_, generation, delay_ms)
             case CancelTimers():
-                self._cancel_timers(id_)
+                self.timers.cancel(id_)
             case KeepRecord() | Announce():
                 pass  # handed over before anything else
             case ReleaseWork(order=order):
@@ -417,50 +386,6 @@ class Crew:
         """Tell those whose wait is over."""
         for reply_to, answer in self.stops.finished():
             tell(reply_to, answer)
-
-    # ── timers ───────────────────────────────────────────────────────────────────────────
-
-    def _schedule(self, component_id: str, delay_ms: int, message: TimerMessage) -> None:
-        key = (component_id, type(message))
-        earlier = self._timers.pop(key, None)
-        if earlier is not None:
-            earlier.cancel()
-        self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._to.supervisor, message)
-
-    def _cancel_timers(self, component_id: str) -> None:
-        for kind in (BackoffElapsed, HealthSustained):
-            timer = self._timers.pop((component_id, kind), None)
-            if timer is not None:
-                timer.cancel()
-
-    def _await_save(self, component_id: str, generation: int, delay_ms: int) -> None:
-        """Have the wait for the store end at some time.
-
-        One timer serves all workers, since nearly always the store answers long before: a timer
-        for each death would cost every restart a wake-up.
-        """
-        due = self._runtime.clock.monotonic() + delay_ms / 1000
-        heapq.heappush(self._unsaved, (due, component_id, generation))
-        if self._save_timer is None or self._unsaved[0][0] == due:
-            self._arm_save_timer()
-
-    def _arm_save_timer(self) -> None:
-        if self._save_timer is not None:
-            self._save_timer.cancel()
-            self._save_timer = None
-        if self._unsaved:
-            delay = max(0.0, self._unsaved[0][0] - self._runtime.clock.monotonic())
-            self._save_timer = self._runtime.timers.after(delay, self._to.supervisor, SaveOverdue())
-
-    def overdue_saves(self) -> list[tuple[str, int]]:
-        """The deaths, as (component_id, generation), that were not to wait for the store any longer."""
-        now = self._runtime.clock.monotonic()
-        overdue = []
-        while self._unsaved and self._unsaved[0][0] <= now:
-            _, component_id, generation = heapq.heappop(self._unsaved)
-            overdue.append((component_id, generation))
-        self._arm_save_timer()
-        return overdue
 
 
 def _mirror_at_rest(worker: Worker) -> HealthMirrored:

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from . import breaker, supervision
 from .breaker_messages import BreakerDue, ProbeAnswered
 from .breakers import Breakers
-from .crew import Colleagues, Crew
+from .colleagues import Colleagues
+from .crew import Crew
 from .deaths import Cause, Death
 from .health import Status
 from .internal_messages import (
@@ -234,7 +235,7 @@ class Supervisor(ResilientActor):
                 self._crew.carry_out(supervision.kept(worker, generation, self._world(worker)))
 
     def _go_on_from_memory(self) -> None:
-        for component_id, generation in self._crew.overdue_saves():
+        for component_id, generation in self._crew.timers.overdue_saves():
             worker = self._crew.get(component_id)
             if worker is not None and supervision.is_unsaved(worker, generation):
                 self._operations.unanswered.add((component_id, generation))
