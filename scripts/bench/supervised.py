@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
+from rekindle.actors.internal_messages import SupervisorMessage
+from rekindle.actors.supervisor import Supervisor
 from rekindle.persistence import open_store
 
 from .arena import Arena
@@ -23,16 +25,19 @@ AT_ONCE = RestartPolicy(
 )
 
 
-class Witness:
-    """Stamps a slot as soon as its worker's death is known."""
+def witness(arena: Arena) -> None:
+    """Have a slot stamped as soon as the Supervisor takes up its worker's death.
 
-    def __init__(self, arena: Arena) -> None:
-        self._arena = arena
+    Listeners hear of it later, once it is kept.
+    """
+    handle = Supervisor.handle
 
-    def tell(self, message: object) -> None:
-        """Hear an event."""
+    def seen(self: Supervisor, message: SupervisorMessage) -> None:
         if isinstance(message, StatusChanged) and message.death is not None:
-            self._arena.mark_seen(int(message.component_id.rpartition(":")[2]))
+            arena.mark_seen(int(message.component_id.rpartition(":")[2]))
+        handle(self, message)
+
+    Supervisor.handle = seen  # type: ignore[method-assign]
 
 
 def main() -> None:
@@ -40,8 +45,8 @@ def main() -> None:
     # No argparse: its megabyte would be counted as Rekindle's.
     path, slots, database, heartbeat_s, *worker = sys.argv[1:]
     arena = Arena(Path(path), int(slots), anew=False)
+    witness(arena)
     with System(specs(arena, int(heartbeat_s), worker), store=open_store(database)) as system:
-        system.subscribe(Witness(arena))
         # As `rekindle run` does: what is there by now stays.
         gc.collect()
         gc.freeze()
