@@ -23,6 +23,7 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes
 
 from .child import Child
+from .evidence import Remains
 from .fingerprints import Fingerprints
 from .guard import Guard
 from .internal_messages import (
@@ -269,14 +270,22 @@ class RealProcesses:
         """The process is a zombie: take its last words, end its group, reap it, tell, tidy up."""
         if child.exit is not None:
             return
+        # Whatever cannot be gathered of it, its death is told.
         if child.channel is not None and child.channel.fileno() in self._handlers:
-            self._hear(child)
-        child.drain_output()
+            self._guarded_call(lambda: self._hear(child))
+        self._guarded_call(child.drain_output)
         child.exit = child.reap()
-        exited = ProcessExited(child.id, child.generation, child.exit, child.remains(self._memory))
+        exited = ProcessExited(child.id, child.generation, child.exit, self._remains(child))
         self._tell_both(child.request, exited)
         # Tidied up while the others decide.
         self._let_go(child)
+
+    def _remains(self, child: Child) -> Remains | None:
+        try:
+            return child.remains(self._memory)
+        except Exception as error:  # noqa: BLE001
+            logger.opt(exception=error).error("what {} left behind cannot be told", child.id)
+            return None
 
     def _let_go(self, child: Child) -> None:
         for descriptor in child.descriptors():

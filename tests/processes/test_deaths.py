@@ -13,6 +13,7 @@ from tests.processes.policies import QUICK, python, shell, sleeper, worker
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 
 from rekindle.actors import Cause, Exit, RestartOn, Status, System, WorkerDied, WorkerStarted, command
+from rekindle.actors.child import Child
 
 
 def pid_of(system: System, id_: str) -> int:
@@ -223,3 +224,21 @@ def test_a_worker_that_closes_its_channel_is_ended_and_replaced(run: Run, rows: 
     id_ = "close_the_channel"
     system.wait_until(id_, lambda w: w.generation >= 2, PATIENCE_S)
     assert rows.deaths(id_)[0][1] == "channel_closed"
+
+
+@pytest.mark.parametrize("part", ["drain_output", "read_frames", "remains"])
+def test_a_death_is_told_whatever_cannot_be_gathered_of_it(
+    run: Run, rows: Rows, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = run(python("wait", "w"))
+    pid = pid_of(system, "w")
+
+    def raises(*_: object) -> None:
+        raise OSError("no such page")
+
+    monkeypatch.setattr(Child, part, raises)
+    os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: rows.deaths("w") != [])
+    monkeypatch.undo()
+    assert rows.deaths("w")[0] == (1, "signalled", None, signal.SIGKILL, "restart")
+    assert pid_of(system, "w") != pid
