@@ -32,7 +32,7 @@ def test_status_in_a_pipe_has_no_colour_and_is_not_cut(many: Client) -> None:
 
 def test_status_as_json_is_what_the_server_gives(many: Client) -> None:
     document = many("status", "--json").document
-    assert sorted(document) == ["degraded", "gateways", "paused", "unsaved", "workers"]
+    assert sorted(document) == ["breakers", "degraded", "gateways", "paused", "unsaved", "workers"]
     by_id = {worker["component_id"]: worker for worker in document["workers"]}
     assert by_id["worker:web:0"]["status"] == "healthy"
     assert by_id["worker:flaky:0"]["budget"]["in_window"] == 1

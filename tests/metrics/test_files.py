@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from tests.metrics.alerts import NAME, Scrapes, Series, firing, rules, series
@@ -85,7 +86,7 @@ def scrape(look: Seen, up: float = 1.0) -> Series:
 TROUBLE = {
     "RekindleWorkerFailed": seen(replace(HEALTHY, shown="failed")),
     "RekindleWorkerDying": seen(counted=counted(restarts=Counter({W: 4}))),
-    "RekindleBudgetNearlySpent": seen(replace(HEALTHY, budget=replace(BUDGET, lifetime=19))),
+    "RekindleBudgetNearlySpent": seen(replace(HEALTHY, budget=structs.replace(BUDGET, lifetime=19))),
     "RekindleWorkersHang": seen(counted=counted(deaths=Counter({(W, Cause.HEARTBEAT_LOST): 1}))),
     "RekindleStoreDegraded": seen(degraded="disk full"),
     "RekindleCommitsSlow": seen(commits=commits(2.0)),

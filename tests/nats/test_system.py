@@ -186,7 +186,9 @@ def test_an_order_over_nats_is_carried_out_answered_and_kept(nats_service: NatsS
         status, shown = answer(subscriber, "workers")
         assert (status, [worker["component_id"] for worker in shown["workers"]]) == ("200", [W])
         assert answer(subscriber, "workers", {"target": W})[1]["component_id"] == W
-        assert answer(subscriber, "bundles", {"target": W}) == ("200", {"id": W, "groups": [], "bundles": []})
+        status, shown = answer(subscriber, "bundles", {"target": W})
+        assert (status, shown["groups"]) == ("200", [])
+        assert [bundle["finding"] for bundle in shown["bundles"]] == ["operator"]
         missing = answer(subscriber, "bundle", {"target": W, "generation": 7})
         assert (missing[0], missing[1]["error"]) == ("404", "unknown_death")
         assert answer(subscriber, "pause", {"arguments": {"reason": "deploy", "for_s": 60}})[0] == "200"

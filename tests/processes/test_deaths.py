@@ -184,6 +184,7 @@ def test_f9_a_worker_has_its_own_channel_and_no_other_descriptor_of_ours(run: Ru
         system = run(*specs)
         pids = {spec.id: pid_of(system, spec.id) for spec in specs}
         found = [beyond_stdio(id_, pid) for id_, pid in pids.items()]
+        assert os.readlink(f"/proc/self/fd/{read}") not in {name for names in found for name in names}
         channels = [name for names in found for name in names if name.startswith("socket:")]
         assert len(channels) == len(set(channels)) == 3
         for pid in pids.values():
@@ -198,8 +199,8 @@ def beyond_stdio(id_: str, pid: int) -> list[str]:
     folder = f"/proc/{pid}/fd"
     found = sorted(os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if int(fd) > 2)
     kinds = [name.partition(":")[0] for name in found]
-    # Its channel, and the place for its last words.
-    assert kinds == (["/memfd", "socket"] if id_.startswith("python") else []), found
+    # Its channel, the place for its last words, and a pipe of its own that wakes its heartbeats.
+    assert kinds == (["/memfd", "pipe", "pipe", "socket"] if id_.startswith("python") else []), found
     return found
 
 
