@@ -190,7 +190,7 @@ class RealProcesses:
             self._guarded_call(self._orders.popleft())
         self._guarded_call(self._report_closed_channels)
 
-    def _guarded_call(self, call: Callable[[], None]) -> None:
+    def _guarded_call(self, call: Callable[[], object]) -> None:
         """One misfortune must not end the watch over all the others."""
         try:
             call()
