@@ -21,7 +21,7 @@ from rekindle.actors import Status, StoreOwnedError, System
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
-KILLS = int(os.environ.get("REKINDLE_KILLS", "30"))
+KILLS = int(os.environ.get("REKINDLE_KILLS", "12"))
 DIED = "worker_died"
 PROMISE_S = 1.0
 GENEROUS_S = 10 * PROMISE_S

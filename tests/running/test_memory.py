@@ -14,7 +14,7 @@ from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 from tests.running.conftest import Run, Running
 from tests.services import PostgresService
 
-KILLS = int(os.environ.get("REKINDLE_KILLS", "10"))
+KILLS = int(os.environ.get("REKINDLE_KILLS", "5"))
 
 FLAKY = """
 [worker.flaky]
