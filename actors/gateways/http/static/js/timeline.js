@@ -74,7 +74,7 @@ export function timeline({ only = null } = {}) {
       axes: [
         { ...axis, size: 30, space: 78, grid: { stroke: colour("line"), width: 1 },
           values: (_, splits, __, ___, step) => splits.map((split) => timeLabel(split, step)) },
-        { ...axis, size: only ? 12 : labels(), gap: 8, grid: { show: false }, splits: () => lanes.map((_, index) => index),
+        { ...axis, size: only ? 32 : labels(), gap: 8, grid: { show: false }, splits: () => lanes.map((_, index) => index),
           values: () => lanes.map((lane) => (only ? "" : shortened(lane.id))) },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
