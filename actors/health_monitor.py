@@ -63,6 +63,9 @@ from .spec import HealthPolicy
 ABSENCE_S = 1.0
 """A check that comes this late shows that we were suspended, and misses nothing but ourselves."""
 
+MOST_FORGIVEN = 3
+"""So many absences in a row are forgiven to a silent worker; for ever would hide that it hangs."""
+
 MIRROR_DELAY_S = 0.5
 """How long a change of health may wait before people see it in the store."""
 
@@ -190,7 +193,7 @@ class HealthMonitor(ResilientActor):
         patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
         now = patient.heard_at = self._runtime.clock.monotonic()
         patient.motion = motion.heard(patient.motion, frame, now)
-        patient.forgiven = False
+        patient.forgiven = 0
         job = frame.job
         if job != patient.job:
             patient.job = job
@@ -304,8 +307,8 @@ class HealthMonitor(ResilientActor):
                 self._forgive(patient)
 
     def _forgive(self, patient: Patient) -> None:
-        if not patient.forgiven:
-            patient.forgiven = True
+        if patient.forgiven < MOST_FORGIVEN:
+            patient.forgiven += 1
             self._grant(patient)
 
     def _grant(self, patient: Patient) -> None:

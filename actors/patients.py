@@ -33,8 +33,8 @@ class Patient:
     """The deadline that stands in the queue for it."""
     last: StatusChanged | None = None
     """What was last said of it."""
-    forgiven: bool = False
-    """Its silence was forgiven once; twice in a row would hide that it hangs."""
+    forgiven: int = 0
+    """How many absences of our own its silence was forgiven since it was heard."""
     condemned: str | None = None
     """Why it is being killed, if it is."""
 

@@ -23,25 +23,29 @@ class Prober:
 
     def __init__(self) -> None:
         self._closed = False
+        self._starting = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._calls: dict[str, threading.Thread] = {}
         """The latest call of a host's function, by the breaker's name: it may not have returned."""
 
     def tell(self, message: Probe) -> None:
         """Have one look; returns at once."""
-        if not self._closed:
-            thread = threading.Thread(target=self._look, args=(message,), name="rekindle-probe", daemon=True)
-            self._threads.add(thread)
+        thread = threading.Thread(target=self._look, args=(message,), name="rekindle-probe", daemon=True)
+        with self._starting:
+            if self._closed:
+                return
             try:
                 thread.start()
             except RuntimeError as error:  # no thread is to be had: without an answer nobody would look again
-                self._threads.discard(thread)
                 tell(message.reply_to, ProbeAnswered(message.policy.name, str(error)))
+            else:
+                self._threads = {each for each in self._threads if each.is_alive()} | {thread}
 
     def close(self, timeout_s: float) -> None:
         """Answer nobody any more."""
-        self._closed = True
-        for thread in tuple(self._threads):
+        with self._starting:  # who is not started yet cannot be waited for
+            self._closed = True
+        for thread in self._threads:
             thread.join(timeout_s)
 
     def _look(self, probe: Probe) -> None:
@@ -49,7 +53,6 @@ class Prober:
             wrong = self._looked(probe.policy)
         except Exception as error:  # noqa: BLE001  # a host's function may raise anything
             wrong = str(error) or type(error).__name__
-        self._threads.discard(threading.current_thread())
         if not self._closed:
             tell(probe.reply_to, ProbeAnswered(probe.policy.name, wrong))
 

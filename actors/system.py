@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
@@ -213,11 +214,16 @@ class System(Operating, Looking):
             try:
                 return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
             finally:
-                self._prober.close(RELEASES_S)
-                self._finish_releases()
-                self._flush()
-                self._say_farewell()
-                self._tear_down()
+                self._end()
+
+    def _end(self) -> None:
+        """Do what is left to do, the last of it first in this list; all of it, whatever raises."""
+        with ExitStack() as last:
+            last.callback(self._tear_down)
+            last.callback(self._say_farewell)
+            last.callback(self._flush)
+            last.callback(self._finish_releases)
+            last.callback(self._prober.close, RELEASES_S)
 
     def _shut_down(self, patience: float) -> tuple[StopResult, ...]:
         inbox = Inbox()

@@ -430,7 +430,19 @@ def test_p12_a_worker_that_hangs_is_found_after_one_grace(bench: Benches) -> Non
     assert system.changes()[-1] == (116, DEAD)
 
 
-def test_p12_a_slow_monitor_does_not_forgive_a_silence_twice(bench: Benches) -> None:
+def test_p12_a_second_absence_is_forgiven_before_the_worker_was_heard(bench: Benches) -> None:
+    """It had been silent for 17 s in all that the monitor was there for: 30 s are allowed."""
+    system = bench(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
+    say(system, (0, "healthy"))
+    suspend(system, 40)
+    system.run(17)
+    suspend(system, 15)
+    system.run(1)
+    say(system, (system.now, "healthy"))
+    assert system.changes() == [(0, HEALTHY)]
+
+
+def test_p12_a_slow_monitor_does_not_forgive_a_silence_for_ever(bench: Benches) -> None:
     system = bench(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     for _ in range(20):
