@@ -52,8 +52,10 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
         stored = subscriber.stored("REKINDLE")
     numbers = [each.body["id"] for each in stored]
     assert numbers == list(range(1, numbers[-1] + 1))
-    assert [each.body["type"] for each in stored].count("worker_died") == 1
-    assert stored[-1].body["type"] == "worker_stopped"
+    types = [each.body["type"] for each in stored]
+    assert types.count("worker_died") == 1
+    # That its alert is over may follow.
+    assert [each for each in types if each.startswith("worker_")][-1] == "worker_stopped"
     assert first.text().count("events are not delivered to NATS") == 1
 
 
