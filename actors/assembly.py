@@ -71,12 +71,9 @@ def assemble(
     remembered = remembered or store.load()
     commits = CommitTimes()
     recorder = runtime.start(Recorder, runtime=runtime, store=store, retention=retention, times=commits)
+    last_id = remembered.last_event_id
     broker = runtime.start(
-        Broker,
-        runtime=runtime,
-        recorder=recorder,
-        last_id=remembered.last_event_id,
-        linger_s=event_linger_s,
+        Broker, runtime=runtime, recorder=recorder, last_id=last_id, linger_s=event_linger_s
     )
     desk = runtime.start(JobDesk, runtime=runtime, recorder=recorder, broker=broker, run=run)
     monitor = runtime.start(
@@ -98,9 +95,7 @@ def assemble(
     recorder.tell(Keep(MirrorWiped()))
     recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
     # Before anything can happen that it should hear of.
-    alert_desk = (
-        None if alerts is None or not alerts.enabled else _alert_desk(runtime, broker, store, alerts, specs)
-    )
+    alert_desk = _alert_desk(runtime, broker, store, alerts, specs)
     watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker, alerts=alert_desk)
     watch.tell(served(specs))
     supervisor.tell(Declare(specs, remembered))
@@ -120,8 +115,11 @@ def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> Forme
 
 
 def _alert_desk(
-    runtime: Runtime, broker: Ref, store: Store, policy: AlertPolicy, specs: Iterable[WorkerSpec]
-) -> Ref:
+    runtime: Runtime, broker: Ref, store: Store, policy: AlertPolicy | None, specs: Iterable[WorkerSpec]
+) -> Ref | None:
+    """The desk of alerts, where there is one to be."""
+    if policy is None or not policy.enabled:
+        return None
     try:
         known = store.alerts()
     except StoreUnavailableError as error:

@@ -38,10 +38,10 @@ from .jobs import LAST_LINES
 from .lifecycle import Urgency
 from .messages import Event, WorkerRemoved, is_event
 from .ports import Runtime
-from .records import HealthMirrored, Record, RememberedWorker, StateRemoved
+from .records import Record, RememberedWorker, StateRemoved
 from .runtime import tell
 from .spec import WorkerSpec
-from .status import shown
+from .status import mirrored_at_rest, shown
 from .stopping import StopWatch
 from .throttle import StartGate
 from .worker_proxy import WorkerProxy
@@ -378,7 +378,7 @@ class Crew:
             tell(self._to.broker, WorkerForgotten(worker.id))
         elif isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
             # Nobody watches it any more: people must not read its last health for ever.
-            tell(self._to.broker, KeepTogether((_mirror_at_rest(worker),)))
+            tell(self._to.broker, KeepTogether((mirrored_at_rest(worker),)))
         self._continue_stopping()
         self.answer_stops()
 
@@ -386,17 +386,6 @@ class Crew:
         """Tell those whose wait is over."""
         for reply_to, answer in self.stops.finished():
             tell(reply_to, answer)
-
-
-def _mirror_at_rest(worker: Worker) -> HealthMirrored:
-    return HealthMirrored(
-        component_id=worker.id,
-        generation=worker.generation,
-        status="stopped",
-        pid=None,
-        current_job=None,
-        last_heartbeat_wall_ms=None,
-    )
 
 
 def _is_healthy(worker: Worker) -> bool:

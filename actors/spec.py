@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -327,21 +327,7 @@ class WorkerSpec:
             "jobs": chosen.jobs,
             "limits": chosen.limits,
         }
-        unknown = sorted(
-            others.keys()
-            - {
-                "env",
-                "inherit_env",
-                "cwd",
-                "user",
-                "after",
-                "recycle",
-                "release",
-                "breaker",
-                "group",
-                *settings,
-            }
-        )
+        unknown = sorted(others.keys() - {each.name for each in fields(cls)})
         problems += [Problem(name, "is not a setting of a worker") for name in unknown]
         if isinstance(jobs := others.get("jobs"), Mapping):
             others["jobs"] = overridden("jobs", chosen.jobs or JobPolicy(), jobs, problems)

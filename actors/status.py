@@ -5,6 +5,7 @@ from __future__ import annotations
 from .health import Status
 from .messages import Budget, WorkerStatus
 from .pauses import Pause
+from .records import HealthMirrored
 from .restarts import used_in_window
 from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
 
@@ -94,3 +95,15 @@ def why(worker: Worker) -> str:
             return reason
         case Idle(rest=rest, why=text):
             return text or rest.value
+
+
+def mirrored_at_rest(worker: Worker) -> HealthMirrored:
+    """What people read of a worker that nobody watches any more."""
+    return HealthMirrored(
+        component_id=worker.id,
+        generation=worker.generation,
+        status="stopped",
+        pid=None,
+        current_job=None,
+        last_heartbeat_wall_ms=None,
+    )

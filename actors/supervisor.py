@@ -27,6 +27,7 @@ from .internal_messages import (
     JobChanged,
     LimitExceeded,
     MonitorReplaced,
+    OwnNews,
     PauseElapsed,
     ProcessGone,
     ProcessReported,
@@ -40,6 +41,7 @@ from .lifecycle import Urgency
 from .messages import (
     AddWorker,
     ChangeWorkers,
+    HostCommand,
     StatusChanged,
     StoodDown,
     StopWorkers,
@@ -126,10 +128,6 @@ class Supervisor(ResilientActor):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
                 step(id_, lambda w: supervision.sustained(w, generation, self._world(w)))
-            case SaveOverdue():
-                self._go_on_from_memory()
-            case PauseElapsed():
-                self._operations.end_pauses()
             case JobChanged(component_id=id_, generation=generation, job=job):
                 step(id_, lambda w: supervision.job_changed(w, generation, job))
                 self._upkeep.job_changed(id_, generation, job)
@@ -143,6 +141,16 @@ class Supervisor(ResilientActor):
                 self._crew.unkillable(id_)
             case RegistrationRefused(component_id=id_, generation=generation):
                 step(id_, lambda w: supervision.refused(w, generation))
+            case _:
+                self._of_ourselves(message)
+
+    def _of_ourselves(self, message: OwnNews | HostCommand) -> None:
+        """Take what our own actors and timers say of themselves; commands are for the operations."""
+        match message:
+            case SaveOverdue():
+                self._go_on_from_memory()
+            case PauseElapsed():
+                self._operations.end_pauses()
             case MonitorReplaced():
                 self._crew.register_again()
             case StoreDegraded():
@@ -161,15 +169,19 @@ class Supervisor(ResilientActor):
             case Declare(specs=specs, remembered=remembered):
                 self._operations.declare(specs, remembered)
                 self._breakers.remember(remembered.meta)
+            case _:
+                self._command(message)
+
+    def _command(self, command: HostCommand) -> None:
+        """Carry out what a host wants, and what follows from it for upkeep and breakers."""
+        self._operations.handle(command)
+        match command:
             case ChangeWorkers():
-                self._operations.handle(message)
                 self._upkeep.respecified()
                 self._breakers.respecified()
             case AddWorker():
-                self._operations.handle(message)
                 self._breakers.watch()
-            case command:
-                self._operations.handle(command)
+            case _:
                 self._upkeep.reconsider()
                 self._breakers.mind_canaries()
 

@@ -51,9 +51,6 @@ from rekindle.actors.restarts import Action
 from . import statements as sql
 from .alerts import alert_values, forget_alerts, load_alerts
 from .encoding import (
-    BUNDLE_COLUMNS,
-    DEATH_COLUMNS,
-    EVENT_COLUMNS,
     MOST_BUNDLES,
     PRUNED_EVERY,
     audit_values,
@@ -67,11 +64,11 @@ from .encoding import (
     storable,
 )
 from .failures import failure, translated
+from .hot_statements import HotStatements
 from .jobs.queue import JobQueue
 from .jobs.release import release_claims, release_former_claims
 from .ownership import Ownership, Unowned
 from .precedence import Precedence
-from .prepared import Prepared
 from .pruning import Pruning
 from .recall import audit_entry, death_record, event_record, remembered
 from .usage import usage_noted, usage_values, usages_of
@@ -111,14 +108,7 @@ class SqlStore:
         self._closed = False
         self._driver_error: type[Exception] = writer.dialect.loaded_dbapi.Error
         self._upserts = sql.upserts(writer.dialect.name)
-        self._insert_death = Prepared(self._upserts.add_death, writer.dialect, DEATH_COLUMNS)
-        self._add_events = Prepared(self._upserts.add_event, writer.dialect, EVENT_COLUMNS)
-        self._keep_bundle = Prepared(self._upserts.keep_bundle, writer.dialect, BUNDLE_COLUMNS)
-        self._prune = Prepared(sql.PRUNE_BUNDLES, writer.dialect)
-        self._count = {
-            Action.RESTART: Prepared(self._upserts.count_restart, writer.dialect),
-            Action.MARK_FAILED: Prepared(self._upserts.mark_failed, writer.dialect),
-        }
+        self._hot = HotStatements(self._upserts, writer.dialect)
         self._keep: dict[type[Record], Callable[[Connection, list[Any]], None]] = {
             DeathRecord: self._keep_deaths,
             DeathAmended: self._amend_deaths,
@@ -273,23 +263,23 @@ class SqlStore:
         with closing(connection.connection.cursor()) as cursor:
             kept = [death for death in deaths if self._add_death(cursor, death)]
             for action, run in groupby(kept, lambda death: death.action):
-                if action in self._count:
-                    self._count[action].run_all(cursor, [_counted(death) for death in run])
+                if action in self._hot.count:
+                    self._hot.count[action].run_all(cursor, [_counted(death) for death in run])
             self._keep_bundles(cursor, [death.bundle for death in kept if death.bundle is not None])
 
     def _keep_events(self, connection: Connection, events: list[EventRecord]) -> None:
         with closing(connection.connection.cursor()) as cursor:
-            self._add_events.run_all(cursor, [event_values(event) for event in events])
+            self._hot.add_event.run_all(cursor, [event_values(event) for event in events])
 
     def _add_death(self, cursor: DBAPICursor, death: DeathRecord) -> bool:
         """Whether the death was not there before."""
-        return self._insert_death.run(cursor, death_values(death)) == 1
+        return self._hot.add_death.run(cursor, death_values(death)) == 1
 
     def _keep_bundles(self, cursor: DBAPICursor, bundles: list[Bundle]) -> None:
-        self._keep_bundle.run_all(cursor, [bundle_values(bundle) for bundle in bundles])
+        self._hot.keep_bundle.run_all(cursor, [bundle_values(bundle) for bundle in bundles])
         for bundle in bundles:
             if bundle.generation > MOST_BUNDLES and bundle.generation % PRUNED_EVERY == 0:
-                self._prune.run(cursor, pruned(bundle))
+                self._hot.prune_bundles.run(cursor, pruned(bundle))
 
     def _count_lost_restarts(self, connection: Connection, counted: list[RestartsCounted]) -> None:
         with closing(connection.connection.cursor()) as cursor:

@@ -113,11 +113,22 @@ class MonitorReplaced(msgspec.Struct, frozen=True):
     """The HealthMonitor was made anew and may have missed something."""
 
 
-SupervisorMessage = (
-    HostCommand
-    | BreakerDue
+OwnNews = (
+    BreakerDue
     | ProbeAnswered
     | Declare
+    | SaveOverdue
+    | PauseElapsed
+    | StoreDegraded
+    | StoreRecovered
+    | StoodDown
+    | MonitorReplaced
+)
+"""What our own actors and timers say of themselves, and of no worker."""
+
+SupervisorMessage = (
+    HostCommand
+    | OwnNews
     | StatusChanged
     | ProcessStarted
     | ProcessGone
@@ -129,11 +140,5 @@ SupervisorMessage = (
     | HealthSustained
     | LimitExceeded
     | RecycleDue
-    | SaveOverdue
-    | PauseElapsed
     | BatchKept
-    | StoreDegraded
-    | StoreRecovered
-    | StoodDown
-    | MonitorReplaced
 )

@@ -7,22 +7,8 @@ from typing import TYPE_CHECKING, get_args
 
 from ..alert import Alert, Happening
 from .worker_events import (
-    FailureLifted,
-    ResourceEased,
     ResourcesSampled,
-    ResourceViolated,
-    ResourceWarned,
-    StatusChanged,
-    StopStepTaken,
-    WorkerDied,
-    WorkerFailed,
-    WorkerRecycled,
-    WorkerRemoved,
-    WorkerReset,
-    WorkerStarted,
-    WorkerStopped,
-    WorkerStopping,
-    WorkerUnkillable,
+    WorkerEvent,
 )
 
 if TYPE_CHECKING:
@@ -190,30 +176,14 @@ class GatewayRestored:
     detail: str
 
 
-Event = (
-    StatusChanged
-    | WorkerStarted
-    | WorkerDied
-    | WorkerFailed
-    | WorkerStopping
-    | WorkerStopped
-    | StopStepTaken
-    | WorkerUnkillable
-    | BreakerOpened
+WiderEvent = (
+    BreakerOpened
     | CanaryStarted
     | BreakerClosed
     | WorkReleased
     | WorkReleaseFailed
-    | WorkerRecycled
-    | WorkerReset
-    | FailureLifted
-    | WorkerRemoved
     | PauseBegan
     | PauseEnded
-    | ResourceWarned
-    | ResourceEased
-    | ResourceViolated
-    | ResourcesSampled
     | JobRequeued
     | JobConvicted
     | AlertChanged
@@ -225,6 +195,9 @@ Event = (
     | GatewayLost
     | GatewayRestored
 )
+"""What is about more than the life of one worker."""
+
+Event = WorkerEvent | WiderEvent
 
 
 _EVENTS = frozenset(get_args(Event))

@@ -195,3 +195,24 @@ class FailureLifted:
     new_fingerprint: str
     reason: str
     """What changed."""
+
+
+WorkerEvent = (
+    StatusChanged
+    | WorkerStarted
+    | WorkerDied
+    | WorkerFailed
+    | WorkerStopping
+    | WorkerStopped
+    | StopStepTaken
+    | WorkerUnkillable
+    | WorkerRecycled
+    | WorkerReset
+    | FailureLifted
+    | WorkerRemoved
+    | ResourceWarned
+    | ResourceEased
+    | ResourceViolated
+    | ResourcesSampled
+)
+"""Every event about one worker's life."""

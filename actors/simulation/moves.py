@@ -48,6 +48,20 @@ class ActorName(StrEnum):
     PROXY = "proxy"
     BROKER = "broker"
 
+    @property
+    def class_name(self) -> str:
+        """The class that it stands for."""
+        return _CLASSES[self]
+
+
+_CLASSES = {
+    ActorName.SUPERVISOR: "Supervisor",
+    ActorName.MONITOR: "HealthMonitor",
+    ActorName.RECORDER: "Recorder",
+    ActorName.PROXY: "WorkerProxy",
+    ActorName.BROKER: "Broker",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Kill:

@@ -19,29 +19,18 @@ from ..internal_messages import (
     RetryCommit,
 )
 from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers
-from ..ports import Receiver
-from ..timekeeper import HeapTimer
 from . import moves, observing
 from .behaviours import Behaviour
 from .faulty_store import FaultyStore
-from .history import Ordered, Reported, SupervisorEnded, SupervisorStarted, TimerFired
-from .moves import EVERYONE, ActorName, DatabaseState, Move, Phase
+from .history import Ordered, Reported, SupervisorEnded, SupervisorStarted
+from .moves import EVERYONE, DatabaseState, Move, Phase
 from .player import FAULT, Player
-from .runtime import SimulationRuntime, VirtualClock, VirtualTimers
 from .stage import Stage
 from .voice import HEALTHY
+from .watched import WatchedRuntime
 
 if TYPE_CHECKING:
     from .virtual import VirtualRun
-
-_ACTORS = {
-    ActorName.SUPERVISOR: "Supervisor",
-    ActorName.MONITOR: "HealthMonitor",
-    ActorName.RECORDER: "Recorder",
-    ActorName.PROXY: "WorkerProxy",
-    ActorName.BROKER: "Broker",
-}
-
 
 Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.LoseHeartbeats | moves.Garbage
 """Moves that touch a process."""
@@ -49,63 +38,6 @@ Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.Lo
 
 class ScriptedMistakeError(RuntimeError):
     """What an actor of ours raises when the scenario says so."""
-
-
-class WatchedTimer(HeapTimer):
-    """The timer of a restart; that it is called off is written down."""
-
-    __slots__ = ("dropped",)
-
-    def __init__(
-        self, receiver: Receiver, message: object, dropped: Callable[[BackoffElapsed], None]
-    ) -> None:
-        super().__init__(receiver, message)
-        self.dropped = dropped
-
-    def cancel(self) -> None:
-        """Call it off, unless it has fired."""
-        if isinstance(self.message, BackoffElapsed):
-            self.dropped(self.message)
-        super().cancel()
-
-
-class WatchedTimers(VirtualTimers):
-    """Timers that write restarts down."""
-
-    def __init__(self, clock: VirtualClock, run: VirtualRun) -> None:
-        super().__init__(clock)
-        self._run = run
-
-    def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
-        """Tell the receiver the message once the delay has passed."""
-        if type(message) is not BackoffElapsed:
-            return self.put(delay_s, HeapTimer(receiver, message))
-        run = self._run
-        run.note(observing.timer_set(run.clock.now, delay_s, message))
-        if run.waits_for_phases:
-            run.reached(Phase.BACKOFF, message.component_id, delay_s / 2)
-        return self.put(delay_s, WatchedTimer(receiver, message, self._dropped))
-
-    def _dropped(self, message: BackoffElapsed) -> None:
-        self._run.note(observing.timer_dropped(self._run.clock.now, message))
-
-    def firing(self, timer: HeapTimer) -> None:
-        """A timer is about to be delivered."""
-        message = timer.message
-        if isinstance(timer, WatchedTimer) and isinstance(message, BackoffElapsed):
-            self._run.note(TimerFired(self._run.clock.now, message.component_id, message.generation))
-            timer.message = None
-
-
-class WatchedRuntime(SimulationRuntime):
-    """A simulation whose restart timers are written down."""
-
-    def __init__(self, run: VirtualRun, seed: int) -> None:
-        self._run = run
-        super().__init__(seed, run.clock)
-
-    def _make_timers(self) -> VirtualTimers:
-        return WatchedTimers(self.virtual_clock, self._run)
 
 
 class SupervisorLife:
@@ -240,7 +172,7 @@ class SupervisorLife:
                 self.stage.sleep()
                 self.run.clock.now += for_s
             case moves.ActorRaises(actor=actor, times=times):
-                self._mistakes[_ACTORS[actor]] = times
+                self._mistakes[actor.class_name] = times
                 self.runtime.watch = self._make_mistake
             case moves.KillSupervisor(back_after_s=back_after_s):
                 self.run.kill_supervisor(back_after_s)

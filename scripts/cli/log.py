@@ -34,6 +34,7 @@ from rekindle.actors.messages import (
     StopStepTaken,
     StoreDegraded,
     StoreRecovered,
+    WiderEvent,
     WorkerDied,
     WorkerFailed,
     WorkerRecycled,
@@ -137,6 +138,31 @@ class EventLog:
                 log.debug("{} is told to end: {}", id_, reason)
             case WorkerStopped(component_id=id_, exit=exit_):
                 log.info("{} stopped, {}", id_, str(exit_))
+            case StopStepTaken(component_id=id_, step="stacks"):
+                log.info("{} is asked for the stacks of its threads", id_)
+            case StopStepTaken(component_id=id_, step=step):
+                log.info("{} is sent {}", id_, step)
+            case WorkerUnkillable(component_id=id_, pid=pid):
+                log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
+            case WorkerRecycled(component_id=id_, reason=reason):
+                log.info("{} gets a new process: {}", id_, reason)
+            case WorkerReset(component_id=id_):
+                log.info("{} has its counters cleared", id_)
+            case WorkerRemoved(component_id=id_):
+                log.info("{} is supervised no longer", id_)
+            case FailureLifted(component_id=id_, reason=reason, old_fingerprint=old, new_fingerprint=new):
+                log.info("{} is failed no longer: {} ({} before, {} now)", id_, reason, old, new)
+            case ResourceWarned() | ResourceEased() | ResourceViolated():
+                _log_usage(message)
+            case StatusChanged() | ResourcesSampled():
+                pass  # told as a death, or worth no line
+            case _:
+                self._tell_more(message)
+
+    def _tell_more(self, message: WiderEvent) -> None:
+        """Log what is about more than the life of one worker."""
+        log = logger.bind(worker=getattr(message, "component_id", None))
+        match message:
             case BreakerOpened(breaker=name, reason=reason, workers=workers):
                 log.error("breaker {} opened: {}; {} workers are held back", name, reason, len(workers))
             case CanaryStarted(breaker=name, component_id=id_):
@@ -147,28 +173,12 @@ class EventLog:
                 log.info("{}: work item {}: {}", id_, item, detail)
             case WorkReleaseFailed(component_id=id_, work_item=item, reason=reason):
                 log.warning("{}: work item {} was not released: {}", id_, item, reason)
-            case StopStepTaken(component_id=id_, step="stacks"):
-                log.info("{} is asked for the stacks of its threads", id_)
-            case StopStepTaken(component_id=id_, step=step):
-                log.info("{} is sent {}", id_, step)
-            case WorkerUnkillable(component_id=id_, pid=pid):
-                log.error("{} survived SIGKILL as pid {}; nothing is started in its place", id_, pid)
             case AlertChanged():
                 pass  # what it is about has been told
-            case WorkerRecycled(component_id=id_, reason=reason):
-                log.info("{} gets a new process: {}", id_, reason)
-            case WorkerReset(component_id=id_):
-                log.info("{} has its counters cleared", id_)
-            case WorkerRemoved(component_id=id_):
-                log.info("{} is supervised no longer", id_)
-            case FailureLifted(component_id=id_, reason=reason, old_fingerprint=old, new_fingerprint=new):
-                log.info("{} is failed no longer: {} ({} before, {} now)", id_, reason, old, new)
             case PauseBegan(component_id=id_, reason=reason):
                 log.info("{} paused{}", _whole(id_), f": {reason}" if reason else "")
             case PauseEnded(component_id=id_):
                 log.info("{} not paused any more", _whole(id_))
-            case ResourceWarned() | ResourceEased() | ResourceViolated():
-                _log_usage(message)
             case JobRequeued(job_id=job, queue=queue, component_id=id_, counted=counted):
                 log.info(
                     "job {} of {} is pending again: {} {}", job, queue, id_, "died" if counted else "ended"
@@ -179,8 +189,8 @@ class EventLog:
                 log.error("our {} raised and was made anew: {}", actor, error)
             case StoodDown(reason=reason):
                 log.critical("another supervisor took over: {}", reason)
-            case StatusChanged() | StoreDegraded() | StoreRecovered() | ResourcesSampled() | EventsLost():
-                pass  # told as a death, by the recorder itself, or worth no line
+            case StoreDegraded() | StoreRecovered() | EventsLost():
+                pass  # told by the recorder itself
             case GatewayLost() | GatewayRestored():
                 pass  # told by the gateway itself
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,23 +15,14 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.services import postgres_service, postgres_url
 
+from rekindle.cli.chaos.real.empty_database import empty_database
 from rekindle.cli.client import ControlClient, ControlError, path_of
-from rekindle.persistence import open_store
 
 __all__ = ["postgres_service", "postgres_url"]
 
 ROOT = Path(__file__).parents[2]
 IMPORT_PATH = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])
 REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
-
-
-@cache
-def empty_database() -> Path:
-    """A database with all tables and no row, made once."""
-    folder = Path(tempfile.mkdtemp(prefix="rekindle-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    open_store(folder / "rekindle.db").close()
-    return folder / "rekindle.db"
 
 
 class Running:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import shutil
 import signal
 import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -41,9 +39,9 @@ from rekindle.actors.simulation.invariants import (
 )
 from rekindle.actors.simulation.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
 from rekindle.actors.simulation.virtual import bound_s
-from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes, sweep
 
+from .empty_database import empty_database
 from .plan import Plan, planned
 from .process import SupervisorProcess
 from .tapping import Journal
@@ -86,7 +84,7 @@ class RealRun:
         self.plan: Plan = planned(scenario, folder, speed, time.monotonic())
         self.plan.write()
         self.journal = Journal(self.plan)
-        shutil.copyfile(_empty_database(), self.plan.database)
+        shutil.copyfile(empty_database(), self.plan.database)
         for worker in self.plan.workers:
             (folder / f"{worker.id}.orders").touch()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
@@ -284,7 +282,7 @@ class RealRun:
             case moves.HostSleep(for_s=for_s):
                 self._sleep(for_s / self.speed)
             case moves.ActorRaises(actor=actor, times=times):
-                self._say(do="mistake", actor=_CLASSES[actor], times=times)
+                self._say(do="mistake", actor=actor.class_name, times=times)
             case moves.LateFrame(worker=worker, generations=generations):
                 self._say(do="late_frame", worker=worker, generations=max(1, generations))
             case moves.StaleTimer(worker=worker, generations=generations):
@@ -413,27 +411,3 @@ class RealRun:
         self._process = None
         self._count()
         self.journal.note(Concluded(self.journal.now(), left or (() if code == 0 else ("the supervisor",))))
-
-
-_making = threading.Lock()
-_empty: list[Path] = []
-
-
-def _empty_database() -> Path:
-    """A database with its tables: they are made once, which takes longer than many a scenario."""
-    with _making:  # alembic works for one thread at a time
-        if not _empty:
-            folder = Path(tempfile.mkdtemp(prefix="rekindle-chaos-"))
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            open_store(folder / "rekindle.db").close()
-            _empty.append(folder / "rekindle.db")
-        return _empty[0]
-
-
-_CLASSES = {
-    moves.ActorName.SUPERVISOR: "Supervisor",
-    moves.ActorName.MONITOR: "HealthMonitor",
-    moves.ActorName.RECORDER: "Recorder",
-    moves.ActorName.PROXY: "WorkerProxy",
-    moves.ActorName.BROKER: "Broker",
-}

@@ -1,0 +1,25 @@
+"""A database with all tables and no row, to be copied."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from rekindle.persistence import open_store
+
+_making = threading.Lock()
+_empty: list[Path] = []
+
+
+def empty_database() -> Path:
+    """The file; it is made once in a process, which takes longer than many a scenario or test."""
+    with _making:  # alembic works for one thread at a time
+        if not _empty:
+            folder = Path(tempfile.mkdtemp(prefix="rekindle-empty-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            open_store(folder / "rekindle.db").close()
+            _empty.append(folder / "rekindle.db")
+        return _empty[0]
