@@ -1,4 +1,4 @@
-"""One real child process: its descriptors, its last words, its end. Used by the watcher only."""
+"""One real child process: its descriptors, its last words, its end. Used on the loop only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loguru import logger
 
 from .channel import FrameReader
 from .deaths import Exit
-from .evidence import Line, Remains, Spent
+from .evidence import Fingerprint, Line, Remains, Spent
 from .frames import Frame
 from .memory_events import MemoryEvents
 from .output import OutputTail, shown
@@ -52,6 +52,8 @@ class Child:
         self.streams = {spawned.stdout: "out", spawned.stderr: "err"}
         self.tail = OutputTail()
         self.exit: Exit | None = None
+        self.fingerprint: Fingerprint | None = None
+        """Which code it runs under which configuration, once that was looked up."""
         self._spawned = spawned
         self._kills_before = oom_kills
         self._sent: int | None = None
@@ -162,7 +164,7 @@ class Child:
             sent=self._sent,
             oom_kills=memory.take(self._kills_before) if is_killed else None,
             memory_limit_kb=memory.limit_kb,
-            fingerprint=self._spawned.fingerprint,
+            fingerprint=self.fingerprint or Fingerprint(),
         )
 
     def _last_lines(self) -> tuple[Line, ...]:

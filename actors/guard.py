@@ -21,7 +21,7 @@ MOST_RENEWALS = 5
 
 
 class Guard:
-    """Keeps one guardian alive. Used by the watcher's thread only."""
+    """Keeps one guardian alive. Used on the loop only."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark

@@ -109,8 +109,9 @@ class _Library:
     """
 
     def __init__(self) -> None:
-        library = ctypes.CDLL(None)
-        self._spawn = library.posix_spawn
+        # Others may run while a process is started; what only prepares it is over before they would.
+        self._spawn = ctypes.CDLL(None).posix_spawn
+        library = ctypes.PyDLL(None)
         self._init_actions = library.posix_spawn_file_actions_init
         self._destroy_actions = library.posix_spawn_file_actions_destroy
         self._add_dup2 = library.posix_spawn_file_actions_adddup2

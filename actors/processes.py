@@ -1,19 +1,17 @@
-"""The real process table: one thread, one epoll over pidfds, channels and output pipes.
+"""The real process table: watches pidfds, channels and output pipes.
 
-The thread starts, signals and reaps our children, and nobody else's. It outlives every actor,
-because a kernel takes the end of the thread that started a process for the end of its parent
-(PR_SET_PDEATHSIG). Calls from other threads are posted to it, so a descriptor is only ever
-used by the thread that closes it. While nothing happens it does not wake.
+It starts, signals and reaps our children, and nobody else's, all on the thread of one loop. That
+thread outlives every actor, because a kernel takes the end of the thread that started a process
+for the end of its parent (PR_SET_PDEATHSIG). What is wanted of it is posted to the loop, so a
+descriptor is only ever used by the thread that closes it.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import signal
 import threading
 import uuid
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -35,6 +33,7 @@ from .internal_messages import (
     ProtocolViolated,
     SpawnFailed,
 )
+from .loop import Loop, attempt
 from .memory_events import MemoryEvents
 from .ports import Clock, Control, Receiver, SpawnRequest
 from .resources import Usage
@@ -47,8 +46,6 @@ CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
 closed channel news of its own."""
 
-EVENTS_AT_ONCE = 64
-
 
 class RealProcesses:
     """Starts, watches and ends real processes."""
@@ -56,6 +53,7 @@ class RealProcesses:
     def __init__(
         self,
         clock: Clock,
+        loop: Loop,
         *,
         guarded: bool = True,
         database: str | None = None,
@@ -64,36 +62,32 @@ class RealProcesses:
         self.mark = uuid.uuid4().hex
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
-        self._guarded = guarded
+        self._loop = loop
         self._children: dict[str, Child] = {}
-        self._handlers: dict[int, Callable[[], None]] = {}
-        self._orders: deque[Callable[[], None]] = deque()
-        self._closing_channels: deque[tuple[float, Child]] = deque()
-        self._closed = False
+        self._is_closing = False
+        self._closed = threading.Event()
         self._sampler = Sampler()
         self._sampling = threading.Lock()
-        self._spawner = Spawner(self.mark, database, fingerprints)
+        self._spawner = Spawner(self.mark, database)
+        self._fingerprints = fingerprints or Fingerprints()
         self._memory = MemoryEvents()
-        self._epoll = select.epoll()
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._waking = threading.Lock()
-        self._epoll.register(self._wake, select.EPOLLIN)
-        self._thread = threading.Thread(target=self._run, name="rekindle-watcher", daemon=True)
-        self._thread.start()
+        self._guard = Guard(self.mark) if guarded else None
+        if self._guard is not None:
+            loop.post(self._start_guard)
 
     # ── for the actors ───────────────────────────────────────────────────────────────────
 
     def spawn(self, request: SpawnRequest) -> None:
         """Start the process."""
-        self._post(lambda: self._spawn(request))
+        self._loop.post(lambda: self._spawn(request))
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Tell the worker something over its channel."""
-        self._post(lambda: self._with(component_id, generation, lambda child: child.send(control)))
+        self._loop.post(lambda: self._with(component_id, generation, lambda child: child.send(control)))
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send a signal; SIGKILL goes to the whole process group."""
-        self._post(lambda: self._with(component_id, generation, lambda child: child.signal(signum)))
+        self._loop.post(lambda: self._with(component_id, generation, lambda child: child.signal(signum)))
 
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
         """Whether the worker has said that it knows how to write its stacks down."""
@@ -102,11 +96,11 @@ class RealProcesses:
 
     def show_stacks(self, component_id: str, generation: int) -> None:
         """Have a worker write its stacks down, if it has said that it knows how to."""
-        self._post(lambda: self._with(component_id, generation, Child.show_stacks))
+        self._loop.post(lambda: self._with(component_id, generation, Child.show_stacks))
 
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Answer with ProcessFound."""
-        self._post(lambda: self._report(component_id, receiver))
+        self._loop.post(lambda: self._report(component_id, receiver))
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines of the latest incarnation."""
@@ -136,7 +130,7 @@ class RealProcesses:
         marked = marked_processes(self.mark)
         # Asked after the look around: a worker that was just being started is known by then.
         answer: SimpleQueue[set[int]] = SimpleQueue()
-        self._post(lambda: answer.put({child.pid for child in self._living()}))
+        self._loop.post(lambda: answer.put({child.pid for child in self._living()}))
         try:
             sessions = answer.get(timeout=timeout_s)
         except Empty:
@@ -146,68 +140,29 @@ class RealProcesses:
     def reap_strangers(self) -> None:
         """Reap ended children that are no workers of ours; never in a host's process."""
         # By the thread that starts workers: it knows every one of them before it does anything else.
-        self._post(lambda: reap_strangers({child.pid for child in self._living()}))
+        self._loop.post(lambda: reap_strangers({child.pid for child in self._living()}))
 
     def forget(self, component_id: str) -> None:
         """Keep nothing of a worker that was removed."""
-        self._post(lambda: self._forget(component_id))
+        self._loop.post(lambda: self._forget(component_id))
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Kill what is left, reap it, and end the thread; whether that succeeded in time."""
-        self._post(self._begin_close)
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    # ── the thread ───────────────────────────────────────────────────────────────────────
-
-    def _post(self, order: Callable[[], None]) -> None:
-        self._orders.append(order)
-        # Under a lock: once it is closed, its number may stand for a file of the host.
-        with self._waking, suppress(OSError):
-            if self._wake != -1:
-                os.eventfd_write(self._wake, 1)
-
-    def _run(self) -> None:
-        guard = Guard(self.mark) if self._guarded else None
-        if guard is not None:
-            self._watch_guard(guard)
-        try:
-            while not (self._closed and not self._living()):
-                self._turn()
-        finally:
-            self._release(guard)
-
-    def _turn(self) -> None:
-        """One round: what the kernel reports, then what the actors want."""
-        for descriptor, _ in self._epoll.poll(self._patience(), EVENTS_AT_ONCE):
-            if descriptor == self._wake:
-                os.eventfd_read(self._wake)
-                continue
-            handler = self._handlers.get(descriptor)
-            if handler is not None:
-                self._guarded_call(handler)
-        while self._orders:
-            self._guarded_call(self._orders.popleft())
-        self._guarded_call(self._report_closed_channels)
-
-    def _guarded_call(self, call: Callable[[], object]) -> None:
-        """One misfortune must not end the watch over all the others."""
-        try:
-            call()
-        except Exception as error:  # noqa: BLE001
-            logger.opt(exception=error).error("the process table met an error and goes on")
-
-    def _patience(self) -> float:
-        if not self._closing_channels:
-            return -1
-        return max(0.0, self._closing_channels[0][0] - self._clock.monotonic())
+        """Kill what is left, reap it, and let go of everything; whether that succeeded in time."""
+        self._loop.post(self._begin_close)
+        if self._closed.wait(timeout_s):
+            return True
+        # A process that cannot be killed, or somebody holds the loop up: no reason to let workers live.
+        for child in self._living():
+            with suppress(OSError):
+                child.signal(signal.SIGKILL)
+        return False
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
     def _spawn(self, request: SpawnRequest) -> None:
         id_, generation = request.spec.id, request.generation
         try:
-            if self._closed:
+            if self._is_closing:
                 raise OSError("the system is closing")
             spawned = self._spawner.spawn(request.spec, generation)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this worker's misfortune alone
@@ -227,33 +182,32 @@ class RealProcesses:
             self._tell_both(request, SpawnFailed(id_, generation, f"it cannot be watched: {error}"))
             return
         self._tell_both(request, ProcessStarted(id_, generation, child.pid))
+        # Not before all who are to be started run.
+        self._loop.post(lambda: self._identify(child))
+
+    def _identify(self, child: Child) -> None:
+        """Look up which code it runs; one that has ended meanwhile was looked at then."""
+        if child.fingerprint is None:
+            child.fingerprint = self._fingerprints.of(child.request.spec)
 
     def _watch(self, child: Child) -> None:
-        self._handle(child.pidfd, lambda: self._ended(child))
+        self._loop.watch(child.pidfd, lambda: self._ended(child))
         for stream in child.streams:
-            self._handle(stream, lambda stream=stream: self._wrote(child, stream))  # type: ignore[misc]
+            self._loop.watch(stream, lambda stream=stream: self._wrote(child, stream))  # type: ignore[misc]
         if child.channel is not None:
-            self._handle(child.channel.fileno(), lambda: self._said(child))
-
-    def _handle(self, descriptor: int, handler: Callable[[], None]) -> None:
-        self._epoll.register(descriptor, select.EPOLLIN)
-        self._handlers[descriptor] = handler
-
-    def _drop(self, descriptor: int) -> None:
-        if self._handlers.pop(descriptor, None) is not None:
-            self._epoll.unregister(descriptor)
+            self._loop.watch(child.channel.fileno(), lambda: self._said(child))
 
     def _wrote(self, child: Child, stream: int) -> None:
         if not child.read_output(stream):
-            self._drop(stream)
+            self._loop.unwatch(stream)
             child.close_stream(stream)
 
     def _said(self, child: Child) -> None:
         assert child.channel is not None
         open_still = self._hear(child)
         if not open_still:
-            self._drop(child.channel.fileno())
-            self._closing_channels.append((self._clock.monotonic() + CHANNEL_GRACE_S, child))
+            self._loop.unwatch(child.channel.fileno())
+            self._loop.after(CHANNEL_GRACE_S, lambda: self._report_closed_channel(child))
 
     def _hear(self, child: Child) -> bool:
         """Pass on what the channel holds; False once it has ended."""
@@ -271,17 +225,18 @@ class RealProcesses:
         if child.exit is not None:
             return
         # Whatever cannot be gathered of it, its death is told.
-        if child.channel is not None and child.channel.fileno() in self._handlers:
-            self._guarded_call(lambda: self._hear(child))
-        self._guarded_call(child.drain_output)
+        if child.channel is not None and self._loop.watches(child.channel.fileno()):
+            attempt(lambda: self._hear(child))
+        attempt(child.drain_output)
         child.exit = child.reap()
         exited = ProcessExited(child.id, child.generation, child.exit, self._remains(child))
         self._tell_both(child.request, exited)
-        # Tidied up while the others decide.
         self._let_go(child)
+        self._finish_closing()
 
     def _remains(self, child: Child) -> Remains | None:
         try:
+            self._identify(child)
             return child.remains(self._memory)
         except Exception as error:  # noqa: BLE001
             logger.opt(exception=error).error("what {} left behind cannot be told", child.id)
@@ -289,15 +244,12 @@ class RealProcesses:
 
     def _let_go(self, child: Child) -> None:
         for descriptor in child.descriptors():
-            self._drop(descriptor)
+            self._loop.unwatch(descriptor)
         child.close()
 
-    def _report_closed_channels(self) -> None:
-        now = self._clock.monotonic()
-        while self._closing_channels and self._closing_channels[0][0] <= now:
-            _, child = self._closing_channels.popleft()
-            if child.exit is None:
-                tell(child.request.monitor, ChannelClosed(child.id, child.generation))
+    def _report_closed_channel(self, child: Child) -> None:
+        if child.exit is None:
+            tell(child.request.monitor, ChannelClosed(child.id, child.generation))
 
     def _tell_both(self, request: SpawnRequest, news: ProcessStarted | SpawnFailed | ProcessExited) -> None:
         # The proxy first: the Supervisor then knows that the process is gone when it hears of
@@ -324,41 +276,46 @@ class RealProcesses:
         if child is None or child.exit is not None:
             self._children.pop(component_id, None)
             self._spawner.forget(component_id)
+            self._fingerprints.forget(component_id)
 
     # ── the end, and what outlives us if there is none ───────────────────────────────────
 
-    def _watch_guard(self, guard: Guard) -> None:
-        def renew() -> None:
-            if guard.renew():
-                self._handle(guard.pidfd, ended)
+    def _start_guard(self) -> None:
+        assert self._guard is not None
+        if self._guard.start():
+            self._loop.watch(self._guard.pidfd, self._guard_ended)
 
-        def ended() -> None:
-            self._drop(guard.pidfd)
-            # Not before all that was reported is handled: a new descriptor may get the number
-            # of one that was just closed, and the news of the one be taken for the other's.
-            self._orders.append(renew)
+    def _guard_ended(self) -> None:
+        assert self._guard is not None
+        self._loop.unwatch(self._guard.pidfd)
+        # Not before all that was reported is handled: a new descriptor may get the number
+        # of one that was just closed, and the news of the one be taken for the other's.
+        self._loop.post(self._renew_guard)
 
-        if guard.start():
-            self._handle(guard.pidfd, ended)
+    def _renew_guard(self) -> None:
+        assert self._guard is not None
+        if not self._closed.is_set() and self._guard.renew():
+            self._loop.watch(self._guard.pidfd, self._guard_ended)
 
     def _living(self) -> list[Child]:
-        return [child for child in self._children.values() if child.exit is None]
+        return [child for child in tuple(self._children.values()) if child.exit is None]
 
     def _begin_close(self) -> None:
-        self._closed = True
+        self._is_closing = True
         for child in self._living():
             child.signal(signal.SIGKILL)
+        self._finish_closing()
 
-    def _release(self, guard: Guard | None) -> None:
-        if guard is not None and not self._living():
-            self._drop(guard.pidfd)
-            guard.dismiss()
+    def _finish_closing(self) -> None:
+        """Once the last one is gone, let go of everything."""
+        if not self._is_closing or self._closed.is_set() or self._living():
+            return
+        if self._guard is not None:
+            self._loop.unwatch(self._guard.pidfd)
+            self._guard.dismiss()
         self._spawner.close()
         self._memory.close()
-        self._epoll.close()
-        with self._waking:
-            os.close(self._wake)
-            self._wake = -1
+        self._closed.set()
 
 
 def _session(pid: int) -> int | None:

@@ -2,8 +2,9 @@
 
 Every message to an actor of a lane goes into the lane's one queue, and the lane's one thread
 handles them in that order. A thousand proxies need no thousand threads, and a message between
-two actors of one lane costs no wake-up. That works because no handler of ours blocks; the one
-that must (the recorder, which commits) has a lane of its own.
+two actors of one lane costs no wake-up. That works because no handler of ours blocks; those
+that must (the recorder, which commits) have lanes of their own. The core's lane is the loop that
+watches the processes as well: from the end of one to the decision no thread has to wake.
 
 `ResilientActor` is what our actors derive from. pykka ends an actor whose handler raises, and
 `SystemExit` in one ends every actor of the process, the host's included. Here the exception
@@ -18,12 +19,14 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar, cast
 
 import pykka
 from loguru import logger
 
+from .loop import Loop, attempt
 from .messages import ActorReplaced
 from .ports import Clock, Receiver, Timers
 from .timekeeper import Timekeeper
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound=pykka.Actor)
 
+CORE = "core"
+"""The lane of every actor that names no other."""
+
 
 class ResilientActor(pykka.ThreadingActor):
     """An actor that outlives its own mistakes.
@@ -40,7 +46,7 @@ class ResilientActor(pykka.ThreadingActor):
     Subclasses handle messages in `handle` and rebuild themselves in `recover`.
     """
 
-    lane: ClassVar[str] = "core"
+    lane: ClassVar[str] = CORE
     ref_class: ClassVar[type[pykka.ActorRef[Any]]] = pykka.ActorRef
     """What others hold of it; a runtime may have one that is quicker."""
 
@@ -144,12 +150,7 @@ class Lane:
 
     def _run(self) -> None:
         while (item := self._queue.get()) is not None:
-            actor, envelope = item
-            try:
-                take(actor, envelope)
-            except Exception as error:  # noqa: BLE001
-                # Only pykka's own proxy calls get here: a host may aim one at us.
-                logger.opt(exception=error).error("{} refused a call", actor)
+            attempt(partial(take, *item))
 
 
 class LaneInbox:
@@ -212,6 +213,7 @@ class ThreadRuntime:
     """Actors on lanes, timers on one heap thread. Owns its threads and ends them."""
 
     def __init__(self) -> None:
+        self.loop = Loop(CORE)
         self.clock: Clock = RealClock()
         self._timekeeper = Timekeeper(self.clock)
         self.timers: Timers = self._timekeeper
@@ -228,9 +230,8 @@ class ThreadRuntime:
         """Start an actor on the lane that its class names."""
         housed_class = self._classes.get(actor)
         if housed_class is None:
-            name = getattr(actor, "lane", "core")
-            lane = self._lanes.get(name) or self._lanes.setdefault(name, Lane(name))
-            housed_class = self._classes.setdefault(actor, housed(actor, lane.put))
+            place = self._place(getattr(actor, "lane", CORE))
+            housed_class = self._classes.setdefault(actor, housed(actor, place))
         ref: pykka.ActorRef[A] = housed_class.start(*args, **kwargs)  # type: ignore[assignment]
         self._refs.append(ref)
         if len(self._refs) > self._tidy_at:
@@ -238,11 +239,17 @@ class ThreadRuntime:
             self._tidy_at = 2 * len(self._refs) + TIDY_AFTER
         return ref
 
+    def _place(self, lane: str) -> Callable[[pykka.Actor, Envelope[Any]], None]:
+        """What puts an envelope into a lane."""
+        if lane == CORE:
+            return lambda actor, envelope: self.loop.post(partial(take, actor, envelope))
+        return (self._lanes.get(lane) or self._lanes.setdefault(lane, Lane(lane))).put
+
     def close(self, timeout_s: float = 5.0) -> bool:
         """Stop every actor and thread; whether all of them ended in time."""
         self._timekeeper.close(timeout_s)
         for ref in self._refs:
             ref.stop(block=False)
-        ended = [lane.close(timeout_s) for lane in self._lanes.values()]
+        ended = [self.loop.close(timeout_s), *(lane.close(timeout_s) for lane in self._lanes.values())]
         self._refs.clear()
         return all(ended)

@@ -22,8 +22,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .evidence import Fingerprint
-from .fingerprints import Fingerprints
 from .job_policy import JobPolicy
 from .posix_spawn import CHANNEL, LAST_WORDS, Program, start_process
 from .spec import Command, PythonCall, WorkerSpec
@@ -46,7 +44,6 @@ class Spawned:
     channel: socket.socket | None
     last_words: int = -1
     """Where a Python function leaves its stacks; -1 for all others."""
-    fingerprint: Fingerprint = Fingerprint()
 
 
 LAST_WORDS_SIZE = 64 * 1024
@@ -55,11 +52,8 @@ LAST_WORDS_SIZE = 64 * 1024
 class Spawner:
     """Starts processes that carry the mark of one system."""
 
-    def __init__(
-        self, mark: str, database: str | None = None, fingerprints: Fingerprints | None = None
-    ) -> None:
+    def __init__(self, mark: str, database: str | None = None) -> None:
         self._mark = mark
-        self._fingerprints = fingerprints or Fingerprints()
         self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
@@ -71,7 +65,6 @@ class Spawner:
     def forget(self, component_id: str) -> None:
         """The worker will not be started again."""
         self._prepared.pop(component_id, None)
-        self._fingerprints.forget(component_id)
 
     def spawn(self, spec: WorkerSpec, generation: int) -> Spawned:
         """Start one incarnation.
@@ -120,9 +113,7 @@ class Spawner:
             if peer is not None:
                 peer.close()
         stdout, stderr, last_words = (*ours, -1)[:3]
-        # Looked up once it runs: nothing waits for it then.
-        fingerprint = self._fingerprints.of(spec)
-        return Spawned(pid, pidfd, stdout, stderr, channel, last_words, fingerprint)
+        return Spawned(pid, pidfd, stdout, stderr, channel, last_words)
 
     def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)

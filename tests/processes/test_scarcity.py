@@ -17,7 +17,7 @@ from tests.processes.policies import python, sleeper
 from tests.processes.waiting import PATIENCE_S
 
 from rekindle.actors import RekindleError, Status, System
-from rekindle.actors.processes import RealProcesses
+from rekindle.actors.loop import Loop
 from rekindle.persistence import open_store
 
 
@@ -64,15 +64,15 @@ def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(
 ) -> None:
     """The kernel lets every user watch so many descriptors and no more."""
     refused = threading.Event()
-    handle = RealProcesses._handle
+    watch = Loop.watch
 
-    def scarce(table: RealProcesses, descriptor: int, handler: Callable[[], None]) -> None:
-        if len(table._children) == 1 and len(table._handlers) > 2 and not refused.is_set():
+    def scarce(loop: Loop, descriptor: int, handler: Callable[[], object]) -> None:
+        if len(loop._handlers) > 2 and not refused.is_set():
             refused.set()
             raise OSError(errno.ENOSPC, "No space left on device")
-        handle(table, descriptor, handler)
+        watch(loop, descriptor, handler)
 
-    monkeypatch.setattr(RealProcesses, "_handle", scarce)
+    monkeypatch.setattr(Loop, "watch", scarce)
     system = run(python("wait"))
     system.wait_until("wait", lambda w: w.restart_count >= 1, PATIENCE_S)
     system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,14 @@ def test_code_that_cannot_be_read_has_no_fingerprint(tmp_path: Path) -> None:
     spec = WorkerSpec.from_preset(TAG, command(str(tmp_path / "nothing")))
     assert Fingerprints().of(spec).code == ""
     assert Fingerprint().version is None
+
+
+def test_a_large_file_is_told_by_its_size_and_its_time_and_never_read(tmp_path: Path) -> None:
+    film = tmp_path / "film"
+    film.touch()
+    os.truncate(film, 1 << 40)  # to read it would take an hour, and nobody is supervised meanwhile
+    spec = WorkerSpec.from_preset(TAG, command("/bin/sh", str(film)))
+    before = Fingerprints().of(spec)
+    assert Fingerprints().of(spec) == before
+    os.truncate(film, (1 << 40) + 1)
+    assert changed(before.version, Fingerprints().of(spec).version) == "its code changed"

@@ -1,0 +1,137 @@
+"""The one thread of the core: what the kernel reports, and what others have it do, in turn.
+
+One epoll over descriptors, one queue of calls. The end of a process, what is decided over it and
+the start of the next one all happen here, one after the other: to hand them from thread to
+thread would take longer than most of them do, and the interpreter runs one thread at a time
+anyway. While nothing happens it does not wake.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from loguru import logger
+
+Call = Callable[[], object]
+
+EVENTS_AT_ONCE = 64
+CALLS_AT_ONCE = 256
+"""So many are made before the kernel is asked again: a crowd of messages must not hide a death."""
+
+
+class Loop:
+    """One thread that waits for descriptors and makes calls. `post` and `close` are for everybody,
+    all else for what runs on it."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: deque[Call] = deque()
+        self._later: list[tuple[float, int, Call]] = []
+        self._order = itertools.count()
+        self._handlers: dict[int, Call] = {}
+        self._epoll = select.epoll()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self._waking = threading.Lock()
+        self._is_asleep = False
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
+        self._thread.start()
+
+    def post(self, call: Call) -> None:
+        """Have a call made, after all that were posted before; once it is closed, never."""
+        self._calls.append(call)
+        # In this order: whoever is about to sleep says so first, and looks for calls then.
+        if self._is_asleep:
+            self._rouse()
+
+    def close(self, timeout_s: float) -> bool:
+        """End the thread once it has done what was posted; whether it ended in time."""
+        self.post(self._end)
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def watch(self, descriptor: int, handler: Call) -> None:
+        """Have a call made whenever there is something to read."""
+        self._epoll.register(descriptor, select.EPOLLIN)
+        self._handlers[descriptor] = handler
+
+    def watches(self, descriptor: int) -> bool:
+        """Whether somebody hears of this descriptor."""
+        return descriptor in self._handlers
+
+    def unwatch(self, descriptor: int) -> None:
+        """Do not watch a descriptor any longer, if it is watched; before it is closed."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def after(self, delay_s: float, call: Call) -> None:
+        """Have a call made once the delay has passed."""
+        heapq.heappush(self._later, (time.monotonic() + delay_s, next(self._order), call))
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over:
+                self._turn()
+        finally:
+            self._epoll.close()
+            with self._waking:
+                os.close(self._wake)
+                self._wake = -1
+
+    def _turn(self) -> None:
+        """One round: what the kernel reports, then what is to be done.
+
+        In this order, and never mixed: a call may open a descriptor that gets the number of one
+        that a handler has just closed, and would be taken for it.
+        """
+        for descriptor in self._reported():
+            handler = self._handlers.get(descriptor)
+            if handler is not None:
+                attempt(handler)
+        for _ in range(CALLS_AT_ONCE):
+            if not self._calls:
+                break
+            attempt(self._calls.popleft())
+        while self._later and self._later[0][0] <= time.monotonic():
+            attempt(heapq.heappop(self._later)[2])
+
+    def _reported(self) -> list[int]:
+        self._is_asleep = True
+        reported = [descriptor for descriptor, _ in self._epoll.poll(self._patience(), EVENTS_AT_ONCE)]
+        self._is_asleep = False
+        if self._wake in reported:
+            reported.remove(self._wake)
+            os.eventfd_read(self._wake)
+        return reported
+
+    def _patience(self) -> float:
+        if self._calls:
+            return 0.0
+        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else -1.0
+
+    def _end(self) -> None:
+        self._is_over = True
+
+    def _rouse(self) -> None:
+        # Under a lock: once it is closed, its number may stand for a file of the host.
+        with self._waking, suppress(OSError):
+            if self._wake != -1:
+                os.eventfd_write(self._wake, 1)
+
+
+def attempt(call: Call) -> None:
+    """Make a call; one misfortune must not end the watch over all the others."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001
+        logger.opt(exception=error).error("the supervisor met an error and goes on")

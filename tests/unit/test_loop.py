@@ -1,0 +1,143 @@
+"""The thread of the core: descriptors and calls, one at a time, and no wake-up for nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from rekindle.actors.loop import CALLS_AT_ONCE, Loop
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    loop = Loop("core")
+    yield loop
+    assert loop.close(PATIENCE_S)
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    read, write = os.pipe()
+    yield read, write
+    os.close(read)
+    os.close(write)
+
+
+def test_calls_of_many_threads_are_all_made_those_of_each_in_order(loop: Loop) -> None:
+    made: SimpleQueue[tuple[int, int]] = SimpleQueue()
+
+    def post_many(who: int) -> None:
+        for number in range(2000):
+            loop.post(lambda number=number: made.put((who, number)))  # type: ignore[misc]
+
+    threads = [threading.Thread(target=post_many, args=(who,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    heard = [made.get(timeout=PATIENCE_S) for _ in range(4 * 2000)]
+    for thread in threads:
+        thread.join()
+    for who in range(4):
+        assert [number for by, number in heard if by == who] == list(range(2000))
+
+
+def test_a_call_that_is_posted_while_it_sleeps_wakes_it(loop: Loop) -> None:
+    for _ in range(50):
+        made = threading.Event()
+        loop.post(made.set)
+        assert made.wait(PATIENCE_S)
+
+
+def test_a_call_that_raises_costs_the_others_nothing(loop: Loop) -> None:
+    made = threading.Event()
+
+    def fail() -> None:
+        raise ValueError("a mistake")
+
+    loop.post(fail)
+    loop.after(0.0, fail)
+    loop.post(made.set)
+    assert made.wait(PATIENCE_S)
+
+
+def test_a_descriptor_is_heard_beside_a_crowd_of_calls(loop: Loop, pipe: tuple[int, int]) -> None:
+    """Calls that post further ones for ever must not hide what the kernel reports."""
+    read, write = pipe
+    heard, over = threading.Event(), threading.Event()
+
+    def again() -> None:
+        if not over.is_set():
+            loop.post(again)
+
+    def hear() -> None:
+        os.read(read, 1)
+        heard.set()
+
+    loop.post(lambda: loop.watch(read, hear))
+    for _ in range(CALLS_AT_ONCE):
+        loop.post(again)
+    os.write(write, b"x")
+    assert heard.wait(PATIENCE_S)
+    over.set()
+    loop.post(lambda: loop.unwatch(read))
+
+
+def test_a_number_that_is_used_again_is_not_taken_for_the_old_one(loop: Loop) -> None:
+    """Both ends report at once; the first handler closes the other, and a call opens a new one."""
+    told: list[str] = []
+    done = threading.Event()
+    (first, first_end), (second, second_end) = os.pipe(), os.pipe()
+
+    def close_the_other(mine: int, other: int) -> None:
+        told.append("old")
+        for each in (mine, other):
+            loop.unwatch(each)
+            os.close(each)
+        loop.post(lambda: open_another(min(mine, other)))
+
+    def open_another(number: int) -> None:
+        read, write = os.pipe()
+        assert read == number  # the kernel gives out the lowest one that is free
+        loop.watch(read, lambda: told.append("new"))
+        opened.extend((read, write))
+        loop.post(finish)
+
+    def finish() -> None:
+        loop.unwatch(opened[0])
+        done.set()
+
+    def begin() -> None:
+        loop.watch(first, lambda: close_the_other(first, second))
+        loop.watch(second, lambda: close_the_other(second, first))
+        os.write(first_end, b"x")
+        os.write(second_end, b"x")
+
+    opened: list[int] = []
+    loop.post(begin)
+    assert done.wait(PATIENCE_S)
+    assert told == ["old"]
+    for descriptor in (first_end, second_end, *opened):
+        os.close(descriptor)
+
+
+def test_what_is_to_come_later_comes_in_its_order(loop: Loop) -> None:
+    made: SimpleQueue[str] = SimpleQueue()
+    loop.post(lambda: loop.after(0.05, lambda: made.put("later")))
+    loop.post(lambda: loop.after(0.01, lambda: made.put("sooner")))
+    assert [made.get(timeout=PATIENCE_S) for _ in range(2)] == ["sooner", "later"]
+
+
+def test_it_does_what_was_posted_before_it_ends_and_nothing_after() -> None:
+    loop, made = Loop("core"), []
+    for number in range(1000):
+        loop.post(lambda number=number: made.append(number))  # type: ignore[misc]
+    assert loop.close(PATIENCE_S)
+    assert made == list(range(1000))
+    loop.post(lambda: made.append(-1))
+    assert loop.close(PATIENCE_S)
+    assert made[-1] == 999
