@@ -8,7 +8,8 @@ from __future__ import annotations
 from alembic import context
 
 from rekindle.persistence.migrate import VERSION_TABLE
-from rekindle.persistence.tables import METADATA, TABLE_PREFIX
+from rekindle.persistence.partial_indexes import whole_metadata
+from rekindle.persistence.tables import TABLE_PREFIX
 
 
 def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
@@ -17,7 +18,7 @@ def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=METADATA,
+    target_metadata=whole_metadata(),
     version_table=VERSION_TABLE,
     include_name=_is_ours,
     render_as_batch=True,

@@ -20,7 +20,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    literal_column,
 )
 
 TABLE_PREFIX = "rekindle_"
@@ -142,19 +141,6 @@ JOB = Table(
     Column("toxic_since_wall_ms", BigInteger, nullable=True),
     sqlite_autoincrement=True,
 )
-# Partial, because finished jobs gather: what is looked for stays a few pages whatever has been done.
-for _state, _columns in (
-    ("pending", ("queue", "priority", "not_before_wall_ms", "id")),
-    ("running", ("claimed_by", "claimed_generation")),
-    ("toxic", ("toxic_since_wall_ms",)),
-):
-    _where = JOB.c.state == literal_column(f"'{_state}'")
-    Index(
-        f"ix_rekindle_job_{_state}",
-        *(JOB.c[column] for column in _columns),
-        sqlite_where=_where,
-        postgresql_where=_where,
-    )
 JOB_CRASH = Table(
     "rekindle_job_crash",
     METADATA,
