@@ -16,23 +16,17 @@ new state in place before it acts on it, so that what was done already is not do
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections.abc import Callable
-from functools import partial
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar, cast
+from typing import Any, ClassVar, Never, TypeVar
 
 import pykka
 from loguru import logger
 
-from .loop import Loop, attempt
+from .lanes import Lane, Post, housed
+from .loop import Loop
 from .messages import ActorReplaced
 from .ports import Clock, Receiver, Timers
 from .timekeeper import Timekeeper
-
-if TYPE_CHECKING:
-    from pykka._envelope import Envelope
 
 A = TypeVar("A", bound=pykka.Actor)
 
@@ -111,88 +105,6 @@ def tell(receiver: Receiver | None, message: object) -> bool:
     return True
 
 
-def take(actor: pykka.Actor, envelope: Envelope[Any]) -> None:
-    """Let the actor handle one envelope, replies and dead actors included, as pykka's own loop does."""
-    reply_to = envelope.reply_to
-    if actor.actor_stopped.is_set():
-        if reply_to is not None:
-            dead = pykka.ActorDeadError(f"{actor.actor_ref} stopped before handling the message")
-            reply_to.set_exception((pykka.ActorDeadError, dead, None))
-        return
-    try:
-        response = actor._handle_receive(envelope.message)
-    except Exception:
-        if reply_to is None:
-            raise
-        reply_to.set_exception()
-    else:
-        if reply_to is not None:
-            reply_to.set(response)
-
-
-class Lane:
-    """One thread and one queue, shared by several actors."""
-
-    def __init__(self, name: str) -> None:
-        self._queue: SimpleQueue[tuple[pykka.Actor, Envelope[Any]] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
-        self._thread.start()
-
-    def put(self, actor: pykka.Actor, envelope: Envelope[Any]) -> None:
-        """Queue an envelope for an actor."""
-        self._queue.put((actor, envelope))
-
-    def close(self, timeout_s: float) -> bool:
-        """End the thread once it has handled what is queued; whether it ended in time."""
-        self._queue.put(None)
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            attempt(partial(take, *item))
-
-
-class LaneInbox:
-    """An actor's inbox that is a place in its lane's queue."""
-
-    def __init__(self, put: Callable[[pykka.Actor, Envelope[Any]], None]) -> None:
-        self._put = put
-        self.actor: pykka.Actor | None = None
-
-    def put(self, envelope: Envelope[Any], /) -> None:
-        """Queue an envelope."""
-        assert self.actor is not None
-        self._put(self.actor, envelope)
-
-    def get(self) -> Envelope[Any]:
-        """Nobody takes from here: the lane hands envelopes to the actor."""
-        raise NotImplementedError
-
-    def empty(self) -> bool:
-        """A lane keeps nothing back for an actor."""
-        return True
-
-
-def housed(actor: type[A], put: Callable[[pykka.Actor, Envelope[Any]], None]) -> type[A]:
-    """The same actor class, living where `put` delivers."""
-
-    def start_loop(self: pykka.Actor) -> None:
-        inbox = self.actor_inbox
-        assert isinstance(inbox, LaneInbox)
-        inbox.actor = self
-        self.on_start()
-
-    body: dict[str, object] = {
-        "__module__": actor.__module__,
-        "__doc__": actor.__doc__,
-        "_create_actor_inbox": staticmethod(lambda: LaneInbox(put)),
-        "_create_future": staticmethod(pykka.ThreadingFuture),
-        "_start_actor_loop": start_loop,
-    }
-    return cast("type[A]", type(actor.__name__, (actor,), body))
-
-
 class RealClock:
     """The system's clocks."""
 
@@ -230,8 +142,8 @@ class ThreadRuntime:
         """Start an actor on the lane that its class names."""
         housed_class = self._classes.get(actor)
         if housed_class is None:
-            place = self._place(getattr(actor, "lane", CORE))
-            housed_class = self._classes.setdefault(actor, housed(actor, place))
+            post = self._post(getattr(actor, "lane", CORE))
+            housed_class = self._classes.setdefault(actor, housed(actor, post))
         ref: pykka.ActorRef[A] = housed_class.start(*args, **kwargs)  # type: ignore[assignment]
         self._refs.append(ref)
         if len(self._refs) > self._tidy_at:
@@ -239,11 +151,11 @@ class ThreadRuntime:
             self._tidy_at = 2 * len(self._refs) + TIDY_AFTER
         return ref
 
-    def _place(self, lane: str) -> Callable[[pykka.Actor, Envelope[Any]], None]:
-        """What puts an envelope into a lane."""
+    def _post(self, lane: str) -> Post:
+        """What puts something into a lane."""
         if lane == CORE:
-            return lambda actor, envelope: self.loop.post(partial(take, actor, envelope))
-        return (self._lanes.get(lane) or self._lanes.setdefault(lane, Lane(lane))).put
+            return self.loop.post
+        return (self._lanes.get(lane) or self._lanes.setdefault(lane, Lane(lane))).post
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """Stop every actor and thread; whether all of them ended in time."""

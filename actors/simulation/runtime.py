@@ -17,10 +17,10 @@ from typing import Any, TypeVar, cast
 
 import pykka
 from pykka._envelope import Envelope
-from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
+from ..lanes import OF_PYKKA, take
 from ..ports import Clock, Receiver, Timers
-from ..runtime import take, tell
+from ..runtime import tell
 from ..timekeeper import HeapTimer
 
 A = TypeVar("A", bound=pykka.Actor)
@@ -138,7 +138,7 @@ class _Ref(pykka.ActorRef[A]):
         """
         inbox = self.actor_inbox
         assert isinstance(inbox, _Inbox)
-        if inbox.is_closed or type(message) in _OF_PYKKA:
+        if inbox.is_closed or type(message) in OF_PYKKA:
             super().tell(message)
             return
         if not inbox.queue:
@@ -240,8 +240,6 @@ class SimulationRuntime:
             pykka.ActorRegistry.unregister(ref)
 
 
-_OF_PYKKA = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
-"""Messages that pykka itself handles."""
 _starting: list[list[_Inbox]] = []
 """Whose line the inbox of the actor that is just being made belongs to."""
 _driven_classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}

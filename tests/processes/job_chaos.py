@@ -39,6 +39,11 @@ WORKERS = 4
 TOXIC_EVERY = 60
 """One job of so many kills whoever executes it."""
 
+MOST_NOTED_BETWEEN_KILLS = 1000
+"""In bytes of notes, some 30 executions."""
+
+_GLANCE_S = 0.005
+
 WITHIN_S = 100.0 + JOBS / 20
 
 _TIRELESS = RestartPolicy(
@@ -74,18 +79,17 @@ def fill(where: str) -> tuple[int, ...]:
 
 
 class Nemesis:
-    """Kills workers at random moments until it is told to stop.
+    """Kills a worker whenever some more was done, until it is told to stop.
 
-    Between two kills something is done: else a slow machine, where to start a worker takes longer
-    than it lives, would never come to the end.
+    By what was done and not by time: a quick machine is hurt as often as a slow one, and one where
+    to start a worker takes longer than it lives comes to the end too.
     """
 
-    def __init__(self, mark: str, seed: int, notes: Path, every_s: float = 0.3) -> None:
+    def __init__(self, mark: str, seed: int, notes: Path) -> None:
         self.kills = 0
         self._mark = mark
         self._notes = notes
         self._chance = random.Random(seed)
-        self._every_s = every_s
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nemesis")
 
@@ -98,17 +102,17 @@ class Nemesis:
         self._thread.join()
 
     def _run(self) -> None:
-        seen = 0
-        while not self._over.wait(self._chance.uniform(0, 2 * self._every_s)):
+        enough = 1
+        while not self._over.wait(_GLANCE_S):
             noted = self._notes.stat().st_size
-            if noted == seen:
+            if noted < enough:
                 continue
-            seen = noted
             victims = [pid for pid, worker in marked_processes(self._mark) if worker]
             if victims:
                 with suppress(ProcessLookupError):
                     os.kill(self._chance.choice(victims), signal.SIGKILL)
                     self.kills += 1
+                    enough = noted + self._chance.randint(1, MOST_NOTED_BETWEEN_KILLS)
 
 
 def all_ended(system: System) -> bool:
