@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 
 from .assembly import Actors
@@ -37,6 +38,8 @@ class Asking:
 
     def __init__(self, specs: Iterable[WorkerSpec], store: Store) -> None:
         self._specs = distinct(specs)
+        self._knowing = threading.Lock()
+        """Held while the specs become others: two threads may both want that."""
         self._store = store
         self._actors: Actors | None = None
         self._processes: RealProcesses | None = None
@@ -50,6 +53,9 @@ class Asking:
             raise RequestRefusedError("the system is not running")
         return self._actors
 
+    def _unknown(self, component_id: str) -> UnknownWorkerError:
+        return UnknownWorkerError(component_id, (spec.id for spec in self._specs))
+
     def _ask(self, request: Callable[[Receiver], object], timeout_s: float = ANSWER_S) -> Answer:
         """Tell the Supervisor a request with a place for the answer, and wait for it there."""
         inbox = Inbox()
@@ -58,7 +64,7 @@ class Asking:
         answer: Answer | Refused = inbox.get(timeout_s)
         if isinstance(answer, Refused):
             if answer.unknown is not None:
-                raise UnknownWorkerError(answer.unknown)
+                raise self._unknown(answer.unknown)
             raise RequestRefusedError(answer.reason)
         return answer
 

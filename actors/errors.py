@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,9 +62,20 @@ class SpecError(RekindleError, ValueError):
 class UnknownWorkerError(RekindleError, LookupError):
     """No worker has that id."""
 
-    def __init__(self, component_id: str) -> None:
+    def __init__(self, component_id: str, known: Iterable[str] = ()) -> None:
         self.component_id = component_id
-        super().__init__(f"no worker is called {component_id!r}")
+        self.near = near(component_id, known)
+        """Those that may have been meant."""
+        meant = f"; did you mean {' or '.join(self.near)}?" if self.near else ""
+        super().__init__(f"no worker is called {component_id!r}{meant}")
+
+
+def near(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Those names that somebody may have meant who wrote this one: it is a part of them, or alike."""
+    names = sorted(known)
+    having_it = [each for each in names if name and name.casefold() in each.casefold()]
+    # The comparison takes time that grows with the square of the length.
+    return tuple(having_it[:most] or get_close_matches(name[:64], names, most))
 
 
 class UnknownQueueError(RekindleError, LookupError):

@@ -21,7 +21,6 @@ from .errors import (
     RequestTimeoutError,
     StoreError,
     UnknownDeathError,
-    UnknownWorkerError,
 )
 from .explaining import explain
 from .flight_recorder import FlightRecorder
@@ -65,7 +64,7 @@ class Looking(Asking):
         for worker in self.report().workers:
             if worker.component_id == component_id:
                 return worker
-        raise UnknownWorkerError(component_id)
+        raise self._unknown(component_id)
 
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths that were kept, newest first."""
@@ -91,7 +90,7 @@ class Looking(Asking):
         for spec in self._specs:
             if spec.id == component_id:
                 return spec
-        raise UnknownWorkerError(component_id)
+        raise self._unknown(component_id)
 
     def explain(self, component_id: str) -> str:
         """Why a worker is as it is, when it is tried again, and what can be done."""
@@ -117,7 +116,7 @@ class Looking(Asking):
             running_ms=0 if running_s is None else round(running_s * 1000),
         )
         if now is None and not found.ever.deaths and not any(each.generation for each in found.entries):
-            raise UnknownWorkerError(component_id)
+            raise self._unknown(component_id)
         return found
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:

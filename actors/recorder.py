@@ -77,6 +77,7 @@ class Recorder(ResilientActor):
         self._retention = retention or Retention()
         self._prune_timer: Timer | None = None
         self._runtime = runtime
+        self._began = (runtime.clock.monotonic(), runtime.clock.wall_ms())
         self._store = store
         self._times = times or CommitTimes()
         self._supervisor: Receiver | None = None
@@ -207,7 +208,7 @@ class Recorder(ResilientActor):
         if self._failures:
             return  # the first commit that succeeds brings us back
         try:
-            more = self._store.prune(self._retention, self._runtime.clock.wall_ms())
+            more = self._store.prune(self._retention, self._plausible_wall_ms())
         except StoreOwnedError as error:
             self._stand_down(error)
             return
@@ -216,6 +217,11 @@ class Recorder(ResilientActor):
             return
         if more:
             self._prune_later(PRUNE_AGAIN_S)
+
+    def _plausible_wall_ms(self) -> int:
+        """The time of day, or what it would be had nobody set the clock forward: nothing is old by that."""
+        passed_s = self._runtime.clock.monotonic() - self._began[0]
+        return min(self._runtime.clock.wall_ms(), self._began[1] + round(passed_s * 1000))
 
     def _stand_down(self, error: StoreOwnedError) -> None:
         """Leave the store alone for good: what we know is not true of another's workers."""

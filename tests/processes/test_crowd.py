@@ -13,7 +13,7 @@ from tests.processes.conftest import Rows, Run
 from tests.processes.policies import QUICK, python, sleeper
 from tests.processes.waiting import PATIENCE_S, Held, eventually
 
-from rekindle.actors import Status, StatusChanged, System, WorkerSpec, WorkerStarted
+from rekindle.actors import Status, StatusChanged, System, UnknownWorkerError, WorkerSpec, WorkerStarted
 
 CROWD = 60
 
@@ -82,3 +82,24 @@ def test_a_hundred_commands_come_and_go_without_a_thread_each(run: Run) -> None:
     results = system.stop()
     assert len(results) == 100
     assert all(result.gone for result in results)
+
+
+def test_workers_that_are_added_by_many_threads_at_once_are_all_known(run: Run) -> None:
+    system = run()
+    added = [sleeper(f"s:{n}") for n in range(16)]
+    threads = [threading.Thread(target=system.add, args=(spec,)) for spec in added]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {system.spec(spec.id).id for spec in added} == {spec.id for spec in added}
+    removers = [threading.Thread(target=system.remove, args=(spec.id,)) for spec in added[:8]]
+    for thread in removers:
+        thread.start()
+    for thread in removers:
+        thread.join()
+    assert {worker.component_id for worker in system.report().workers} == {spec.id for spec in added[8:]}
+    with pytest.raises(UnknownWorkerError, match=r"no worker is called 's:0'"):
+        system.spec("s:0")
+    with pytest.raises(UnknownWorkerError, match=r"'s:8x'; did you mean s:8"):
+        system.pause("s:8x")

@@ -473,3 +473,14 @@ def test_a_removed_worker_leaves_no_mirror_behind_after_an_outage(bench: Benches
     system.memory.fault = None
     system.run(20)
     assert system.memory.health == {}
+
+
+def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(bench: Benches) -> None:
+    """What is too old is deleted; that the clock says so all of a sudden is no reason."""
+    system = bench(scripts=dies_after(3, 3)).start()
+    system.run(60)
+    system.runtime.virtual_clock.wall_offset_ms += 365 * 86_400_000
+    system.run(2 * recorder.PRUNE_AFTER_S)
+    assert [death.generation for death in system.memory.deaths(W)] == [2, 1]
+    events = system.memory.events(limit=1000).events
+    assert "worker_died" in {event.type for event in events}

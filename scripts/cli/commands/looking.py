@@ -60,7 +60,9 @@ def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     there: dict[str, Document] = {worker["component_id"]: worker for worker in report["workers"]}
     for id_ in ids:
         if id_ not in there:
-            raise UnknownWorkerError(f"no worker is called {id_!r}", "unknown_worker", 404)
+            near = [each for each in there if id_ and id_ in each][:3]
+            meant = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise UnknownWorkerError(f"no worker is called {id_!r}{meant}", "unknown_worker", 404)
     return {**report, "workers": [there[id_] for id_ in dict.fromkeys(ids)]}
 
 
