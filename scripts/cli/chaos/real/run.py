@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +39,7 @@ from rekindle.actors.simulation.moves import EVERYONE, WORDS, DatabaseState, Mov
 from rekindle.actors.simulation.virtual import bound_s
 from rekindle.worker.guardian import marked_processes, sweep
 
-from .empty_database import empty_database
+from .database import ScenarioDatabase
 from .plan import Plan, planned
 from .process import SupervisorProcess
 from .tapping import Journal
@@ -84,7 +82,7 @@ class RealRun:
         self.plan: Plan = planned(scenario, folder, speed, time.monotonic())
         self.plan.write()
         self.journal = Journal(self.plan)
-        shutil.copyfile(empty_database(), self.plan.database)
+        self.database = ScenarioDatabase(self.plan.database, folder)
         for worker in self.plan.workers:
             (folder / f"{worker.id}.orders").touch()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
@@ -94,7 +92,6 @@ class RealRun:
         self._marks: list[str] = []
         self._lives = 0
         self._is_degraded = False
-        self._locks = ExitStack()
 
     # ── the run ──────────────────────────────────────────────────────────────────────────
 
@@ -109,7 +106,7 @@ class RealRun:
             self._wait_for_what_is_wanted()
             self._shut_down()
         finally:
-            self._locks.close()
+            self.database.unlock()
             for process in (self._process, self._standby):
                 if process is not None:
                     process.kill()
@@ -202,8 +199,7 @@ class RealRun:
 
     def _note_deaths_of_the_last_moment(self, known: dict[str, WorkerFacts]) -> None:
         """Killed between a commit and its line in the history: what is in the database is stored."""
-        rows = self._query("SELECT component_id, generation, action, died_at_wall_ms FROM rekindle_death")
-        for worker, generation, action, wall_ms in rows:
+        for worker, generation, action, wall_ms in self.database.deaths():
             facts = known.get(worker)
             if facts is None or generation in facts.stored:
                 continue
@@ -211,14 +207,6 @@ class RealRun:
             cleared = decided is not None and decided.streak_cleared
             at, wall = self.journal.now(), self.journal.wall(wall_ms)
             self.journal.note(Stored(at, "death", worker, generation, action, cleared, wall))
-
-    def _query(self, statement: str) -> list[Any]:
-        """What the database says, read by other means than ours."""
-        connection = sqlite3.connect(f"file:{self.plan.database}?mode=ro", uri=True, timeout=10)
-        try:
-            return connection.execute(statement).fetchall()
-        finally:
-            connection.close()
 
     def _facts(self) -> Any:
         watch = Watch([role.spec for role in self.scenario.roles], self._slack())
@@ -228,11 +216,7 @@ class RealRun:
 
     def _count(self) -> None:
         """Write down what the database counts."""
-        rows = self._query(
-            "SELECT component_id, restart_count, streak_count, failed_at_wall_ms"
-            " FROM rekindle_worker_restart_policy"
-        )
-        for worker, restarts, streak, failed_at in rows:
+        for worker, restarts, streak, failed_at in self.database.counts():
             self.journal.note(Counted(self.journal.now(), worker, restarts, streak, failed_at is not None))
 
     # ── moves ────────────────────────────────────────────────────────────────────────────
@@ -338,18 +322,8 @@ class RealRun:
             orders.write(json.dumps(order).encode() + b"\n")
 
     def _set_database(self, state: DatabaseState, takes_s: float) -> None:
-        self._locks.close()
-        away = self.folder / "database_away"
-        if state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL):
-            away.touch()
-        else:
-            away.unlink(missing_ok=True)
-        if state is DatabaseState.LOCKED:
-            connection = sqlite3.connect(self.plan.database, timeout=10, isolation_level=None)
-            self._locks.callback(connection.close)
-            connection.execute("BEGIN IMMEDIATE")
-            state = DatabaseState.BACK  # the lock is real, nothing needs to be pretended
-        self._say(do="database", state=state.value, takes_s=takes_s / self.speed)
+        pretended = self.database.become(state)
+        self._say(do="database", state=pretended.value, takes_s=takes_s / self.speed)
 
     def _sleep(self, real_s: float) -> None:
         """Suspend supervisor, guardian and workers, as a host that sleeps does."""

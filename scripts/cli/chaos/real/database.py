@@ -1,0 +1,64 @@
+"""The database of a real run as the scenario treats it: read by means of its own, locked by a real lock."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from rekindle.actors.simulation.moves import DatabaseState
+
+from .empty_database import empty_database
+
+_PATIENCE_S = 10.0
+
+AWAY = "database_away"
+"""The file that is there while the database is not: the workers that need it look for that."""
+
+
+class ScenarioDatabase:
+    """The file that a run's supervisors keep their history in."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._path = path
+        self._away = folder / AWAY
+        self._locks = ExitStack()
+        shutil.copyfile(empty_database(), path)
+
+    def become(self, state: DatabaseState) -> DatabaseState:
+        """Do to it what can be done from outside; what is left for the supervisor to pretend."""
+        self.unlock()
+        if state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL):
+            self._away.touch()
+        else:
+            self._away.unlink(missing_ok=True)
+        if state is not DatabaseState.LOCKED:
+            return state
+        connection = sqlite3.connect(self._path, timeout=_PATIENCE_S, isolation_level=None)
+        self._locks.callback(connection.close)
+        connection.execute("BEGIN IMMEDIATE")
+        return DatabaseState.BACK
+
+    def unlock(self) -> None:
+        """Let others write."""
+        self._locks.close()
+
+    def deaths(self) -> list[Any]:
+        """Every death that is stored: whose, of which generation, what was decided, when."""
+        return self._rows("SELECT component_id, generation, action, died_at_wall_ms FROM rekindle_death")
+
+    def counts(self) -> list[Any]:
+        """What is counted of each worker: restarts in its lifetime, restarts in a row, when it failed."""
+        return self._rows(
+            "SELECT component_id, restart_count, streak_count, failed_at_wall_ms"
+            " FROM rekindle_worker_restart_policy"
+        )
+
+    def _rows(self, statement: str) -> list[Any]:
+        connection = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=_PATIENCE_S)
+        try:
+            return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
