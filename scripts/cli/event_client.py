@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from .client import PREFIX, ControlError, NoSupervisorError, connect, result_of
@@ -35,8 +35,20 @@ class StreamEvent(NamedTuple):
     id: int | None
 
 
-def stream(path: str, *, topics: str | None = None, after: int | None = None) -> Iterator[StreamEvent]:
+def stream(
+    path: str,
+    *,
+    topics: str | None = None,
+    after: int | None = None,
+    still_there: Callable[[], None] = lambda: None,
+) -> Iterator[StreamEvent]:
     """What one connection brings, until it ends.
+
+    Args:
+        path: the control socket.
+        topics: only these.
+        after: begin after the event with this number.
+        still_there: is called when the supervisor says no more than that, every few seconds.
 
     Raises:
         NoSupervisorError: nobody listens.
@@ -47,7 +59,7 @@ def stream(path: str, *, topics: str | None = None, after: int | None = None) ->
         connection.settimeout(SILENCE_S)
         try:
             connection.sendall(_request(topics, after))
-            yield from _events(_lines(connection))
+            yield from _events(_lines(connection), still_there)
         except TimeoutError:
             raise NoSupervisorError("the supervisor keeps silent") from None
         except OSError as error:
@@ -95,7 +107,7 @@ def _raise_problem(connection: socket.socket, begun: bytes) -> None:
     raise ControlError("the supervisor's answer makes no sense")
 
 
-def _events(lines: Iterator[str]) -> Iterator[StreamEvent]:
+def _events(lines: Iterator[str], still_there: Callable[[], None]) -> Iterator[StreamEvent]:
     type_, data, number = "", "", None
     for line in lines:
         name, _, value = line.partition(": ")
@@ -103,6 +115,8 @@ def _events(lines: Iterator[str]) -> Iterator[StreamEvent]:
             if data:
                 yield StreamEvent(type_, json.loads(data), number)
             type_, data, number = "", "", None
+        elif line.startswith(":"):
+            still_there()
         elif name == "event":
             type_ = value
         elif name == "data":

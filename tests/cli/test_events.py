@@ -100,6 +100,16 @@ def pid_of(running: Running) -> int:
     return pid
 
 
+def test_it_ends_with_whoever_reads_it_though_nothing_happens(many: Client) -> None:
+    """`rekindle events --follow | head -1` waited for one more event, however long that took."""
+    with following(many, "--json", "--topics", "worker:web:0:status") as process:
+        assert line(process)["topic"] == "worker:web:0:status"
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(20) == 141
+        process.stdout = None
+
+
 def test_states_can_be_followed_too(many: Client) -> None:
     with following(many, "--json", "--topics", "worker:web:*:status") as process:
         state = line(process)
@@ -144,7 +154,7 @@ def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
     """It ended a stream that had been followed for days, with exit code 1."""
     asked: list[int | None] = []
 
-    def stream(_path: str, *, topics: str | None, after: int | None) -> Iterator[StreamEvent]:
+    def stream(_path: str, *, after: int | None, **_: object) -> Iterator[StreamEvent]:
         asked.append(after)
         if len(asked) == 2:
             raise ControlError("as many clients as may follow the events already", "busy", 503)
