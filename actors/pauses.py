@@ -82,8 +82,10 @@ def _key(name: str, id_: str) -> str:
 
 def _settings(id_: str, pause: Pause | None) -> list[MetaSet]:
     until = None if pause is None or pause.until_wall_ms is None else str(pause.until_wall_ms)
+    # Of a worker that is not paused nothing is kept: it may be removed, and come back never.
+    enabled = None if id_ else "true"
     return [
-        MetaSet(_key(ENABLED, id_), "true" if pause is None else "false"),
+        MetaSet(_key(ENABLED, id_), enabled if pause is None else "false"),
         MetaSet(_key(REASON, id_), pause.reason if pause is not None and pause.reason else None),
         MetaSet(_key(UNTIL, id_), until),
     ]

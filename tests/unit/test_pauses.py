@@ -54,6 +54,8 @@ def test_the_end_of_a_pause_of_everything_leaves_those_who_were_paused_alone() -
 def test_the_end_of_a_pause_clears_what_was_kept_of_it() -> None:
     pauses, records = Pauses({"a": Pause("x", 1), "b": Pause()}).resumed(["a"])
     assert pauses == Pauses({"b": Pause()})
+    assert [record.value for record in records] == [None, None, None]
+    _, records = pauses.resumed(None)
     assert [record.value for record in records] == ["true", None, None]
 
 
