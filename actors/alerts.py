@@ -179,6 +179,8 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> Step:
     id_, death = died.component_id, died.death
     # What it was warned of is part of the same misfortune now.
     absorbed = _resolve(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
+    if died.is_finished:
+        return absorbed
     raised = _raise(
         absorbed.book,
         id_,

@@ -20,6 +20,7 @@ from .messages import (
     StoodDown,
     StoreDegraded,
     StoreRecovered,
+    WorkerDied,
     WorkerFailed,
     WorkerStarted,
     WorkerStopped,
@@ -118,6 +119,8 @@ class Current:
                 yield from self._blame(id_, None)
             case StatusChanged(component_id=id_):
                 yield worker_topic(id_), self._in_status(said)
+            case WorkerDied(component_id=id_) if said.is_finished:
+                yield worker_topic(id_), replace(self._worker(id_), status="stopped")
             case WorkerStopping(component_id=id_):
                 yield worker_topic(id_), replace(self._worker(id_), status="stopping")
             case WorkerStopped(component_id=id_):

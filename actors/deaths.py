@@ -83,6 +83,11 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
         """The last lines that it wrote."""
         return () if self.remains is None else tuple(text for _, text in self.remains.output)
 
+    @property
+    def ended_well(self) -> bool:
+        """Whether it ended by itself and said that all was well."""
+        return self.cause is Cause.EXITED and self.exit.clean
+
     def __str__(self) -> str:
         match self.cause:
             case Cause.EXITED | Cause.SIGNALLED | Cause.UNKNOWN:

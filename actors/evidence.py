@@ -62,6 +62,11 @@ def changed(old: str | None, new: str | None) -> str | None:
     return "its configuration changed" if configuration_changed else None
 
 
+def tells_of_code(version: str) -> bool:
+    """Whether the code could be read when this version was looked up."""
+    return not version.startswith("-")
+
+
 class Remains(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is known of an ended process, gathered when it was reaped."""
 

@@ -39,6 +39,9 @@ class Fingerprints:
             known = self._specs[spec.id] = (spec, _short(repr(spec).encode()), tuple(_files(spec)))
         _, configuration, files = known
         contents = [self._content(file) for file in files]
+        if not all(contents):
+            # Next time it may be found elsewhere.
+            self._specs.pop(spec.id, None)
         return Fingerprint(code=_code(contents), configuration=configuration)
 
     def versions(self, specs: Iterable[WorkerSpec]) -> dict[str, str]:
@@ -72,17 +75,24 @@ def _code(contents: list[str]) -> str:
 def _files(spec: WorkerSpec) -> Iterator[str]:
     match spec.run:
         case PythonCall(target=target):
-            yield _module_file(target.partition(":")[0])
+            yield module_file(target.partition(":")[0], _import_path(spec))
         case Command(argv=argv):
             words = [os.path.join(spec.cwd or "", word) for word in argv[1:MOST_FILES]]
             yield executable(argv[0], spec.env.get("PATH", os.environ.get("PATH", os.defpath)), spec.cwd)
             yield from (word for word in words if os.path.isfile(word))
 
 
-def _module_file(name: str) -> str:
+def _import_path(spec: WorkerSpec) -> list[str]:
+    """Where the worker will look for a module: where it runs, by its own settings, and where we would."""
+    at = spec.cwd or os.getcwd()
+    own = [folder for folder in spec.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    return [at, *(os.path.join(at, folder) for folder in own), *sys.path]
+
+
+def module_file(name: str, folders: Iterable[str]) -> str:
     """The file of a module, found as an import would but without importing its packages."""
     below = name.replace(".", os.sep)
-    for folder in sys.path:
+    for folder in folders:
         for candidate in (f"{below}{os.sep}__init__.py", f"{below}.py"):
             file = os.path.join(folder, candidate)
             if os.path.isfile(file):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from . import supervision
-from .evidence import changed
+from .evidence import changed, tells_of_code
 from .messages import FailureLifted
 from .records import RestartReset
 from .restarts import RestartState
@@ -42,6 +42,8 @@ def refusal(worker: Worker, world: World) -> str | None:
         why = "starting it does not lift that"
     elif phase.version is None or world.version is None:
         why = "which version of it failed, or is there now, is not known"
+    elif not tells_of_code(world.version):
+        why = "its code cannot be read, so that nobody can tell whether it changed"
     else:
         why = "it is still the version that failed"
     remedy = "restart clears that and starts it, reset clears it"

@@ -47,7 +47,7 @@ from .messages import (
 from .ordering import check_order
 from .pauses import EVERYTHING, Pause, Pauses
 from .ports import Receiver, Runtime, Timer
-from .records import MetaSet, Remembered, RememberedWorker
+from .records import MetaSet, Remembered
 from .runtime import tell
 from .spec import WorkerSpec
 from .status import worker_status
@@ -248,7 +248,7 @@ class Operations:
     # ── who is supervised ────────────────────────────────────────────────────────────────
 
     def _adopt(self, spec: WorkerSpec) -> None:
-        known = self._remembered.workers.get(spec.id, RememberedWorker())
+        known = self._remembered.of(spec.id)
         self._crew.adopt(spec, known, self.world(None))
 
     def _add(self, spec: WorkerSpec, versions: Versions, reply_to: Receiver | None) -> None:

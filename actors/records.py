@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from .alert import Alert
 from .audit import AuditEntry
@@ -307,3 +308,12 @@ class Remembered:
     meta: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     last_event_id: int = 0
     """The number of the latest event, 0 if there never was one."""
+    generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """The latest generation that left a trace other than a death: one that was stopped, or that ran
+    when a supervisor was killed."""
+
+    def of(self, component_id: str) -> RememberedWorker:
+        """What is known of one worker; its generations go on, whatever became of the last one."""
+        known = self.workers.get(component_id, RememberedWorker())
+        latest = max(known.last_generation, self.generations.get(component_id, 0))
+        return replace(known, last_generation=latest)

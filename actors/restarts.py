@@ -15,7 +15,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from .deaths import Cause, Death
+from .deaths import Death
 from .spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
 
 DEFAULT_FAILURE = "Restart limit exceeded"
@@ -136,7 +136,7 @@ def _wanted(policy: RestartPolicy, death: Death) -> bool:
         case RestartOn.NEVER:
             return False
         case RestartOn.ON_FAILURE:
-            return not (death.cause is Cause.EXITED and death.exit.clean)
+            return not death.ended_well
 
 
 def _sustained(policy: RestartPolicy, death: Death) -> bool:

@@ -17,7 +17,7 @@ from .breaker_messages import BreakerDue, ProbeAnswered
 from .breakers import Breakers
 from .colleagues import Colleagues
 from .crew import Crew
-from .deaths import Cause, Death
+from .deaths import Death
 from .health import Status
 from .internal_messages import (
     BackoffElapsed,
@@ -209,7 +209,7 @@ class Supervisor(ResilientActor):
         worker = self._crew.get(death.component_id)
         if worker is None or worker.spec.breaker is None or not supervision.is_up(worker, death.generation):
             return
-        if not self._world(worker).stopping and not (death.cause is Cause.EXITED and death.exit.clean):
+        if not self._world(worker).stopping and not death.ended_well:
             self._breakers.take(worker.spec.breaker, breaker.Died(worker.id), at)
 
     def _health_for_breaker(self, changed: StatusChanged) -> None:

@@ -30,6 +30,7 @@ class Rest(StrEnum):
     PAUSED = "paused"
     RESET = "reset"
     LEFT = "not restarted"
+    DONE = "finished"
     HELD = "held back"
 
 

@@ -77,7 +77,11 @@ class MemoryStore:
         """What is known of the past."""
         workers = {worker: self._remembered(worker) for worker in {**self._counters, **self._histories}}
         last = next(reversed(self._events), 0)
-        return Remembered(MappingProxyType(workers), MappingProxyType(dict(self._meta)), last)
+        traces = {worker: max(bundles) for worker, bundles in self._bundles.items() if bundles}
+        for worker, seen in self.health.items():
+            traces[worker] = max(seen.generation, traces.get(worker, 0))
+        meta = MappingProxyType(dict(self._meta))
+        return Remembered(MappingProxyType(workers), meta, last, MappingProxyType(traces))
 
     def deaths(
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100

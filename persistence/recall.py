@@ -30,7 +30,11 @@ _COUNTERS = (
 
 
 def remembered(
-    policies: Iterable[Any], deaths: Iterable[Any], meta: Iterable[Any], last_event_id: int
+    policies: Iterable[Any],
+    deaths: Iterable[Any],
+    meta: Iterable[Any],
+    last_event_id: int,
+    traces: Iterable[Any],
 ) -> Remembered:
     """What is known of the past; the deaths of a worker come oldest first."""
     stamps: dict[str, list[int]] = defaultdict(list)
@@ -49,7 +53,15 @@ def remembered(
         workers=MappingProxyType(workers),
         meta=MappingProxyType({row.key: row.value for row in meta}),
         last_event_id=last_event_id,
+        generations=MappingProxyType(_latest(traces)),
     )
+
+
+def _latest(traces: Iterable[Any]) -> dict[str, int]:
+    latest: dict[str, int] = {}
+    for worker, generation in traces:
+        latest[worker] = max(generation, latest.get(worker, 0))
+    return latest
 
 
 def death_record(row: Any) -> DeathRecord:

@@ -9,7 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, case, delete, func, select, update
+from sqlalchemy import (
+    CompoundSelect,
+    Delete,
+    Insert,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    case,
+    delete,
+    func,
+    select,
+    union_all,
+    update,
+)
 
 from rekindle.actors.records import RECENT_DEATHS
 
@@ -181,6 +195,11 @@ WIPE_MIRROR: Delete = delete(HEALTH)
 
 LOAD_POLICIES: Select[*tuple[Any, ...]] = select(POLICY)
 EVENT_SPAN: Select[*tuple[Any, ...]] = select(func.min(EVENT.c.id), func.max(EVENT.c.id))
+LOAD_TRACES: CompoundSelect[*tuple[Any, ...]] = union_all(
+    select(HEALTH.c.component_id, HEALTH.c.generation),
+    select(BUNDLE.c.component_id, func.max(BUNDLE.c.generation)).group_by(BUNDLE.c.component_id),
+)
+"""Incarnations of which there need not be a death."""
 LOAD_META: Select[*tuple[Any, ...]] = select(META.c.key, META.c.value)
 
 

@@ -140,6 +140,7 @@ class SqlStore:
                 connection.execute(sql.LOAD_RECENT_DEATHS),
                 connection.execute(sql.LOAD_META),
                 connection.execute(sql.EVENT_SPAN).one()[1] or 0,
+                connection.execute(sql.LOAD_TRACES),
             )
 
     def deaths(

@@ -58,6 +58,11 @@ class WorkerDied(msgspec.Struct, frozen=True):
         """Whose death it was."""
         return self.death.component_id
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether it ended well and nobody wants it back: no misfortune at all."""
+        return self.action == "none" and self.death.ended_well
+
 
 class WorkerFailed(msgspec.Struct, frozen=True):
     """A worker was given up; only a reset lifts it, or a changed version where its policy says so."""

@@ -128,8 +128,18 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
         case Action.HELD:
             return Step(replace(worker, phase=Idle(Rest.HELD, decision.reason)))
         case Action.NOTIFY_ONLY | Action.NONE:
-            rest = Rest.PAUSED if world.paused else Rest.STOPPED if world.stopping else Rest.LEFT
-            return Step(replace(worker, phase=Idle(rest, f"{death}; {decision.reason}")))
+            return Step(replace(worker, phase=_at_rest(death, decision, world)))
+
+
+def _at_rest(death: Death, decision: Decision, world: World) -> Idle:
+    """What becomes of one that is not brought back."""
+    if world.paused or world.stopping:
+        rest = Rest.PAUSED if world.paused else Rest.STOPPED
+    elif decision.action is Action.NONE and death.ended_well:
+        return Idle(Rest.DONE, f"finished: {death}")
+    else:
+        rest = Rest.LEFT
+    return Idle(rest, f"{death}; {decision.reason}")
 
 
 def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle | None) -> WorkerDied:

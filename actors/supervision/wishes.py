@@ -121,8 +121,10 @@ def pause(worker: Worker) -> Step:
     if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
         return Step(worker, (Idling(worker.phase.generation, paused=True),))
     match worker.phase:
-        case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.RESET) | Stopping(rest=Rest.STOPPED, relaunch=False):
+        case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.DONE | Rest.RESET):
             return Step(worker)  # it is down for another reason, which outlasts the pause
+        case Stopping(rest=Rest.STOPPED, relaunch=False):
+            return Step(worker)
         case _:
             return stop(worker, rest=Rest.PAUSED, reason=StopReason.PAUSE)
 

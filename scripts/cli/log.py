@@ -130,6 +130,8 @@ class EventLog:
                 log.info("{} started, pid {}, generation {}", id_, pid, generation)
             case StatusChanged(component_id=id_, new=new, detail=detail) if message.death is None:
                 log.info("{} is {}{}", id_, new.value, f": {detail}" if detail else "")
+            case WorkerDied(component_id=id_, death=death, reason=reason) if message.is_finished:
+                log.info("{} has finished: {}. {}", id_, str(death), reason)
             case WorkerDied(component_id=id_, death=death, reason=reason):
                 log.warning("{} died: {}. {}", id_, str(death), reason)
             case WorkerFailed(component_id=id_, reason=reason):

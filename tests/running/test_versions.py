@@ -89,3 +89,21 @@ def test_without_the_setting_a_changed_script_stays_failed(run: Run, tmp_path: P
     running = again(run, former)
     assert running.wait_for(ID, shown="failed")["generation"] == 2
     assert "lifted" not in running.order("reload")["detail"]
+
+
+def test_a_python_module_beside_the_file_is_found_and_a_change_of_it_noticed(run: Run) -> None:
+    """It was looked for where the supervisor imports from, and not where its worker does."""
+    text = FILE.format(script="", setting="true").replace(
+        'command = ["sh", ""]', 'python = "beside_the_file:main"'
+    )
+    running = run(text)
+    module = running.file.parent / "beside_the_file.py"
+    running.wait_for(ID, shown="failed")
+    with pytest.raises(ControlError, match="its code cannot be read"):
+        running.order("workers", ID, "start")
+    module.write_text("def main():\n    raise SystemExit(1)\n")
+    running.order("workers", ID, "start")
+    running.wait_for(ID, shown="failed", generation=4)
+    module.write_text("import time\n\n\ndef main():\n    time.sleep(1000)\n")
+    running.order("workers", ID, "start")
+    running.wait_for(ID, shown="healthy", generation=5)

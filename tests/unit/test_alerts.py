@@ -56,6 +56,12 @@ def test_nt_01_a_crash_is_a_critical_alert_with_all_that_matters() -> None:
     assert told.recent_count == 3
 
 
+def test_one_that_has_ended_well_raises_no_alert_unless_somebody_is_to_be_told() -> None:
+    clean = Death(component_id=A, generation=1, cause=Cause.EXITED, exit=Exit(code=0))
+    for action, opened in (("none", 0), ("notify_only", 1), ("restart", 1)):
+        assert len(after(WorkerDied(clean, action, "", 0.0, 0)).changes) == opened
+
+
 def test_nt_02_the_same_again_is_counted_in_one_alert() -> None:
     step = after(died(), died())
     (told,) = step.book.alerts.values()

@@ -195,7 +195,7 @@ def test_a_delay_is_not_waited_for_by_an_operator_who_starts_the_worker_twice(be
 
 def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(bench: Benches) -> None:
     store = MemoryStore()
-    store.commit([mirror("gone"), mirror(W)])
+    store.commit([mirror("gone"), mirror("gone too")])
     system = bench(scripts=dies_after(3), store=store)
     assert store.health == {}
     system.start().run(10)
@@ -484,3 +484,19 @@ def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(bench: Benches)
     assert [death.generation for death in system.memory.deaths(W)] == [2, 1]
     events = system.memory.events(limit=1000).events
     assert "worker_died" in {event.type for event in events}
+
+
+def test_generations_go_on_though_the_last_one_left_no_death(bench: Benches) -> None:
+    """They are the names of lives: two of one name would be told apart by nobody."""
+    system = bench(scripts=dies_after(3)).start()
+    system.run(60)
+    assert system.status().generation == 2
+    system.restart_application()  # killed with it: no death is kept of the second
+    system.start().run(60)
+    assert system.status().generation == 3
+    system.tell(StopWorkers())
+    system.run(60)
+    for _ in range(2):  # stopped, and never started again by two runs
+        system.restart_application()
+    system.start().run(60)
+    assert system.status().generation == 4

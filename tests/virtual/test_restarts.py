@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from tests.virtual.bench import W, dies_after, lives, worker
+from tests.virtual.bench import Listener, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 
+from rekindle.actors.alert import AlertPolicy
+from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.deaths import Cause, Exit
 from rekindle.actors.health import Status
-from rekindle.actors.messages import StatusChanged, StopWorkers, WorkerDied, WorkerFailed
+from rekindle.actors.messages import (
+    StartWorkers,
+    StateChanged,
+    StatusChanged,
+    StopWorkers,
+    WorkerDied,
+    WorkerFailed,
+)
 from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.states import WorkerState
 
 A, B = "worker:tag:0", "worker:tag:1"
 MINUTE = 60.0
@@ -127,6 +137,26 @@ def test_rd_22_under_on_failure_only_an_unclean_end_is_followed_by_a_restart(
     system = bench(worker(restart={"restart_on": "on_failure"}), scripts=script).start()
     system.run(60)
     assert system.starts() == starts
+
+
+@pytest.mark.parametrize("restart_on", ["on_failure", "never"])
+def test_rd_22_one_that_has_ended_well_is_no_crash(bench: Benches, restart_on: str) -> None:
+    """It was shown as crashed, and whoever is called at night was called for it."""
+    script = lives(Life(dies_after_s=5, exit=Exit(code=0)), then=Life())
+    policy = AlertPolicy(enabled=True)
+    system = bench(worker(restart={"restart_on": restart_on}), scripts=script, alerts=policy).start()
+    states = Listener(system.runtime.clock.monotonic)
+    system.actors.broker.tell(Subscribe(states, ("worker:*",)))
+    system.run(60)
+    ended = system.status()
+    assert (ended.shown, ended.why) == ("stopped", "finished: exited with code 0")
+    assert system.memory.alerts() == ()
+    last = [each.state for each in states.messages if isinstance(each, StateChanged)][-1]
+    assert isinstance(last, WorkerState)
+    assert last.status == "stopped"
+    system.tell(StartWorkers())
+    system.run(60)
+    assert system.starts() == [0, 60]
 
 
 def test_rd_23_under_always_a_clean_end_that_nobody_asked_for_is_followed_by_a_restart(

@@ -5,7 +5,7 @@ import { cause, delay, moment, number, span } from "./words.js";
 
 const SAID = {
   worker_started: (event) => ["starting", `started, pid ${event.pid}`],
-  worker_died: (event) => [event.action === "mark_failed" ? "failed" : "crashed",
+  worker_died: (event) => [event.action === "mark_failed" ? "failed" : event.action === "none" && event.exit_code === 0 ? "stopped" : "crashed",
     `${cause(event)} after ${span(event.uptime_ms ?? 0)}. ${event.reason ?? ""}`],
   worker_failed: (event) => ["failed", `given up: ${event.reason}`],
   worker_stopping: (event) => ["stopped", `told to end: ${event.reason}`],
