@@ -38,8 +38,8 @@ class Asking:
 
     def __init__(self, specs: Iterable[WorkerSpec], store: Store) -> None:
         self._specs = distinct(specs)
-        self._knowing = threading.Lock()
-        """Held while the specs become others: two threads may both want that."""
+        self._knowing = threading.RLock()
+        """Held while the specs become others: two threads may both want that, or a signal's handler."""
         self._store = store
         self._actors: Actors | None = None
         self._processes: RealProcesses | None = None

@@ -142,13 +142,17 @@ class Child:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, self._stack_signal)
 
-    def reap(self) -> Exit:
+    def reap(self, *, wait: bool = False) -> Exit | None:
         """Take the status of the ended process, after ending what is left of its group.
 
-        While the zombie is there its number cannot stand for another group.
+        While the zombie is there its number cannot stand for another group. None: a debugger
+        keeps it for now.
         """
         self._kill_group()
-        exit_, self._usage = (Exit(), None) if self.pidfd == -1 else reap(self.pidfd)
+        taken = (Exit(), None) if self.pidfd == -1 else reap(self.pidfd, wait=wait)
+        if taken is None:
+            return None
+        exit_, self._usage = taken
         return exit_
 
     def remains(self, memory: MemoryEvents) -> Remains:

@@ -1,9 +1,6 @@
-"""The one thread of the core: what the kernel reports, and what others have it do, in turn.
+"""One thread over one epoll: what the kernel reports of descriptors, and what others have it do, in turn.
 
-One epoll over descriptors, one queue of calls. The end of a process, what is decided over it and
-the start of the next one all happen here, one after the other: to hand them from thread to
-thread would take longer than most of them do, and the interpreter runs one thread at a time
-anyway. While nothing happens it does not wake.
+While nothing happens it does not wake.
 """
 
 from __future__ import annotations
@@ -24,12 +21,14 @@ Call = Callable[[], object]
 
 EVENTS_AT_ONCE = 64
 CALLS_AT_ONCE = 256
-"""So many are made before the kernel is asked again: a crowd of messages must not hide a death."""
+"""So many are made before the kernel is asked again: a crowd of calls must not hide a death."""
 
 
 class Loop:
-    """One thread that waits for descriptors and makes calls. `post` and `close` are for everybody,
-    all else for what runs on it."""
+    """One thread that waits for descriptors and makes calls.
+
+    `post` and `join` are for everybody, all else is for what runs on it.
+    """
 
     def __init__(self, name: str) -> None:
         self._calls: deque[Call] = deque()
@@ -39,24 +38,32 @@ class Loop:
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
-        self._waking = threading.Lock()
+        # A signal handler may post while the thread that it interrupts does.
+        self._waking = threading.RLock()
         self._is_asleep = False
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._let_go()
+            raise
 
     def post(self, call: Call) -> None:
-        """Have a call made, after all that were posted before; once it is closed, never."""
+        """Have a call made, after all that were posted before; once it has ended, never."""
         self._calls.append(call)
         # In this order: whoever is about to sleep says so first, and looks for calls then.
         if self._is_asleep:
             self._rouse()
 
-    def close(self, timeout_s: float) -> bool:
-        """End the thread once it has done what was posted; whether it ended in time."""
-        self.post(self._end)
+    def join(self, timeout_s: float) -> bool:
+        """Wait for its end; whether that came in time."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
+
+    def end(self) -> None:
+        """End the thread, now that nothing is to be watched any more."""
+        self._is_over = True
 
     def watch(self, descriptor: int, handler: Call) -> None:
         """Have a call made whenever there is something to read."""
@@ -83,10 +90,13 @@ class Loop:
             while not self._is_over:
                 self._turn()
         finally:
-            self._epoll.close()
-            with self._waking:
-                os.close(self._wake)
-                self._wake = -1
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._epoll.close()
+        with self._waking:
+            os.close(self._wake)
+            self._wake = -1
 
     def _turn(self) -> None:
         """One round: what the kernel reports, then what is to be done.
@@ -98,11 +108,13 @@ class Loop:
             handler = self._handlers.get(descriptor)
             if handler is not None:
                 attempt(handler)
+        now = time.monotonic()
         for _ in range(CALLS_AT_ONCE):
             if not self._calls:
                 break
             attempt(self._calls.popleft())
-        while self._later and self._later[0][0] <= time.monotonic():
+        # Only what was due when the kernel was asked: by now it may have more to report.
+        while self._later and self._later[0][0] <= now:
             attempt(heapq.heappop(self._later)[2])
 
     def _reported(self) -> list[int]:
@@ -119,9 +131,6 @@ class Loop:
             return 0.0
         return max(0.0, self._later[0][0] - time.monotonic()) if self._later else -1.0
 
-    def _end(self) -> None:
-        self._is_over = True
-
     def _rouse(self) -> None:
         # Under a lock: once it is closed, its number may stand for a file of the host.
         with self._waking, suppress(OSError):
@@ -133,5 +142,5 @@ def attempt(call: Call) -> None:
     """Make a call; one misfortune must not end the watch over all the others."""
     try:
         call()
-    except Exception as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001  # one that wants to exit must not take us along
         logger.opt(exception=error).error("the supervisor met an error and goes on")

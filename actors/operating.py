@@ -96,26 +96,24 @@ class Operating(Asking):
     def add(self, spec: WorkerSpec) -> None:
         """Supervise one more worker."""
         versions = self._fingerprints.versions([spec])
+        self._ask(lambda reply: AddWorker(spec, reply, versions))
         with self._knowing:
-            self._ask(lambda reply: AddWorker(spec, reply, versions))
             self._know((*self._specs, spec))
 
     def remove(self, component_id: str, timeout_s: float | None = None) -> None:
         """Stop a worker and forget it."""
         patience = self._longest_stop() if timeout_s is None else timeout_s
-        gone = [spec for spec in self._specs if spec.id == component_id]
         self._ask(lambda reply: RemoveWorker(component_id, reply), patience)
         with self._knowing:
-            # By what it was: another of that name may be there by now.
-            self._know(tuple(spec for spec in self._specs if not any(spec is each for each in gone)))
+            self._know(tuple(spec for spec in self._specs if spec.id != component_id))
 
     def change(self, specs: Iterable[WorkerSpec]) -> Changes:
         """Supervise exactly these workers from now on; what did not change is left alone."""
         wanted = distinct(specs)
         versions = self._fingerprints.versions(wanted)
+        changed = self._ask(lambda reply: ChangeWorkers(wanted, reply, versions))
+        assert isinstance(changed, WorkersChanged)
         with self._knowing:
-            changed = self._ask(lambda reply: ChangeWorkers(wanted, reply, versions))
-            assert isinstance(changed, WorkersChanged)
             self._know(wanted)
         return changed.changes
 

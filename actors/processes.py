@@ -3,7 +3,8 @@
 It starts, signals and reaps our children, and nobody else's, all on the thread of one loop. That
 thread outlives every actor, because a kernel takes the end of the thread that started a process
 for the end of its parent (PR_SET_PDEATHSIG). What is wanted of it is posted to the loop, so a
-descriptor is only ever used by the thread that closes it.
+descriptor is only ever used by the thread that closes it. The actors have a thread of their own:
+a worker that floods us with output must not keep them from answering.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import signal
 import threading
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from loguru import logger
@@ -47,13 +47,16 @@ CHANNEL_GRACE_S = 0.1
 closed channel news of its own."""
 
 
+KEPT_S = 0.1
+"""How often an ended process that a debugger keeps is looked after."""
+
+
 class RealProcesses:
     """Starts, watches and ends real processes."""
 
     def __init__(
         self,
         clock: Clock,
-        loop: Loop,
         *,
         guarded: bool = True,
         database: str | None = None,
@@ -62,18 +65,22 @@ class RealProcesses:
         self.mark = uuid.uuid4().hex
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
-        self._loop = loop
         self._children: dict[str, Child] = {}
         self._is_closing = False
-        self._closed = threading.Event()
         self._sampler = Sampler()
         self._sampling = threading.Lock()
         self._spawner = Spawner(self.mark, database)
         self._fingerprints = fingerprints or Fingerprints()
         self._memory = MemoryEvents()
         self._guard = Guard(self.mark) if guarded else None
+        try:
+            self._loop = Loop("watcher")
+        except BaseException:
+            self._spawner.close()
+            self._memory.close()
+            raise
         if self._guard is not None:
-            loop.post(self._start_guard)
+            self._loop.post(self._start_guard)
 
     # ── for the actors ───────────────────────────────────────────────────────────────────
 
@@ -147,15 +154,12 @@ class RealProcesses:
         self._loop.post(lambda: self._forget(component_id))
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Kill what is left, reap it, and let go of everything; whether that succeeded in time."""
+        """Kill what is left, reap it, and end the thread; whether that succeeded in time.
+
+        A process that cannot be killed is still waited for afterwards.
+        """
         self._loop.post(self._begin_close)
-        if self._closed.wait(timeout_s):
-            return True
-        # A process that cannot be killed, or somebody holds the loop up: no reason to let workers live.
-        for child in self._living():
-            with suppress(OSError):
-                child.signal(signal.SIGKILL)
-        return False
+        return self._loop.join(timeout_s)
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
@@ -177,7 +181,7 @@ class RealProcesses:
         except OSError as error:
             # The kernel watches nothing more for us: what cannot be watched must not run.
             child.signal(signal.SIGKILL)
-            child.exit = child.reap()
+            child.exit = child.reap(wait=True)
             self._let_go(child)
             self._tell_both(request, SpawnFailed(id_, generation, f"it cannot be watched: {error}"))
             return
@@ -229,6 +233,10 @@ class RealProcesses:
             attempt(lambda: self._hear(child))
         attempt(child.drain_output)
         child.exit = child.reap()
+        if child.exit is None:
+            self._loop.unwatch(child.pidfd)
+            self._loop.after(KEPT_S, lambda: self._ended(child))
+            return
         exited = ProcessExited(child.id, child.generation, child.exit, self._remains(child))
         self._tell_both(child.request, exited)
         self._let_go(child)
@@ -294,7 +302,7 @@ class RealProcesses:
 
     def _renew_guard(self) -> None:
         assert self._guard is not None
-        if not self._closed.is_set() and self._guard.renew():
+        if self._guard.renew():
             self._loop.watch(self._guard.pidfd, self._guard_ended)
 
     def _living(self) -> list[Child]:
@@ -308,14 +316,14 @@ class RealProcesses:
 
     def _finish_closing(self) -> None:
         """Once the last one is gone, let go of everything."""
-        if not self._is_closing or self._closed.is_set() or self._living():
+        if not self._is_closing or self._living():
             return
         if self._guard is not None:
             self._loop.unwatch(self._guard.pidfd)
             self._guard.dismiss()
         self._spawner.close()
         self._memory.close()
-        self._closed.set()
+        self._loop.end()
 
 
 def _session(pid: int) -> int | None:

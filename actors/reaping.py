@@ -26,24 +26,27 @@ _PEAK, _MAJOR_FAULTS = 4, 9
 _library = ctypes.CDLL(None, use_errno=True)
 
 
-def reap(pidfd: int) -> tuple[Exit, Spent | None]:
+def reap(pidfd: int, *, wait: bool = False) -> tuple[Exit, Spent | None] | None:
     """How the process ended, and what it used; its status may be lost to somebody else.
 
-    It must have ended.
+    None if there is nothing to take yet: a debugger has the first word on an ended process, and may
+    keep it for as long as it likes. With `wait` that is waited for.
     """
+    options = os.WEXITED if wait else os.WEXITED | os.WNOHANG
     if _WAITID is None:
-        return _without_usage(pidfd), None
+        return _without_usage(pidfd, options)
     status, used = ctypes.create_string_buffer(128), ctypes.create_string_buffer(_USED.size)
-    while _library.syscall(_WAITID, os.P_PIDFD, pidfd, status, os.WEXITED, used) != 0:
+    while _library.syscall(_WAITID, os.P_PIDFD, pidfd, status, options, used) != 0:
         error = ctypes.get_errno()
         if error == errno.ECHILD:
             return Exit(), None
         if error != errno.EINTR:  # a sandbox without the call, say
-            return _without_usage(pidfd), None
-    return _exit(*_STATUS.unpack_from(status.raw)), _usage(_USED.unpack(used.raw))
+            return _without_usage(pidfd, options)
+    _, _, code, pid, _, number = _STATUS.unpack_from(status.raw)
+    return None if pid == 0 else (_exit(code, number), _usage(_USED.unpack(used.raw)))
 
 
-def _exit(_signo: int, _errno: int, code: int, _pid: int, _uid: int, status: int) -> Exit:
+def _exit(code: int, status: int) -> Exit:
     return Exit(code=status) if code == os.CLD_EXITED else Exit(signal=status)
 
 
@@ -59,11 +62,9 @@ def _usage(used: tuple[int, ...]) -> Spent:
     )
 
 
-def _without_usage(pidfd: int) -> Exit:
+def _without_usage(pidfd: int, options: int) -> tuple[Exit, None] | None:
     try:
-        found = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+        found = os.waitid(os.P_PIDFD, pidfd, options)
     except ChildProcessError:
-        return Exit()
-    if found is None:
-        return Exit()
-    return Exit(code=found.si_status) if found.si_code == os.CLD_EXITED else Exit(signal=found.si_status)
+        return Exit(), None
+    return None if found is None else (_exit(found.si_code, found.si_status), None)

@@ -53,6 +53,9 @@ PRUNE_AFTER_S = 600.0
 PRUNE_AGAIN_S = 0.05
 """How long to leave the store to others between two chunks."""
 
+EARLIEST_WALL_MS = 1_577_836_800_000
+"""The year 2020: a clock that shows less has not been set yet."""
+
 MOST_EVENTS = 10_000
 """Past this many waiting events the oldest ones are given up."""
 
@@ -219,9 +222,14 @@ class Recorder(ResilientActor):
             self._prune_later(PRUNE_AGAIN_S)
 
     def _plausible_wall_ms(self) -> int:
-        """The time of day, or what it would be had nobody set the clock forward: nothing is old by that."""
-        passed_s = self._runtime.clock.monotonic() - self._began[0]
-        return min(self._runtime.clock.wall_ms(), self._began[1] + round(passed_s * 1000))
+        """The time of day, or what it would be had nobody set the clock forward: nothing is old by that.
+
+        A machine without a battery begins in 1970: its clock is not set forward, but right.
+        """
+        now_ms, (began, began_ms) = self._runtime.clock.wall_ms(), self._began
+        if began_ms < EARLIEST_WALL_MS:
+            return now_ms
+        return min(now_ms, began_ms + round((self._runtime.clock.monotonic() - began) * 1000))
 
     def _stand_down(self, error: StoreOwnedError) -> None:
         """Leave the store alone for good: what we know is not true of another's workers."""

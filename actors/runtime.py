@@ -3,8 +3,7 @@
 Every message to an actor of a lane goes into the lane's one queue, and the lane's one thread
 handles them in that order. A thousand proxies need no thousand threads, and a message between
 two actors of one lane costs no wake-up. That works because no handler of ours blocks; those
-that must (the recorder, which commits) have lanes of their own. The core's lane is the loop that
-watches the processes as well: from the end of one to the decision no thread has to wake.
+that must (the recorder, which commits) have lanes of their own.
 
 `ResilientActor` is what our actors derive from. pykka ends an actor whose handler raises, and
 `SystemExit` in one ends every actor of the process, the host's included. Here the exception
@@ -23,7 +22,6 @@ import pykka
 from loguru import logger
 
 from .lanes import Lane, Post, housed
-from .loop import Loop
 from .messages import ActorReplaced
 from .ports import Clock, Receiver, Timers
 from .timekeeper import Timekeeper
@@ -125,7 +123,6 @@ class ThreadRuntime:
     """Actors on lanes, timers on one heap thread. Owns its threads and ends them."""
 
     def __init__(self) -> None:
-        self.loop = Loop(CORE)
         self.clock: Clock = RealClock()
         self._timekeeper = Timekeeper(self.clock)
         self.timers: Timers = self._timekeeper
@@ -153,8 +150,6 @@ class ThreadRuntime:
 
     def _post(self, lane: str) -> Post:
         """What puts something into a lane."""
-        if lane == CORE:
-            return self.loop.post
         return (self._lanes.get(lane) or self._lanes.setdefault(lane, Lane(lane))).post
 
     def close(self, timeout_s: float = 5.0) -> bool:
@@ -162,6 +157,6 @@ class ThreadRuntime:
         self._timekeeper.close(timeout_s)
         for ref in self._refs:
             ref.stop(block=False)
-        ended = [self.loop.close(timeout_s), *(lane.close(timeout_s) for lane in self._lanes.values())]
+        ended = [lane.close(timeout_s) for lane in self._lanes.values()]
         self._refs.clear()
         return all(ended)

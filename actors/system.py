@@ -147,7 +147,6 @@ class System(Operating, Looking):
             self._runtime = runtime = self._make_runtime()
             self._processes = RealProcesses(
                 runtime.clock,
-                runtime.loop,
                 guarded=self._guarded,
                 database=self._store.address,
                 fingerprints=self._fingerprints,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,9 @@ def test_f3_only_the_exits_that_the_policy_names_lead_to_a_restart(
     system = run(shell("w", once, restart=replace(QUICK, restart_on=restart_on)))
     if restarted:
         assert system.wait_until("w", lambda w: w.generation == 2, PATIENCE_S).restart_count == 1
+    elif script == "exit 0":
+        ended = system.wait_until("w", lambda w: w.shown == "stopped" and w.why != "", PATIENCE_S)
+        assert (ended.restart_count, ended.why) == (0, "finished: exited with code 0")
     else:
         assert system.wait_until("w", lambda w: w.shown == "crashed", PATIENCE_S).restart_count == 0
         assert "restart_on" in system.status("w").why
@@ -243,3 +248,34 @@ def test_a_death_is_told_whatever_cannot_be_gathered_of_it(
     monkeypatch.undo()
     assert rows.deaths("w")[0] == (1, "signalled", None, signal.SIGKILL, "restart")
     assert pid_of(system, "w") != pid
+
+
+_DEBUGGER = """
+import ctypes, sys
+SEIZE = 0x4206
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.ptrace(SEIZE, int(sys.argv[1]), None, None), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_ended_process_that_a_debugger_keeps_holds_nobody_up(run: Run, rows: Rows) -> None:
+    """The debugger has the first word on it. To wait for that stopped the watch over all others."""
+    system = run(sleeper("kept"), sleeper("other"))
+    kept, other = pid_of(system, "kept"), pid_of(system, "other")
+    debugger = subprocess.Popen(
+        [sys.executable, "-c", _DEBUGGER, str(kept)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with debugger:
+        assert debugger.stdin is not None
+        assert debugger.stdout is not None
+        if debugger.stdout.readline().strip() != b"0":
+            debugger.stdin.close()
+            pytest.skip("nobody may debug another's process here")
+        for pid in (kept, other):
+            os.kill(pid, signal.SIGKILL)
+        system.wait_until("other", lambda w: w.generation == 2 and w.pid is not None, PATIENCE_S)
+        assert rows.deaths("kept") == []
+        debugger.stdin.close()
+        system.wait_until("kept", lambda w: w.generation == 2 and w.pid is not None, PATIENCE_S)
+    assert rows.deaths("kept") == [(1, "signalled", None, 9, "restart")]

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import sleeper
 from tests.processes.supervisors import guardian_of
-from tests.processes.waiting import PATIENCE_S, Held, eventually
+from tests.processes.waiting import eventually
 
 from rekindle.actors import Status
-from rekindle.actors.edges import Inbox
-from rekindle.actors.internal_messages import ProcessStarted
-from rekindle.actors.loop import Loop
-from rekindle.actors.ports import SpawnRequest
 from rekindle.actors.processes import RealProcesses
 from rekindle.actors.runtime import RealClock
 
@@ -27,10 +22,8 @@ ROUNDS = 4
 
 def test_an_order_after_the_end_is_written_to_no_file_of_the_host(tmp_path: Path, no_traces: None) -> None:
     """It woke the thread by a number that stood for something else by then."""
-    loop = Loop("core")
-    processes = RealProcesses(RealClock(), loop, guarded=False)
+    processes = RealProcesses(RealClock(), guarded=False)
     assert processes.close()
-    assert loop.close(PATIENCE_S)
     with ExitStack() as stack:
         files = [stack.enter_context((tmp_path / str(n)).open("wb", buffering=0)) for n in range(10)]
         processes.signal("nobody", 1, signal.SIGTERM)
@@ -39,33 +32,11 @@ def test_an_order_after_the_end_is_written_to_no_file_of_the_host(tmp_path: Path
 
 
 def test_closing_twice_and_asking_afterwards_is_harmless(no_traces: None) -> None:
-    loop = Loop("core")
-    processes = RealProcesses(RealClock(), loop, guarded=False)
+    processes = RealProcesses(RealClock(), guarded=False)
     assert processes.close()
-    assert loop.close(PATIENCE_S)
     assert processes.close()
-    assert loop.close(PATIENCE_S)
     assert (processes.output("nobody"), processes.condition("nobody")) == ((), "gone")
     assert processes.strays(timeout_s=0.0) == ()
-
-
-def test_a_loop_that_somebody_holds_up_is_no_reason_to_let_workers_live(
-    marks: list[str], no_traces: None
-) -> None:
-    """A host's own listener may block; whoever closes the table ends its processes all the same."""
-    loop, proxy, over = Loop("core"), Inbox(), threading.Event()
-    processes = RealProcesses(RealClock(), loop, guarded=False)
-    marks.append(processes.mark)
-    processes.spawn(SpawnRequest(sleeper(), 1, proxy, proxy))
-    started = proxy.get(PATIENCE_S)
-    assert isinstance(started, ProcessStarted)
-    loop.post(lambda: over.wait(PATIENCE_S))
-    with Held([started.pid]) as held:
-        assert not processes.close(0.1)
-        assert held.all_end()
-    over.set()
-    assert processes.close(PATIENCE_S)
-    assert loop.close(PATIENCE_S)
 
 
 def test_workers_and_guardian_killed_in_the_same_instant_all_come_back(run: Run, rows: Rows) -> None:

@@ -94,7 +94,7 @@ def test_without_the_setting_a_changed_script_stays_failed(run: Run, tmp_path: P
 def test_a_python_module_beside_the_file_is_found_and_a_change_of_it_noticed(run: Run) -> None:
     """It was looked for where the supervisor imports from, and not where its worker does."""
     text = FILE.format(script="", setting="true").replace(
-        'command = ["sh", ""]', 'python = "beside_the_file:main"'
+        'command = ["sh", ""]', 'python = "beside_the_file:main"\ncwd = "."'
     )
     running = run(text)
     module = running.file.parent / "beside_the_file.py"

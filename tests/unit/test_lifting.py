@@ -14,7 +14,7 @@ from rekindle.actors.fingerprints import Fingerprints
 from rekindle.actors.messages import FailureLifted
 from rekindle.actors.records import RememberedWorker, RestartReset
 from rekindle.actors.restarts import RestartState
-from rekindle.actors.spec import WorkerSpec, command
+from rekindle.actors.spec import PythonCall, WorkerSpec, command
 from rekindle.actors.status import worker_status
 from rekindle.actors.worker_state import Announce, Failed, KeepRecord, Launch, Worker, World
 
@@ -118,3 +118,21 @@ def test_a_large_file_is_told_by_its_size_and_its_time_and_never_read(tmp_path: 
     assert Fingerprints().of(spec) == before
     os.truncate(film, (1 << 40) + 1)
     assert changed(before.version, Fingerprints().of(spec).version) == "its code changed"
+
+
+def test_a_module_is_looked_for_where_its_worker_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "here.py").write_text("1")
+    (tmp_path / "deep" / "there.py").write_text("2")
+    monkeypatch.chdir(tmp_path)
+    deep = {"env": {"PYTHONPATH": "deep"}, "cwd": str(tmp_path)}
+    for name, more in (("here", {}), ("here", {"cwd": str(tmp_path)}), ("there", deep)):
+        spec = WorkerSpec.from_preset(TAG, PythonCall(f"{name}:main"), **more)  # type: ignore[arg-type]
+        assert Fingerprints().of(spec).code
+    lost = Fingerprints()
+    spec = WorkerSpec.from_preset(TAG, PythonCall("there:main"))
+    assert lost.of(spec).code == ""
+    (tmp_path / "there.py").write_text("3")
+    assert lost.of(spec).code, "it is there by now"

@@ -1,10 +1,12 @@
-"""The thread of the core: descriptors and calls, one at a time, and no wake-up for nothing."""
+"""A thread over descriptors and calls, one at a time."""
 
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from queue import SimpleQueue
 
 import pytest
@@ -16,9 +18,10 @@ PATIENCE_S = 20.0
 
 @pytest.fixture
 def loop() -> Iterator[Loop]:
-    loop = Loop("core")
+    loop = Loop("watcher")
     yield loop
-    assert loop.close(PATIENCE_S)
+    loop.post(loop.end)
+    assert loop.join(PATIENCE_S)
 
 
 @pytest.fixture
@@ -56,12 +59,13 @@ def test_a_call_that_is_posted_while_it_sleeps_wakes_it(loop: Loop) -> None:
 def test_a_call_that_raises_costs_the_others_nothing(loop: Loop) -> None:
     made = threading.Event()
 
-    def fail() -> None:
-        raise ValueError("a mistake")
+    def fail(error: type[BaseException]) -> None:
+        raise error("a mistake")
 
-    loop.post(fail)
-    loop.after(0.0, fail)
-    loop.post(made.set)
+    for error in (ValueError, SystemExit, KeyboardInterrupt):
+        loop.post(partial(fail, error))
+        loop.post(partial(loop.after, 0.0, partial(fail, error)))
+    loop.post(lambda: loop.after(0.01, made.set))
     assert made.wait(PATIENCE_S)
 
 
@@ -133,11 +137,34 @@ def test_what_is_to_come_later_comes_in_its_order(loop: Loop) -> None:
 
 
 def test_it_does_what_was_posted_before_it_ends_and_nothing_after() -> None:
-    loop, made = Loop("core"), []
+    loop, made = Loop("watcher"), []
     for number in range(1000):
         loop.post(lambda number=number: made.append(number))  # type: ignore[misc]
-    assert loop.close(PATIENCE_S)
+    loop.post(loop.end)
+    assert loop.join(PATIENCE_S)
     assert made == list(range(1000))
     loop.post(lambda: made.append(-1))
-    assert loop.close(PATIENCE_S)
+    assert loop.join(PATIENCE_S)
     assert made[-1] == 999
+
+
+def test_a_signal_handler_may_post_whatever_it_interrupts(loop: Loop) -> None:
+    """It waited for a lock that was held by the very thread that it had interrupted."""
+    handled = 0
+
+    def handle(_signum: int, _frame: object) -> None:
+        nonlocal handled
+        handled += 1
+        loop.post(lambda: None)
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        while handled < 200:
+            loop.post(lambda: None)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    made = threading.Event()
+    loop.post(made.set)
+    assert made.wait(PATIENCE_S)
