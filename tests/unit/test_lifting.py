@@ -129,7 +129,7 @@ def test_a_module_is_looked_for_where_its_worker_would(
     monkeypatch.chdir(tmp_path)
     deep = {"env": {"PYTHONPATH": "deep"}, "cwd": str(tmp_path)}
     for name, more in (("here", {}), ("here", {"cwd": str(tmp_path)}), ("there", deep)):
-        spec = WorkerSpec.from_preset(TAG, PythonCall(f"{name}:main"), **more)  # type: ignore[arg-type]
+        spec = WorkerSpec.from_preset(TAG, PythonCall(f"{name}:main"), **more)
         assert Fingerprints().of(spec).code
     lost = Fingerprints()
     spec = WorkerSpec.from_preset(TAG, PythonCall("there:main"))
