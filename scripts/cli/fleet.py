@@ -41,6 +41,7 @@ class Fleet(System):
             retention=config.retention,
         )
         self._config = config
+        self._begun_with = config
         self._changing = threading.Lock()
         self._rolling: dict[str, threading.Thread] = {}
         self._ending = threading.Event()
@@ -66,7 +67,8 @@ class Fleet(System):
             except ConfigError as error:
                 raise RequestRefusedError(f"nothing was changed: {error}") from None
             changes = self.change(config.specs())
-            ignored = _needs_new_supervisor(self._config, config)
+            # By what runs: a setting that was taken back needs nothing.
+            ignored = _needs_new_supervisor(self._begun_with, config)
             self._config = config
         summary = _summary(changes)
         if ignored:

@@ -93,6 +93,17 @@ def test_cf_08_a_reload_restarts_only_what_changed(run: Run, way: str) -> None:
     assert running.worker("worker:sleep:0")["restart_count"] == 0
 
 
+def test_a_setting_that_was_taken_back_needs_no_new_supervisor(run: Run) -> None:
+    """It was compared with the file that was read last, and not with what runs."""
+    running = run(SLEEPERS)
+    running.wait_for("worker:sleep:0", status="healthy")
+    text = running.file.read_text()
+    running.file.write_text(f'database = "elsewhere.db"\n{text}')
+    assert running.order("reload")["detail"]["after_a_restart_of_the_supervisor"] == ["database"]
+    running.file.write_text(text)
+    assert "after_a_restart_of_the_supervisor" not in running.order("reload")["detail"]
+
+
 def test_cf_08_a_bad_file_changes_nothing_when_it_is_reloaded(run: Run) -> None:
     running = run(SLEEPERS)
     before = running.wait_for("worker:sleep:0", status="healthy")
