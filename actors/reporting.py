@@ -1,19 +1,20 @@
 """Pure: a worker for a bug report, with nothing secret in it.
 
 The values of environment variables are never told, words of the command that look like secrets
-are masked, and where a secret of the environment stands in a text it is taken out again.
+are masked, in the texts as well, and where a secret of the environment stands in one it is taken
+out again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from enum import Enum
 
 from msgspec.structs import replace
 
 from .bundles import Bundle
-from .masking import MASK, is_secret, masked_words, without_password
+from .masking import MASK, is_secret, masked, masked_text, masked_words
 from .spec import PythonCall, WorkerSpec
 
 SHORTEST_SECRET = 4
@@ -42,13 +43,7 @@ def declared(spec: WorkerSpec) -> dict[str, object]:
 
 def without_secrets(bundle: Bundle, env: Mapping[str, str]) -> Bundle:
     """The bundle with the secrets of the worker's environment taken out of its texts."""
-    secrets = tuple(_secrets(env))
-
-    def clean(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, MASK)
-        return without_password(text)
-
+    clean = cleaner(env)
     return replace(
         bundle,
         sentence=clean(bundle.sentence),
@@ -56,6 +51,18 @@ def without_secrets(bundle: Bundle, env: Mapping[str, str]) -> Bundle:
         output=tuple((stream, clean(text)) for stream, text in bundle.output),
         last_words=clean(bundle.last_words),
     )
+
+
+def cleaner(env: Mapping[str, str]) -> Callable[[str], str]:
+    """What takes the secrets of that environment, and what looks like one, out of a text."""
+    secrets = tuple(_secrets(env))
+
+    def clean(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, MASK)
+        return masked_text(text)
+
+    return clean
 
 
 def _secrets(env: Mapping[str, str]) -> Iterator[str]:
@@ -66,4 +73,11 @@ def _secrets(env: Mapping[str, str]) -> Iterator[str]:
 
 def _settings(policy: object) -> dict[str, object]:
     settings = asdict(policy)  # type: ignore[call-overload]
-    return {name: value.value if isinstance(value, Enum) else value for name, value in settings.items()}
+    return {
+        name: value.value if isinstance(value, Enum) else _told(value) for name, value in settings.items()
+    }
+
+
+def _told(value: object) -> object:
+    """A setting; only words can hold a secret."""
+    return masked("", value) if isinstance(value, str | tuple) else value

@@ -23,6 +23,9 @@ python = "tests.processes.workers:raise_an_error"
 command = ["sh", "-c", '''printf '%s \\033[2J\\n````\\n' "$API_TOKEN"; exit 9''', "--password", "opensesame"]
 env = {{ API_TOKEN = "{SECRET}", MODE = "test" }}
 
+[worker.told]
+command = ["sh", "-c", "printf 'RuntimeError: pass''word=%s\\nAuthoriz''ation: Bearer %s\\n' open5esame open5esameopen5esame; exit 9"]
+
 [worker.calm]
 command = ["sleep", "1000"]
 """
@@ -41,6 +44,7 @@ def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     try:
         running.wait_for("worker:py:0", shown="failed")
         running.wait_for("worker:leaky:0", shown="failed")
+        running.wait_for("worker:told:0", shown="failed")
         assert eventually(lambda: has_three_bundles(running, "worker:py:0"))
         assert eventually(lambda: has_three_bundles(running, "worker:leaky:0"))
         running.wait_for("worker:calm:0", status="healthy")
@@ -109,6 +113,12 @@ def test_a_report_leaves_secrets_out_wherever_they_stand(dead: Client) -> None:
         assert "API_TOKEN" in said.out
     # A worker that writes the end of a block does not end it.
     assert "out | ''''" in dead("report", "worker:leaky:0").out
+
+
+def test_a_report_masks_secrets_in_what_a_worker_wrote(dead: Client) -> None:
+    said = dead("report", "worker:told:0")
+    assert "RuntimeError: password=***" in said.out
+    assert "Authorization: Bearer ***" in said.out
 
 
 def test_a_report_of_nobody_is_refused(dead: Client) -> None:

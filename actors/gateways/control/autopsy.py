@@ -13,7 +13,7 @@ from ...bundles import Bundle, crashes_among
 from ...crashes import CrashGroup, grouped
 from ...messages import WorkerStatus
 from ...records import DeathRecord
-from ...reporting import declared, without_secrets
+from ...reporting import cleaner, declared, without_secrets
 from ...timeline import Timeline
 from .requests import Looking
 from .served import Asked
@@ -105,7 +105,7 @@ def bug_report(asked: Asked) -> object:
         python=sys.version,
         platform=platform.platform(),
         worker=view(operator.status(id_)),
-        explanation=operator.explain(id_),
+        explanation=cleaner(spec.env)(operator.explain(id_)),
         declared=declared(spec),
         deaths=view(operator.deaths(id_, limit=REPORTED_DEATHS)),
         groups=view(grouped(crashes_among(kept))),
