@@ -182,9 +182,23 @@ def _file_of(name: str, environment: Mapping[str, str]) -> str:
 def executable(name: str, path: str, cwd: str | None) -> str:
     """The file that would be executed, or the name itself where there is none."""
     try:
-        return os.path.join(cwd or "", _file_of(name, {"PATH": path}))
+        return program_file(name, path, cwd)
     except OSError:
         return name
+
+
+def program_file(name: str, path: str, cwd: str | None) -> str:
+    """The file that would be executed.
+
+    Raises:
+        OSError: there is none, or it may not be.
+    """
+    file = os.path.join(cwd or "", _file_of(name, {"PATH": path}))
+    if not os.path.isfile(file):
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if not os.access(file, os.X_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), name)
+    return file
 
 
 def _lifted(descriptor: int) -> int:
@@ -201,7 +215,7 @@ def _by_subprocess(
     environment |= {name: str(descriptor) for name, descriptor in handed.items()}
     identity: dict[str, Any] = {}
     if program.user is not None:
-        known = _known_user(program.user)
+        known = known_user(program.user)
         identity = {"user": known.pw_uid, "group": known.pw_gid}
         identity["extra_groups"] = os.getgrouplist(program.user, known.pw_gid)
         environment.update(HOME=known.pw_dir, USER=program.user, LOGNAME=program.user)
@@ -222,7 +236,12 @@ def _by_subprocess(
     return process.pid
 
 
-def _known_user(name: str) -> pwd.struct_passwd:
+def known_user(name: str) -> pwd.struct_passwd:
+    """The user of that name.
+
+    Raises:
+        OSError: there is none.
+    """
     try:
         return pwd.getpwnam(name)
     except KeyError:

@@ -24,7 +24,10 @@ command = ["sh", "-c", '''printf '%s \\033[2J\\n````\\n' "$API_TOKEN"; exit 9'''
 env = {{ API_TOKEN = "{SECRET}", MODE = "test" }}
 
 [worker.told]
-command = ["sh", "-c", "printf 'RuntimeError: pass''word=%s\\nAuthoriz''ation: Bearer %s\\n' open5esame open5esameopen5esame; exit 9"]
+command = ["sh", "-c", '''
+  printf 'RuntimeError: pass''word=%s\\nAuthoriz''ation: Bearer %s\\n' open5esame open5esameopen5esame
+  exit 9
+''']
 
 [worker.calm]
 command = ["sleep", "1000"]

@@ -52,6 +52,78 @@ def test_warnings_are_shown_and_do_not_fail(file: Path) -> None:
     ]
 
 
+MISSING = """\
+[worker.typo]
+command = ["pyhton3", "-V"]
+[worker.lost]
+command = ["true"]
+cwd = "/does/not/exist"
+[worker.nobody]
+command = ["true"]
+user = "nosuchuser"
+[worker.module]
+python = "nosuchmodule:f"
+[worker.part]
+python = "rekindle.nosuch.x:f"
+[worker.file]
+command = ["./nosuchfile"]
+[worker.text]
+command = ["./workers.toml"]
+"""
+
+
+def test_what_a_worker_needs_and_is_not_there_is_warned_of(file: Path) -> None:
+    file.write_text(MISSING)
+    result = run("check", file)
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [
+        f'{file}:2: warning: worker.typo.command: there is no program "pyhton3" on its PATH',
+        f'{file}:5: warning: worker.lost.cwd: there is no folder "/does/not/exist"',
+        f'{file}:8: warning: worker.nobody.user: there is no user "nosuchuser"',
+        f'{file}:10: warning: worker.module.python: there is no module "nosuchmodule" on its import path',
+        f'{file}:12: warning: worker.part.python: there is no module "rekindle.nosuch" on its import path',
+        f'{file}:14: warning: worker.file.command: there is no file "./nosuchfile"',
+        f'{file}:16: warning: worker.text.command: there is no file "./workers.toml"',
+        f"{file}: 7 workers, no problems",
+    ]
+
+
+def test_scripts_see_the_warnings_too(file: Path) -> None:
+    file.write_text('[worker.typo]\ncommand = ["pyhton3"]\n')
+    (warning,) = json.loads(run("check", file, "--json").stdout)["warnings"]
+    assert (warning["key"], warning["line"]) == ("worker.typo.command", 2)
+
+
+def test_what_is_there_is_found_where_the_worker_would(file: Path) -> None:
+    program = file.parent / "mine"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    (file.parent / "here.py").write_text("raise RuntimeError('was imported')")
+    (file.parent / "there" / "part").mkdir(parents=True)
+    (file.parent / "there" / "part" / "deep.py").write_text("raise RuntimeError('was imported')")
+    file.write_text(f"""
+[defaults]
+cwd = "."
+[worker.a]
+command = ["mine"]
+env = {{ PATH = "{file.parent}" }}
+[worker.b]
+command = ["./mine"]
+[worker.c]
+python = "here:f"
+[worker.d]
+python = "part.deep:f"
+env = {{ PYTHONPATH = "there" }}
+[worker.e]
+python = "rekindle.cli.demo_workers:tag"
+[worker.f]
+python = "math:sin"
+[worker.g]
+python = "there.part.deep:f"
+""")
+    assert run("check", file).output == f"{file}: 7 workers, no problems\n"
+
+
 def test_a_bad_file_exits_with_two_and_a_line_for_each_problem(file: Path) -> None:
     file.write_text(BAD)
     result = run("check", file)

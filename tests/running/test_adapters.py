@@ -15,7 +15,7 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import System, WorkerSpec
-from rekindle.cli.config import load
+from rekindle.cli.config import load, parse
 from rekindle.persistence import MemoryStore
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ STARTS_WITHIN_S = 3 * PATIENCE_S
 
 @pytest.mark.parametrize("file", sorted(ADAPTERS.glob("*.toml")), ids=lambda file: file.stem)
 def test_every_example_is_a_configuration_without_problems(file: Path) -> None:
-    config = load(file)
+    config = parse(file.read_text(), file)
     assert config.warnings == ()
     assert config.specs()
 

@@ -1,4 +1,4 @@
-"""Pure: from one `[worker.NAME]` table to a group of like workers."""
+"""From one `[worker.NAME]` table to a group of like workers; pure, but for `what_is_missing`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.presence import missing
 from rekindle.actors.presets import PRESETS
 from rekindle.actors.spec import Command, PythonCall, WorkerSpec
 from rekindle.actors.work_items import ReleasePolicy
@@ -55,6 +56,13 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(
             ("min_healthy",), "is all of them: a rolling restart could never begin", group.count
         )
+
+
+def what_is_missing(group: Group, layers: Layers) -> Iterator[Finding]:
+    """What its workers need and this machine does not have; another one may."""
+    named = "command" if isinstance(group.template.run, Command) else "python"
+    for problem in missing(group.template):
+        yield layers.finding((named if problem.field == "run" else problem.field,), problem.reason)
 
 
 def _name_findings(layers: Layers) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from .alerts import alerts_of
 from .breaking import breakers_of
 from .decoding import decoded, nearest
 from .events import retention_of
-from .grouping import group_of, group_warnings
+from .grouping import group_of, group_warnings, what_is_missing
 from .http import http_of
 from .layers import Layers, default_findings
 from .lines import line_numbers, line_of
@@ -31,11 +31,13 @@ def load(path: Path) -> Config:
     Raises:
         ConfigError: with every problem that was found.
     """
-    return parse(read_text(path), path)
+    return parse(read_text(path), path, looks=True)
 
 
-def parse(text: str, path: Path) -> Config:
+def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     """The configuration in a text, as if it stood in a file at that path.
+
+    With `looks` it warns of what the workers need and this machine does not have.
 
     Raises:
         ConfigError: with every problem that was found.
@@ -69,7 +71,7 @@ def parse(text: str, path: Path) -> Config:
         groups=tuple(groups.values()),
         nats=nats,
         metrics=file.metrics is not UNSET and file.metrics.enabled,
-        warnings=places.problems(_warnings(groups, layers), "warning"),
+        warnings=places.problems(_warnings(groups, layers, looks), "warning"),
     )
 
 
@@ -89,10 +91,13 @@ def _starts(file: File, findings: list[Finding]) -> int | None:
     return starts
 
 
-def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers]) -> list[Finding]:
+def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers], looks: bool) -> Iterator[Finding]:
     if not groups:
-        return [Finding((), "names no workers: nothing would run")]
-    return [finding for each in layers for finding in group_warnings(groups[each.name], each)]
+        yield Finding((), "names no workers: nothing would run")
+    for each in layers:
+        yield from group_warnings(groups[each.name], each)
+        if looks:
+            yield from what_is_missing(groups[each.name], each)
 
 
 def _unknown(path: KeyPath, known: Iterable[str]) -> str:
