@@ -64,7 +64,7 @@ def bundle_of(
         finding=verdict.finding,
         confidence=verdict.confidence,
         sentence=verdict.sentence,
-        crash=crash_of(verdict.finding, death.cause, exit_, left.last_words),
+        crash=crash_of(verdict.finding, death.cause, exit_, left.last_words, death.detail),
         cause=death.cause,
         detail=death.detail,
         exit_code=exit_.code,

@@ -2,12 +2,14 @@
 
 Two deaths are the same crash when they were found to be of the same kind, ended by the same
 code or signal, and the same functions led there. Line numbers, addresses, values and times
-differ from death to death and do not count.
+differ from death to death and do not count. Starts that failed are told apart by the system's
+words, without the paths in them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,14 +18,17 @@ from .traces import read
 from .verdict import Finding
 
 LENGTH = 12
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 OUTER_FRAMES = 4
 """A hung worker is caught anywhere in its loop; how it came there stays the same."""
 
 
-def crash_of(finding: Finding, cause: Cause, exit_: Exit, last_words: str) -> str:
-    """The fingerprint of a crash."""
+def crash_of(finding: Finding, cause: Cause, exit_: Exit, last_words: str, detail: str = "") -> str:
+    """The fingerprint of a crash; the detail is that of a start that failed."""
     trace = read(last_words)
-    if finding is Finding.HUNG:
+    if finding is Finding.NOT_STARTED:
+        parts = [finding, cause, _QUOTED.sub("", detail)]
+    elif finding is Finding.HUNG:
         parts = [finding, cause, *(frame.name for frame in trace.frames[:OUTER_FRAMES])]
     else:
         parts = [finding, cause, str(exit_), trace.kind, trace.fatal, *(frame.name for frame in trace.frames)]

@@ -45,6 +45,26 @@ def test_another_code_or_signal_is_another_crash() -> None:
     assert len({crash("", exit_) for exit_ in ends}) == len(ends)
 
 
+def not_started(detail: str) -> str:
+    return crash_of(Finding.NOT_STARTED, Cause.SPAWN_FAILED, Exit(), "", detail)
+
+
+def test_a_start_that_failed_for_another_reason_is_another_crash() -> None:
+    details = (
+        "[Errno 2] No such file or directory: 'pyhton3'",
+        "[Errno 2] No such file or directory, for its working directory: '/nowhere'",
+        "[Errno 22] there is no such user: 'nobody2'",
+        "[Errno 13] Permission denied: '/etc/passwd'",
+    )
+    assert len({not_started(detail) for detail in details}) == len(details)
+
+
+def test_a_start_that_failed_at_another_path_is_the_same_crash() -> None:
+    words = "[Errno 2] No such file or directory: {!r}"
+    paths = ("/tmp/run-1/x", "/tmp/run-2/x", "/tmp/it's/x")
+    assert len({not_started(words.format(path)) for path in paths}) == 1
+
+
 def test_a_worker_that_hangs_anywhere_in_the_same_loop_is_the_same_crash() -> None:
     stack = "Current thread 0x00007f0ffaa38b80 (most recent call first):\n{}" + "".join(
         f'  File "/srv/{name}.py", line 1 in {name}\n' for name in ("d", "c", "b", "a")
