@@ -5,27 +5,80 @@ Why it is down, where its counters stand, when it is tried again, and what an op
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from .audit import AuditEntry, AuditResult
+from .bundles import Bundle
 from .deaths import Cause, Exit
 from .health import Status
 from .messages import WorkerStatus
 from .records import DeathRecord
+from .verdict import Confidence, Finding
+from .worker_state import Rest
+
+_NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
+"""What says no more than the exit code does."""
 
 
-def explain(worker: WorkerStatus, deaths: Sequence[DeathRecord] = ()) -> str:
-    """Everything worth knowing of one worker, one sentence a line."""
-    return "\n".join(_sentences(worker, deaths))
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Who stopped a worker, and how long ago."""
+
+    who: str
+    ago_s: float
 
 
-def _sentences(worker: WorkerStatus, deaths: Sequence[DeathRecord]) -> Iterator[str]:
-    yield _state(worker)
+def stop_of(component_id: str, newest_first: Iterable[AuditEntry], now_wall_ms: int) -> Stopped | None:
+    """The order that stopped a worker, if it is among these."""
+    for entry in newest_first:
+        about_it = entry.target == component_id and entry.result is AuditResult.DONE
+        if about_it and entry.action == "stop":
+            return Stopped(_who(entry), max(0, now_wall_ms - entry.at_wall_ms) / 1000)
+        if about_it and entry.action in ("start", "restart"):
+            return None
+    return None
+
+
+def _who(entry: AuditEntry) -> str:
+    who = "an operator" if entry.uid is None else f"user {entry.uid}"
+    return who if entry.claimed_user is None else f"{who} (as {entry.claimed_user})"
+
+
+def explain(
+    worker: WorkerStatus,
+    deaths: Sequence[DeathRecord] = (),
+    *,
+    bundle: Bundle | None = None,
+    stop: Stopped | None = None,
+    everything_paused: bool = False,
+) -> str:
+    """Everything worth knowing of one worker, one sentence a line.
+
+    Args:
+        worker: how it is.
+        deaths: its deaths, newest first.
+        bundle: what was found of the newest one.
+        stop: the order that stopped it, if it is known.
+        everything_paused: the whole system is paused, not this worker alone.
+    """
+    return "\n".join(_sentences(worker, deaths, bundle, stop, everything_paused))
+
+
+def _sentences(
+    worker: WorkerStatus,
+    deaths: Sequence[DeathRecord],
+    bundle: Bundle | None,
+    stop: Stopped | None,
+    everything_paused: bool,
+) -> Iterator[str]:
+    yield _stopped(worker, stop) if worker.why == Rest.STOPPED else _state(worker)
     if worker.paused:
         yield _pause(worker)
     if deaths:
-        yield _last_death(deaths[0], worker.failure_reason)
+        yield _last_death(deaths[0], worker.failure_reason, bundle)
     yield from _budget(worker)
-    advice = _advice(worker)
+    advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker)
     if advice:
         yield advice
 
@@ -50,6 +103,11 @@ def _state(worker: WorkerStatus) -> str:
             return f"{name} is {worker.shown}: {worker.why}."
 
 
+def _stopped(worker: WorkerStatus, stop: Stopped | None) -> str:
+    by = "an operator" if stop is None else f"{stop.who}, {span(stop.ago_s)} ago,"
+    return f"{worker.component_id} was stopped by {by} and stays down until somebody starts it."
+
+
 def _pause(worker: WorkerStatus) -> str:
     reason = f" ({worker.pause_reason})" if worker.pause_reason else ""
     if worker.pause_ends_in_s is None:
@@ -57,17 +115,27 @@ def _pause(worker: WorkerStatus) -> str:
     return f"It is paused{reason}; the pause ends by itself in {span(worker.pause_ends_in_s)}."
 
 
-def _last_death(death: DeathRecord, said: str | None) -> str:
-    how = str(Exit(death.exit_code, death.signal))
-    if death.cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
-        known = death.signal is not None or death.exit_code is not None
-        how = death.cause.value.replace("_", " ") + (f", {how}" if known else "")
+def _last_death(death: DeathRecord, said: str | None, bundle: Bundle | None) -> str:
     decision = "" if death.reason == said else f" Decision: {death.reason}."
     left = "" if death.work_item is None else f" Its work item {death.work_item}: {death.released}."
     return (
         f"Its last death (generation {death.generation}) came after {span(death.uptime_ms / 1000)}: "
-        f"{how}.{decision}{left}"
+        f"{_how(death, bundle)}.{decision}{left}"
     )
+
+
+def _how(death: DeathRecord, bundle: Bundle | None) -> str:
+    """How it died, and what was found where that says more."""
+    if bundle is not None and bundle.finding is Finding.NOT_STARTED:
+        return bundle.sentence
+    how = str(Exit(death.exit_code, death.signal))
+    if death.cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
+        known = death.signal is not None or death.exit_code is not None
+        how = death.cause.value.replace("_", " ") + (f", {how}" if known else "")
+    if bundle is None or bundle.finding in _NO_NEWS:
+        return how
+    certain = "" if bundle.confidence is Confidence.CERTAIN else f" ({bundle.confidence})"
+    return f"{how}. Found{certain}: {bundle.sentence}"
 
 
 def _budget(worker: WorkerStatus) -> Iterator[str]:
@@ -83,10 +151,14 @@ def _budget(worker: WorkerStatus) -> Iterator[str]:
         yield f"Restarts used: {', '.join(used)}."
 
 
+def _resuming(worker: WorkerStatus, everything_paused: bool) -> str:
+    if everything_paused:
+        return "To go on: rekindle resume (all workers are paused)."
+    return f"To go on: rekindle resume {worker.component_id}."
+
+
 def _advice(worker: WorkerStatus) -> str:
     name = worker.component_id
-    if worker.paused:
-        return f"To go on: rekindle resume, or rekindle resume {name} if it was paused alone."
     match worker.shown:
         case "failed" if worker.retried_if_changed:
             return (

@@ -22,7 +22,7 @@ from .errors import (
     StoreError,
     UnknownDeathError,
 )
-from .explaining import explain
+from .explaining import explain, stop_of
 from .flight_recorder import FlightRecorder
 from .health import Status
 from .messages import (
@@ -94,12 +94,15 @@ class Looking(Asking):
 
     def explain(self, component_id: str) -> str:
         """Why a worker is as it is, when it is tried again, and what can be done."""
-        worker = self.status(component_id)
-        try:
+        worker, report = self.status(component_id), self.report()
+        deaths: tuple[DeathRecord, ...] = ()
+        bundle = stop = None
+        with suppress(StoreError):
             deaths = self.deaths(component_id, limit=1)
-        except StoreError:
-            deaths = ()
-        return explain(worker, deaths)
+            for death in deaths:
+                bundle = next(iter(self._store.bundles(component_id, generation=death.generation)), None)
+            stop = stop_of(component_id, self.audited(), time.time_ns() // 1_000_000)
+        return explain(worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused)
 
     def timeline(self, component_id: str, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
         """What happened to a worker, newest first, and its mean time between failures.

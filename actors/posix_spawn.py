@@ -142,9 +142,7 @@ class _Library:
         finally:
             self._destroy_actions(actions)
         if error:
-            cwd = program.cwd
-            at_fault = cwd if cwd is not None and not os.path.isdir(cwd) else file
-            raise OSError(error, os.strerror(error), at_fault)
+            raise _failure(error, program, file)
         return pid.value
 
     @staticmethod
@@ -158,6 +156,14 @@ class _Library:
         library.posix_spawnattr_setsigdefault(attributes, every)
         library.posix_spawnattr_setflags(attributes, ctypes.c_short(_SETSIGDEF | _SETSIGMASK | _SETSID))
         return attributes
+
+
+def _failure(error: int, program: Program, file: str) -> OSError:
+    """The error in words that name what was at fault: the program, or the folder that it starts in."""
+    cwd, words = program.cwd, os.strerror(error)
+    if cwd is None or (os.path.isdir(cwd) and os.access(cwd, os.X_OK)):
+        return OSError(error, words, file)
+    return OSError(error, f"{words}, for its working directory", cwd)
 
 
 def _strings(words: Sequence[bytes]) -> ctypes.Array[ctypes.c_char_p]:
@@ -219,18 +225,23 @@ def _by_subprocess(
         identity = {"user": known.pw_uid, "group": known.pw_gid}
         identity["extra_groups"] = os.getgrouplist(program.user, known.pw_gid)
         environment.update(HOME=known.pw_dir, USER=program.user, LOGNAME=program.user)
-    with undisturbed_by_forks:
-        process = subprocess.Popen(
-            program.argv,
-            env=environment,
-            cwd=program.cwd,
-            stdin=stdio[0],
-            stdout=stdio[1],
-            stderr=stdio[2],
-            pass_fds=tuple(handed.values()),
-            start_new_session=True,
-            **identity,
-        )
+    try:
+        with undisturbed_by_forks:
+            process = subprocess.Popen(
+                program.argv,
+                env=environment,
+                cwd=program.cwd,
+                stdin=stdio[0],
+                stdout=stdio[1],
+                stderr=stdio[2],
+                pass_fds=tuple(handed.values()),
+                start_new_session=True,
+                **identity,
+            )
+    except OSError as error:
+        if program.cwd is None or error.filename != program.cwd:
+            raise
+        raise _failure(error.errno or 0, program, program.cwd) from None
     # Ours to reap: without this, subprocess would look for the status as well.
     process.returncode = 0
     return process.pid

@@ -45,6 +45,17 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         yield system
 
 
+@pytest.mark.parametrize(
+    ("id_", "words"),
+    [
+        ("missing", "it could not be started: [Errno 2] No such file or directory: '/no/such/program'"),
+        ("raise_an_error", "exited with code 1. Found: LookupError: no such song"),
+    ],
+)
+def test_what_was_found_is_part_of_the_explanation(crashed: System, id_: str, words: str) -> None:
+    assert words in crashed.explain(id_)
+
+
 def test_a_segmentation_fault_leaves_its_stack_although_nothing_could_be_run_any_more(
     crashed: System,
 ) -> None:

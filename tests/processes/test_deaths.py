@@ -90,7 +90,7 @@ def script(tmp_path: Path) -> Path:
         ("not executable", "Permission denied"),
         ("bad interpreter", "No such file or directory"),
         ("not a program", "Exec format error"),
-        ("missing folder", "No such file or directory"),
+        ("missing folder", "No such file or directory, for its working directory: '/no/such/folder'"),
     ],
 )
 def test_f4_a_program_that_cannot_start_fails_with_the_errno_text(
@@ -117,6 +117,15 @@ def test_f4_a_program_that_cannot_start_fails_with_the_errno_text(
     assert {cause for _, cause, *_ in rows.deaths("w")} == {"spawn_failed"}
     stamps = rows("SELECT died_at_wall_ms, delay_ms FROM rekindle_death ORDER BY generation")
     assert [delay for _, delay in stamps] == [100, 200, 200, 0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start programs as somebody else")
+def test_a_missing_folder_is_named_for_another_user_too(run: Run) -> None:
+    spec = worker(
+        "w", command("true"), restart=replace(QUICK, max_consecutive=1), cwd="/no/such", user="root"
+    )
+    failed = run(spec).wait_for("w", Status.FAILED, timeout_s=PATIENCE_S)
+    assert "for its working directory: '/no/such'" in (failed.failure_reason or "")
 
 
 def test_f4_an_exit_code_that_means_give_up_fails_at_once(run: Run, rows: Rows) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
+from tests.unit.test_verdict import TRACEBACK
 
-from rekindle.actors.deaths import Cause
-from rekindle.actors.explaining import explain, span
+from rekindle.actors.audit import AuditEntry, AuditResult
+from rekindle.actors.bundles import Bundle, bundle_of
+from rekindle.actors.deaths import Cause, Death, Exit
+from rekindle.actors.evidence import Remains
+from rekindle.actors.explaining import explain, span, stop_of
 from rekindle.actors.health import Status
 from rekindle.actors.messages import Budget, WorkerStatus
 from rekindle.actors.records import DeathRecord
@@ -88,6 +93,70 @@ def test_a_pause_says_its_reason_and_its_end(changes: dict[str, object], sentenc
     paused = replace(UP, shown="stopped", status=None, why="paused", paused=True, **changes)  # type: ignore[arg-type]
     assert sentence in explain(paused)
     assert "rekindle resume" in explain(paused)
+
+
+@pytest.mark.parametrize(
+    ("everything", "advice"),
+    [
+        (True, "To go on: rekindle resume (all workers are paused)."),
+        (False, "To go on: rekindle resume worker:tag:0."),
+    ],
+)
+def test_a_pause_names_the_one_order_that_ends_it(everything: bool, advice: str) -> None:
+    paused = replace(UP, shown="stopped", status=None, why="paused", paused=True)
+    assert explain(paused, everything_paused=everything).splitlines()[-1] == advice
+
+
+def found(death: DeathRecord, detail: str = "", words: str = "") -> Bundle:
+    exit_ = Exit(death.exit_code, death.signal)
+    of = Death(component_id=death.component_id, generation=4, cause=death.cause, exit=exit_, detail=detail)
+    return bundle_of(of, 0, exit_, Remains(last_words=words))
+
+
+def test_a_start_that_failed_is_told_in_the_systems_own_words() -> None:
+    death = msgspec.structs.replace(DEATH, cause=Cause.SPAWN_FAILED, signal=None, uptime_ms=0)
+    bundle = found(death, "[Errno 2] No such file or directory: 'pyhton3'")
+    assert (
+        "came after 0 ms: it could not be started: [Errno 2] No such file or directory: 'pyhton3'. Decision"
+    ) in explain(UP, [death], bundle=bundle)
+
+
+def test_the_exception_that_was_found_is_told() -> None:
+    death = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=1)
+    text = explain(UP, [death], bundle=found(death, words=TRACEBACK))
+    assert "exited with code 1. Found: OSError: " in text
+
+
+def test_an_exit_that_nothing_else_is_known_of_is_told_once() -> None:
+    death = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=1)
+    assert "Found" not in explain(UP, [death], bundle=found(death))
+
+
+STOPPED = replace(UP, shown="stopped", status=None, pid=None, why="stopped")
+
+
+def order(
+    action: str, at_wall_ms: int, claimed: str | None = None, target: str = "worker:tag:0"
+) -> AuditEntry:
+    return AuditEntry(
+        at_wall_ms=at_wall_ms, gateway="control", uid=1000, pid=1, claimed_user=claimed, action=action,
+        target=target, detail="", result=AuditResult.DONE, reason="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("orders", "by"),
+    [
+        ([], "an operator"),
+        ([order("stop", 0)], "user 1000, 1.5 min ago,"),
+        ([order("stop", 0, "bob")], "user 1000 (as bob), 1.5 min ago,"),
+        ([order("stop", 5, target="worker:tag:1"), order("start", 4), order("stop", 0)], "an operator"),
+    ],
+)
+def test_a_stopped_worker_says_who_stopped_it(orders: list[AuditEntry], by: str) -> None:
+    stop = stop_of("worker:tag:0", orders, 90_000)
+    first = explain(STOPPED, stop=stop).splitlines()[0]
+    assert first == f"worker:tag:0 was stopped by {by} and stays down until somebody starts it."
 
 
 def test_a_start_that_waits_names_those_it_waits_for() -> None:
