@@ -103,3 +103,12 @@ def signal_name(number: int) -> str:
         return signals.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def signal_number(signal: int | str) -> int | None:
+    """9 for 9, SIGKILL and KILL; None for what is no signal."""
+    if isinstance(signal, int):
+        return int(signal) if signal in signals.valid_signals() else None
+    name = signal.upper()
+    known = signals.Signals.__members__.get(name if name.startswith("SIG") else f"SIG{name}")
+    return None if known is None else int(known)

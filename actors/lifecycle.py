@@ -4,7 +4,8 @@
        ▲               │ failed           │ exit          │ exit            │ out of steps
        └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
 
-There is never more than one process: a start while one is there is ignored.
+TERM stands for the signal that the policy names. There is never more than one process: a start
+while one is there is ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Urgency(IntEnum):
     GRACEFUL = 0
     """Ask first, and let it finish what it does."""
     FIRM = 1
-    """It is taken for dead or stuck: SIGTERM, then SIGKILL."""
+    """It is taken for dead or stuck: SIGTERM (or what its policy says), then SIGKILL."""
     KILL = 2
     """At once."""
 
@@ -51,12 +52,12 @@ def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool
     kill = (Rung(signal.SIGKILL, policy.kill_s), Rung(signal.SIGKILL, policy.last_s))
     match urgency:
         case Urgency.GRACEFUL if has_channel:
-            return (Rung(None, policy.ask_s), Rung(signal.SIGTERM, policy.term_s), *kill)
+            return (Rung(None, policy.ask_s), Rung(policy.signal_number, policy.term_s), *kill)
         case Urgency.GRACEFUL:
-            # SIGTERM is the only question that a plain program understands.
-            return (Rung(signal.SIGTERM, policy.ask_s), *kill)
+            # A signal is the only question that a plain program understands.
+            return (Rung(policy.signal_number, policy.ask_s), *kill)
         case Urgency.FIRM:
-            return (Rung(signal.SIGTERM, policy.term_s), *kill)
+            return (Rung(policy.signal_number, policy.term_s), *kill)
         case Urgency.KILL:
             return kill
 

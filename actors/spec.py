@@ -8,6 +8,7 @@ sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields
 from __future__ import annotations
 
 import re
+import signal as signals
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -15,6 +16,7 @@ from types import MappingProxyType
 
 from .breaker import BreakerPolicy
 from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse, shares
+from .deaths import signal_name, signal_number
 from .errors import Problem, SpecError
 from .job_policy import JobPolicy
 from .limits import RecyclePolicy, ResourceLimits
@@ -170,6 +172,8 @@ class HealthPolicy:
 class StopPolicy:
     """The stop ladder: ask, then SIGTERM, then SIGKILL, and how long each step waits."""
 
+    signal: int | str = "SIGTERM"
+    """What is sent instead of SIGTERM: SIGINT, INT or 2. It is kept by its name."""
     ask_s: float = 10.0
     """How long a worker may take after it was asked (a plain command: after SIGTERM)."""
     term_s: float = 2.0
@@ -180,11 +184,28 @@ class StopPolicy:
     def __post_init__(self) -> None:
         coerce(self)
         refuse("policy", self.problems())
+        name = signal_name(self.signal_number)
+        if signal_number(name) is not None:  # those for real time are numbers only
+            object.__setattr__(self, "signal", name)
+
+    @property
+    def signal_number(self) -> int:
+        """The signal as the system knows it."""
+        number = signal_number(self.signal)
+        assert number is not None
+        return number
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this policy, field by field."""
         yield from mistyped(self)
         yield from durations(self, "ask_s", "term_s", "kill_s", "last_s")
+        if isinstance(self.signal, bool) or not isinstance(self.signal, int | str):
+            return
+        number = signal_number(self.signal)
+        if number is None:
+            yield Problem("signal", f"is no signal (SIGTERM, INT and 2 are), is {self.signal!r}")
+        elif number == signals.SIGSTOP:
+            yield Problem("signal", f"must not be one that only halts a process, is {self.signal!r}")
 
 
 @dataclass(frozen=True, slots=True)

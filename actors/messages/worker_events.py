@@ -97,7 +97,7 @@ class StopStepTaken:
     component_id: str
     generation: int
     step: str
-    """`stacks` (it was asked to write its stacks down), `SIGTERM` or `SIGKILL`."""
+    """`stacks` (it was asked to write its stacks down), `SIGTERM` (or what its policy says) or `SIGKILL`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,12 +110,19 @@ class Player:
             self.freeze()
         elif signum == signals.SIGCONT:
             self.thaw()
-        elif signum in _HARMLESS or (signum == signals.SIGTERM and self.behaviour.ignores_term):
+        elif self._ignores(signum):
             pass
         elif self.frozen:
             self._pending = self._pending or (signum, by)
         else:
             self.end(Exit(signal=signum), by)
+
+    def _ignores(self, signum: int) -> bool:
+        """Whether it takes no notice, also of the signal that its policy stops it with."""
+        polite = self.request.spec.stop.signal_number
+        if signum in (signals.SIGTERM, polite):
+            return self.behaviour.ignores_term
+        return signum in _HARMLESS
 
     def end(self, exit_: Exit, by: str) -> None:
         """Die, and be reaped at once."""

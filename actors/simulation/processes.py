@@ -199,8 +199,11 @@ class ScriptedProcesses:
                 incarnation.frozen = True
             case signals.SIGCONT:
                 incarnation.frozen = False
-            case signals.SIGTERM if not life.ignores_term and not incarnation.frozen:
-                incarnation.end(Exit(signal=signum))
+            case _ if signum in (signals.SIGTERM, incarnation.request.spec.stop.signal_number):
+                if not life.ignores_term and not incarnation.frozen:
+                    incarnation.end(Exit(signal=signum))
+            case _:
+                pass
 
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
         """As its script has it."""

@@ -76,6 +76,7 @@ def test_the_defaults_lie_under_every_worker_key_by_key() -> None:
         env = {{ A = "1", B = "2" }}
         restart = {{ max_delay_s = 9, jitter = 0.5 }}
         stop.ask_s = 3
+        stop.signal = "INT"
         [worker.a]
         {TRUE}
         env = {{ B = "3", C = "4" }}
@@ -84,7 +85,7 @@ def test_the_defaults_lie_under_every_worker_key_by_key() -> None:
     spec = only(text)
     assert spec.env == {"A": "1", "B": "3", "C": "4"}
     assert spec.restart == replace(PRESETS["patient"].restart, max_delay_s=9.0, jitter=0.1)
-    assert spec.stop == StopPolicy(ask_s=3.0)
+    assert spec.stop == StopPolicy(ask_s=3.0, signal="SIGINT")
     assert spec.pause_mode is PauseMode.STOP
 
 

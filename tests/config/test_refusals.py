@@ -319,3 +319,10 @@ class TestWarnings:
 def test_a_bad_value_of_a_breaker_is_refused_by_its_own_key(key: str, value: str) -> None:
     text = f'[breakers.db]\n{key} = {value}\n[worker.a]\ncommand = ["true"]\n'
     assert reason(text, f"breakers.db.{key}")
+
+
+@pytest.mark.parametrize("value", ['"SIGNOTHING"', "0"])
+def test_a_stop_signal_that_there_is_not_is_refused(value: str) -> None:
+    assert refused(one(f"stop.signal = {value}")) == [
+        f"workers.toml:3: worker.a.stop.signal = {value}: is no signal (SIGTERM, INT and 2 are)"
+    ]

@@ -23,10 +23,13 @@ from rekindle.actors import (
     RestartPolicy,
     Status,
     StatusChanged,
+    StopPolicy,
     System,
     WorkerDied,
     WorkerStopped,
 )
+from rekindle.actors.deaths import Exit
+from rekindle.actors.messages import StopStepTaken
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
@@ -64,6 +67,17 @@ def test_every_step_of_a_stop_is_told_with_its_time(run: Run) -> None:
         ("stop_step_taken", "SIGKILL"),
         ("worker_stopped", ""),
     ]
+
+
+def test_a_program_that_ends_on_sigint_only_is_stopped_by_the_signal_of_its_policy(run: Run) -> None:
+    picky = "trap '' TERM; trap 'exit 0' INT; echo ready; while :; do sleep 0.05; done"
+    system = run(shell("picky", picky, stop=StopPolicy(signal="INT", ask_s=PATIENCE_S)))
+    assert eventually(lambda: system.output("picky") == ("ready",))
+    with system.events() as events:
+        result = system.stop_worker("picky")
+        step = events.until(lambda event: isinstance(event, StopStepTaken), PATIENCE_S)
+    assert isinstance(step, StopStepTaken)
+    assert (step.step, result.exit, result.forced) == ("SIGINT", Exit(code=0), signal.SIGINT)
 
 
 def test_sd_07_a_second_stop_does_nothing(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signal import SIGKILL, SIGTERM
+from signal import SIGINT, SIGKILL, SIGTERM
 
 import pytest
 from hypothesis import given
@@ -44,6 +44,16 @@ POLICY = StopPolicy()
 TALKING = Terms(POLICY, has_channel=True)
 PLAIN = Terms(POLICY, has_channel=False)
 KILLS = (Rung(SIGKILL, 1), Rung(SIGKILL, 0.5))
+
+
+@pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.FIRM])
+@pytest.mark.parametrize("has_channel", [True, False])
+def test_the_signal_of_the_policy_takes_the_place_of_sigterm(urgency: Urgency, has_channel: bool) -> None:
+    usual = ladder(POLICY, urgency, has_channel)
+    rungs = ladder(StopPolicy(signal="SIGINT"), urgency, has_channel)
+    expected = [SIGINT if rung.signal == SIGTERM else rung.signal for rung in usual]
+    assert [rung.signal for rung in rungs] == expected
+    assert [rung.wait_s for rung in rungs] == [rung.wait_s for rung in usual]
 
 
 @pytest.mark.parametrize(

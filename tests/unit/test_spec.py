@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from typing import Any
 
 import pytest
@@ -319,3 +320,21 @@ def test_whatever_a_restart_policy_is_given_it_is_made_or_refused_with_reasons(
 @given(values=st.dictionaries(SPEC_FIELDS, ANYTHING))
 def test_whatever_a_worker_is_given_it_is_made_or_refused_with_reasons(values: dict[str, Any]) -> None:
     assert blamed(WorkerSpec, {"id": "a", "run": RUN, **values}) <= values.keys()
+
+
+@pytest.mark.parametrize("written", ["SIGINT", "INT", "int", 2, signal.SIGINT])
+def test_a_stop_signal_is_known_by_its_name_and_by_its_number(written: int | str) -> None:
+    policy = StopPolicy(signal=written)
+    assert (policy.signal, policy.signal_number) == ("SIGINT", 2)
+    assert policy == StopPolicy(signal="SIGINT")
+
+
+def test_a_stop_signal_without_a_name_stays_a_number() -> None:
+    number = signal.SIGRTMIN + 2
+    assert StopPolicy(signal=number).signal_number == StopPolicy(signal=number).signal == number
+
+
+@pytest.mark.parametrize("written", ["SIGNOTHING", "", 0, -1, 999, True, 2.5, None, "SIGSTOP", 19])
+def test_what_is_no_signal_or_only_halts_a_process_is_refused(written: object) -> None:
+    with pytest.raises(SpecError, match="signal: "):
+        StopPolicy(signal=written)  # type: ignore[arg-type]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import signal as signals
 from collections.abc import Callable, Mapping
 from typing import TypeVar
+
+from rekindle.actors.deaths import signal_number as known_signal
 
 from ..config.problems import KeyPath
 
@@ -89,12 +90,7 @@ def numbers(value: object) -> tuple[float, ...]:
 
 def signal_number(value: object) -> int:
     """A signal, by its name or its number."""
-    if isinstance(value, str):
-        try:
-            return int(signals.Signals[value if value.startswith("SIG") else f"SIG{value}"])
-        except KeyError:
-            raise Misfit("is no signal; SIGKILL, SIGTERM, SIGSEGV and the like are") from None
-    number_ = whole(value)
-    if number_ not in signals.valid_signals():
-        raise Misfit("is no signal")
+    number_ = known_signal(value if isinstance(value, str) else whole(value))
+    if number_ is None:
+        raise Misfit("is no signal; SIGKILL, SIGTERM, SIGSEGV and the like are")
     return number_

@@ -52,5 +52,6 @@ max_in_window = 5                 # it is given up after 5 restarts
 window_s = 300                    # within 5 minutes
 
 [worker.clock.stop]
+# signal = "SIGINT"               # what tells it to end (default: SIGTERM)
 ask_s = 5                         # seconds to end by itself before it is killed
 """

@@ -92,6 +92,7 @@ class Health(Table, frozen=True):
 class Stop(Table, frozen=True):
     """The stop ladder: ask, then SIGTERM, then SIGKILL; seconds that each step waits."""
 
+    signal: Annotated[int | str, about("Sent instead of SIGTERM: SIGINT, INT or 2.")] | UnsetType = UNSET
     ask_s: (
         Annotated[float, about("After it was asked (a plain command: after SIGTERM).", minimum=0)] | UnsetType
     ) = UNSET
