@@ -22,6 +22,14 @@ class Changes:
     unchanged: tuple[str, ...] = ()
     lifted: tuple[str, ...] = ()
     """Those of them that were failed, are another version now, and were given a fresh budget."""
+    stays_failed: tuple[str, ...] = ()
+    """Those of `restarted` that get no process: only the end of their failure starts them."""
+    when_resumed: tuple[str, ...] = ()
+    """Those of `restarted` that a pause holds back."""
+    when_started: tuple[str, ...] = ()
+    """Those of `restarted` that are down until somebody starts them."""
+    when_restarted: tuple[str, ...] = ()
+    """Those of `restarted` that crashed: the restart that they wait for takes the change up."""
 
 
 def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Changes:

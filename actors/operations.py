@@ -47,6 +47,7 @@ from .messages import (
 from .ordering import check_order
 from .pauses import EVERYTHING, Pause, Pauses
 from .ports import Receiver, Runtime, Timer
+from .postponing import put_off
 from .records import MetaSet, Remembered
 from .runtime import tell
 from .spec import WorkerSpec
@@ -290,7 +291,8 @@ class Operations:
         changes = compare(before, specs)
         self._versions = dict(versions)
         lifted = self._apply(changes, {spec.id: spec for spec in specs})
-        tell(reply_to, WorkersChanged(replace(changes, lifted=lifted)))
+        changed = [(w, self._pauses.holds(w.id)) for w in self._crew if w.id in changes.restarted]
+        tell(reply_to, WorkersChanged(put_off(replace(changes, lifted=lifted), changed)))
 
     def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
         self._dismiss(changes.removed, None)

@@ -22,6 +22,14 @@ _CHANGES = {
     "lifted": "failed no longer: another version, tried afresh",
 }
 
+_PUT_OFF = {
+    "stays_failed": "",
+    "when_resumed": "resumed",
+    "when_started": "started",
+    "when_restarted": "restarted",
+}
+"""What has a change wait, and what it waits for; a failure waits for a command of its own."""
+
 
 def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
     """A table of deaths, one a line."""
@@ -128,17 +136,31 @@ def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tup
 
 def change_lines(detail: Document) -> list[str]:
     """What a reload or a change of scale led to, one sentence a kind of change."""
+    waiting = {id_ for kind in _PUT_OFF for id_ in detail.get(kind, ())}
+    at_once = [id_ for id_ in detail.get("restarted", ()) if id_ not in waiting]
+    told = {**detail, "restarted": at_once}
     lines = [
-        f"{_listed(detail[kind])} {_be(detail[kind])} {said}."
+        f"{_listed(told[kind])} {_be(told[kind])} {said}."
         for kind, said in _CHANGES.items()
-        if detail.get(kind)
+        if told.get(kind)
     ]
+    lines += [_put_off_line(detail[kind], until) for kind, until in _PUT_OFF.items() if detail.get(kind)]
     if not lines:
         lines.append("Nothing changed.")
     later = detail.get("after_a_restart_of_the_supervisor")
     if later:
         lines.append(f"Not before the supervisor is started anew: {_listed(later)}.")
     return lines
+
+
+def _put_off_line(ids: Sequence[str], until: str) -> str:
+    """That a change waits, and for what."""
+    many = len(ids) > 1
+    changed = f"{_listed(ids)} {_be(ids)} changed;"
+    if until:
+        return f"{changed} that takes effect when {'they' if many else 'it'} {_be(ids)} {until}."
+    named = " ".join(printable(id_) for id_ in ids)
+    return f"{changed} {'they stay' if many else 'it stays'} failed until: rekindle restart {named}"
 
 
 def stop_line(id_: str, detail: Document) -> str:

@@ -91,6 +91,27 @@ def test_a_reload_tells_what_was_added_restarted_and_adjusted(web: Running, reki
     ]
 
 
+def test_a_reload_tells_which_changed_workers_are_not_started(web: Running, rekindle: Client) -> None:
+    rekindle("pause", WEB)
+    rekindle("stop", OTHER)
+    web.file.write_text('[worker.web]\ncommand = ["sleep", "2000"]\ncount = 2\n')
+    assert rekindle("reload").lines == [
+        f"{WEB} is changed; that takes effect when it is resumed.",
+        f"{OTHER} is changed; that takes effect when it is started.",
+    ]
+    assert web.worker(WEB)["pid"] is web.worker(OTHER)["pid"] is None
+
+
+def test_a_reload_says_how_a_changed_worker_that_is_failed_comes_back(run: Run) -> None:
+    text = "[worker.spent]\ncommand = ['false']\nrestart = { max_lifetime = 1 }\n"
+    running = run(text)
+    running.wait_for("worker:spent:0", shown="failed")
+    running.file.write_text(text.replace("false", "true"))
+    said = Client(running.file.parent / ".rekindle")("reload")
+    once = "worker:spent:0 is changed; it stays failed until: rekindle restart worker:spent:0\n"
+    assert (said.code, said.out) == (0, once)
+
+
 def test_a_reload_of_a_bad_file_changes_nothing_and_is_bad_configuration(
     web: Running, rekindle: Client
 ) -> None:

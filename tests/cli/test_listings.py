@@ -86,6 +86,23 @@ def test_a_reload_tells_each_kind_of_change() -> None:
     assert change_lines({"unchanged": ["e"]}) == ["Nothing changed."]
 
 
+def test_a_change_that_waits_is_not_said_to_be_a_restart() -> None:
+    detail = {
+        "restarted": ["up", "spent", "lost", "held", "down", "crashed"],
+        "stays_failed": ["spent", "lost"],
+        "when_resumed": ["held"],
+        "when_started": ["down"],
+        "when_restarted": ["crashed"],
+    }
+    assert change_lines(detail) == [
+        "up is restarted.",
+        "spent, lost are changed; they stay failed until: rekindle restart spent lost",
+        "held is changed; that takes effect when it is resumed.",
+        "down is changed; that takes effect when it is started.",
+        "crashed is changed; that takes effect when it is restarted.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("detail", "said"),
     [

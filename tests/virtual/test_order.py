@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.virtual.bench import Bench, dies_after, worker
 
 from rekindle.actors.changes import Changes
@@ -21,6 +23,7 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.simulation import Life
+from rekindle.actors.spec import PauseMode, WorkerSpec
 
 
 def started(bench: Bench) -> list[str]:
@@ -100,6 +103,36 @@ def test_a_changed_set_of_workers_restarts_only_what_changed() -> None:
     assert started(bench)[4:] == ["added", "new_env"] or started(bench)[4:] == ["new_env", "added"]
     assert not bench.processes.alive("gone")
     assert bench.status("new_env").restart_count == 0
+
+
+def test_a_changed_worker_that_is_not_started_is_named_with_what_it_waits_for() -> None:
+    ids = ("up", "paused", "idling", "stopped", "crashed", "failed")
+    tables: dict[str, dict[str, Any]] = {
+        "idling": {"pause_mode": PauseMode.IDLE},
+        "failed": {"restart": {"max_lifetime": 1}},
+    }
+
+    def specs(**changes: Any) -> tuple[WorkerSpec, ...]:
+        return tuple(worker(id_, **tables.get(id_, {}), **changes) for id_ in ids)
+
+    bench = Bench(*specs(), scripts={"crashed": dies_after(9.5), "failed": dies_after(1.0, 1.0)})
+    bench.start()
+    bench.run(5)
+    bench.tell(PauseWorkers(("paused", "idling")))
+    bench.stop("stopped")
+    bench.run_to(10)
+    answer = bench.ask(lambda reply: ChangeWorkers(specs(env={"A": "b"}), reply))
+    assert answer == WorkersChanged(
+        Changes(
+            restarted=ids,
+            stays_failed=("failed",),
+            when_resumed=("paused", "idling"),
+            when_started=("stopped",),
+            when_restarted=("crashed",),
+        )
+    )
+    bench.run(5)
+    assert [bench.processes.alive(id_) for id_ in ids] == [True, False, False, False, True, False]
 
 
 def test_cf_08_a_changed_policy_holds_from_the_next_decision_on_and_not_for_a_timer_that_runs() -> None:
