@@ -11,6 +11,7 @@ from .deaths import Cause, Death, Exit
 from .edges import EventStream
 from .errors import (
     ExecutorBrokenError,
+    PausedError,
     PayloadError,
     RekindleError,
     RequestRefusedError,
@@ -117,6 +118,7 @@ __all__ = [
     "PauseEnded",
     "PauseMode",
     "PauseWorkers",
+    "PausedError",
     "PayloadError",
     "Published",
     "PythonCall",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from .assembly import Actors
 from .edges import Inbox
 from .errors import (
+    PausedError,
     Problem,
     RequestRefusedError,
     SpecError,
@@ -65,6 +66,8 @@ class Asking:
         if isinstance(answer, Refused):
             if answer.unknown is not None:
                 raise self._unknown(answer.unknown)
+            if answer.paused is not None:
+                raise PausedError(answer.reason, answer.paused)
             raise RequestRefusedError(answer.reason)
         return answer
 

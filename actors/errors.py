@@ -8,6 +8,7 @@
     ├── PayloadError (ValueError)              what is to be done is not JSON, or too long
     ├── UnknownDeathError (LookupError)        nothing is kept of such a death
     ├── RequestRefusedError (RuntimeError)     understood, but not now: the system is stopping, say
+    │   └── PausedError                        a pause is in the way
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
     ├── TaskError (RuntimeError)               a task raised what cannot be rebuilt here
     ├── WorkerCrashedError (RuntimeError)      a task ended its worker; the future of that one alone
@@ -111,6 +112,15 @@ class UnknownDeathError(RekindleError, LookupError):
 
 class RequestRefusedError(RekindleError, RuntimeError):
     """The request was understood and declined; the text says why."""
+
+
+class PausedError(RequestRefusedError):
+    """A pause is in the way of a start: the worker's own, or that of everything."""
+
+    def __init__(self, reason: str, paused: str) -> None:
+        super().__init__(reason)
+        self.everything = not paused
+        """Whether everything is to be resumed, and not the worker alone."""
 
 
 class RequestTimeoutError(RekindleError, TimeoutError):

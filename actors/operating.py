@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable
 
-from .asking import ANSWER_S, Asking, distinct
+from .asking import ANSWER_S, Answer, Asking, distinct
 from .assembly import served
 from .audit import AuditEntry
 from .changes import Changes
@@ -46,17 +46,18 @@ from .told_jobs import ToldJobs
 class Operating(Asking):
     """Orders and jobs."""
 
-    def start_worker(self, component_id: str) -> None:
-        """Start one worker now, whatever delay it is in; its counters stay.
+    def start_worker(self, component_id: str) -> bool:
+        """Start one worker now, whatever delay it is in; its counters stay. False: it runs already.
 
         A failed one under `clear_failed_on_change` is started, with its counters cleared, if it is
         another version now.
 
         Raises:
             RequestRefusedError: it is failed, and stays so.
+            PausedError: it is paused.
         """
         versions = self._fingerprints.versions(spec for spec in self._specs if spec.id == component_id)
-        self._ask(lambda reply: StartWorkers((component_id,), reply, versions))
+        return _was_needed(self._ask(lambda reply: StartWorkers((component_id,), reply, versions)))
 
     def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
         """Stop one worker; it stays down until it is started again."""
@@ -75,7 +76,11 @@ class Operating(Asking):
         return stopped.results
 
     def restart(self, component_id: str) -> None:
-        """Clear a worker's counters and start it afresh, now."""
+        """Clear a worker's counters and start it afresh, now.
+
+        Raises:
+            PausedError: it is paused; its counters stay.
+        """
         self._ask(lambda reply: RestartWorker(component_id, reply))
 
     def reset(self, component_id: str) -> None:
@@ -89,9 +94,9 @@ class Operating(Asking):
         """
         self._ask(lambda reply: PauseWorkers(component_ids or None, reply, reason, for_s))
 
-    def resume(self, *component_ids: str) -> None:
-        """End a pause."""
-        self._ask(lambda reply: ResumeWorkers(component_ids or None, reply))
+    def resume(self, *component_ids: str) -> bool:
+        """End a pause. False: there was none."""
+        return _was_needed(self._ask(lambda reply: ResumeWorkers(component_ids or None, reply)))
 
     def add(self, spec: WorkerSpec) -> None:
         """Supervise one more worker."""
@@ -184,3 +189,7 @@ class Operating(Asking):
     def announce(self, event: Event) -> None:
         """Have an event of a host's own edge numbered, kept and told like any other."""
         tell(self._running().broker, event)
+
+
+def _was_needed(answer: Answer) -> bool:
+    return not (isinstance(answer, Done) and answer.already)

@@ -15,7 +15,6 @@ from msgspec import structs
 
 from . import lifting, supervision
 from .changes import Changes, compare
-from .checks import LONGEST_S
 from .crew import Crew
 from .errors import SpecError
 from .evidence import Versions
@@ -47,13 +46,16 @@ from .messages import (
 from .ordering import check_order
 from .pauses import EVERYTHING, Pause, Pauses
 from .ports import Receiver, Runtime, Timer
-from .postponing import put_off
+from .postponing import answer_to_resume, answer_to_start, no_time, paused, put_off
 from .records import MetaSet, Remembered
 from .runtime import tell
 from .spec import WorkerSpec
 from .status import worker_status
 from .worker_state import Failed, Step, StopReason, Worker, World
 
+Change = Callable[[Worker, World], Step]
+Reply = Done | Refused
+DONE = Done()
 Ids = tuple[str, ...] | None
 """Some workers, or all of them."""
 
@@ -118,7 +120,8 @@ class Operations:
             case StopWorkers(ids=ids, reply_to=reply_to, urgency=urgency):
                 self._stop(ids, reply_to, urgency)
             case RestartWorker(component_id=id_, reply_to=reply_to):
-                self._change((id_,), reply_to, _in_spite(supervision.restart))
+                answer = paused(self._known((id_,)), self._pauses, "restart") or Done()
+                self._change((id_,), reply_to, _in_spite(supervision.restart), answer)
             case ResetWorker(component_id=id_, reply_to=reply_to):
                 self._change((id_,), reply_to, supervision.reset)
             case PauseWorkers():
@@ -155,19 +158,20 @@ class Operations:
             self._change(None, reply_to, lifting.begin)
             return
         # One that an operator names is started whatever a breaker says: it is a canary by hand.
-        self._change(ids, reply_to, _in_spite(lifting.begin))
+        answer = answer_to_start(self._known(ids), self._pauses)
+        self._change(ids, reply_to, _in_spite(lifting.begin), answer)
 
     def _failure(self, component_id: str) -> str | None:
         """Why a failed worker is not to be started."""
         worker = self._crew.get(component_id)
         return None if worker is None else lifting.refusal(worker, self.world(worker))
 
-    def _change(self, ids: Ids, reply_to: Receiver | None, change: Callable[[Worker, World], Step]) -> None:
-        refusal = self._unknown(ids) or self._too_late() or self._about_to_stop(ids)
-        if refusal is None:
+    def _change(self, ids: Ids, reply_to: Receiver | None, change: Change, answer: Reply = DONE) -> None:
+        answer = self._unknown(ids) or self._too_late() or self._about_to_stop(ids) or answer
+        if isinstance(answer, Done):
             for id_ in self._staying(ids):
                 self._crew.step(id_, lambda w: change(w, self.world(w)))
-        tell(reply_to, refusal or Done())
+        tell(reply_to, answer)
 
     def _about_to_stop(self, ids: Ids) -> Refused | None:
         stopping = next((id_ for id_ in self._chosen(ids) if self._crew.is_to_stop(id_)), None)
@@ -192,7 +196,7 @@ class Operations:
     # ── pauses ───────────────────────────────────────────────────────────────────────────
 
     def _pause(self, command: PauseWorkers) -> None:
-        refusal = self._unknown(command.ids) or _no_time(command.for_s)
+        refusal = self._unknown(command.ids) or no_time(command.for_s)
         if refusal is None:
             clock = self._runtime.clock
             ends = None if command.for_s is None else round(command.for_s * 1000) + clock.wall_ms()
@@ -210,9 +214,10 @@ class Operations:
         refusal = self._unknown(ids) or self._too_late() or self._about_to_stop(ids)
         if refusal is None and ids is not None and self._pauses.everything:
             refusal = Refused("everything is paused; resume everything first")
+        answer = refusal or answer_to_resume(self._known(self._chosen(ids)), self._pauses, ids)
         if refusal is None:
             self._lift(ids)
-        tell(reply_to, refusal or Done())
+        tell(reply_to, answer)
 
     def _lift(self, ids: Ids) -> None:
         """End these pauses, whoever they are of, and start whom nothing holds back any more."""
@@ -366,19 +371,16 @@ class Operations:
     def _chosen(self, ids: Ids) -> tuple[str, ...]:
         return tuple(worker.id for worker in self._crew) if ids is None else ids
 
+    def _known(self, ids: tuple[str, ...]) -> list[Worker]:
+        return [worker for id_ in ids if (worker := self._crew.get(id_)) is not None]
+
     def _staying(self, ids: Ids) -> tuple[str, ...]:
         return tuple(id_ for id_ in self._chosen(ids) if not self._crew.is_leaving(id_))
 
 
-def _in_spite(change: Callable[[Worker, World], Step]) -> Callable[[Worker, World], Step]:
+def _in_spite(change: Change) -> Change:
     """The same change, also where a breaker is open."""
     return lambda worker, world: change(worker, structs.replace(world, held=None))
-
-
-def _no_time(for_s: float | None) -> Refused | None:
-    if for_s is None or 0 < for_s <= LONGEST_S:
-        return None
-    return Refused(f"a pause lasts for more than 0 and at most {LONGEST_S:g} seconds, not {for_s:g}")
 
 
 def _note_unknown(message: Never) -> None:

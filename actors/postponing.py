@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .changes import Changes
+from .checks import LONGEST_S
+from .messages import Done, Refused
+from .pauses import EVERYTHING, Pauses
 from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
 
 
@@ -49,3 +52,38 @@ def is_resumable(worker: Worker) -> bool:
             return rest in (Rest.PAUSED, Rest.RESET)
         case BackingOff() | Failed():
             return False
+
+
+def no_time(for_s: float | None) -> Refused | None:
+    """Why a pause cannot last for so many seconds."""
+    if for_s is None or 0 < for_s <= LONGEST_S:
+        return None
+    return Refused(f"a pause lasts for more than 0 and at most {LONGEST_S:g} seconds, not {for_s:g}")
+
+
+def paused(workers: Iterable[Worker], pauses: Pauses, verb: str) -> Refused | None:
+    """Why the first of them that is paused is not started, and what starts it."""
+    held = next((worker for worker in workers if pauses.holds(worker.id)), None)
+    if held is None:
+        return None
+    # That of everything first: while it lasts, a worker cannot be resumed alone.
+    whose = EVERYTHING if pauses.everything else held.id
+    reason = pauses.by_id[whose].reason
+    why = f" ({reason})" if reason else ""
+    it, scope = ("it", "") if whose else ("everything", " with everything")
+    then = "to start it" if is_resumable(held) else f"first, then {verb} it"
+    return Refused(f"{held.id} is paused{scope}{why}; resume {it} {then}", paused=whose)
+
+
+def answer_to_start(workers: Sequence[Worker], pauses: Pauses) -> Done | Refused:
+    """What somebody is told who wants these started."""
+    running = [isinstance(worker.phase, Up) and worker.phase.pid is not None for worker in workers]
+    return paused(workers, pauses, "start") or Done(already=bool(running) and all(running))
+
+
+def answer_to_resume(workers: Iterable[Worker], pauses: Pauses, ids: Sequence[str] | None) -> Done:
+    """What somebody is told who wants a pause of these, or of everything, to end."""
+    is_paused = any(id_ in pauses.by_id for id_ in ids or (EVERYTHING,))
+    # Those that were reset wait for a resume too, whether anything is paused or not.
+    waits = any(worker.phase == Idle(Rest.RESET) and not pauses.holds(worker.id) for worker in workers)
+    return Done(already=not is_paused and not waits)

@@ -117,12 +117,12 @@ class Operator(Protocol):
         """Pause these workers, or the whole system; `for_s` ends it by itself."""
         ...
 
-    def resume(self, *component_ids: str) -> None:
-        """End a pause."""
+    def resume(self, *component_ids: str) -> bool:
+        """End a pause; False: there was none."""
         ...
 
-    def start_worker(self, component_id: str, /) -> None:
-        """Start one worker now, whatever delay it is in."""
+    def start_worker(self, component_id: str, /) -> bool:
+        """Start one worker now, whatever delay it is in; False: it runs already."""
         ...
 
     def stop_worker(self, component_id: str, /) -> StopResult:

@@ -16,6 +16,9 @@ from ..health import Status
 class Done:
     """The command was carried out, or is under way."""
 
+    already: bool = False
+    """There was nothing to do: it was so before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -23,6 +26,8 @@ class Refused:
 
     reason: str
     unknown: str | None = None
+    paused: str | None = None
+    """Whose pause is in the way, if one is: a worker's, or with an empty text that of everything."""
 
 
 @dataclass(frozen=True, slots=True)

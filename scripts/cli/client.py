@@ -65,6 +65,7 @@ class InvalidRequestError(ControlError):
 
 
 _KINDS: dict[str, type[ControlError]] = {
+    "everything_paused": RequestRefusedError,
     "forbidden": RequestRefusedError,
     "invalid": InvalidRequestError,
     "malformed": InvalidRequestError,
@@ -75,6 +76,7 @@ _KINDS: dict[str, type[ControlError]] = {
     "unknown_queue": InvalidRequestError,
     "unknown_topic": InvalidRequestError,
     "unknown_worker": UnknownWorkerError,
+    "worker_paused": RequestRefusedError,
 }
 
 

@@ -192,6 +192,14 @@ def resume_line(still_paused: Sequence[str]) -> str:
     return f"The pause of everything is over; by themselves are still paused: {_listed(still_paused)}."
 
 
+def no_pause_line(alone: Sequence[str]) -> str:
+    """That there was no pause of everything to end, and who is paused alone."""
+    if not alone:
+        return "Nothing is paused."
+    resume = f"rekindle resume {' '.join(printable(id_) for id_ in alone)}"
+    return f"Everything as a whole is not paused; alone {_be(alone)}: {_listed(alone)} ({resume})."
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(printable(str(name)) for name in names)
 

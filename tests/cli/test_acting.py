@@ -27,8 +27,38 @@ def test_everything_is_paused_and_resumed(web: Running, rekindle: Client) -> Non
     rekindle("pause", WEB)
     assert f"still paused: {WEB}" in rekindle("resume").out
     rekindle("resume", WEB)
-    assert rekindle("resume").out == "Everything goes on.\n"
     web.wait_for(OTHER, paused=False, status="healthy")
+
+
+def test_a_resume_says_that_nothing_is_paused_and_who_is_paused_alone(rekindle: Client) -> None:
+    assert rekindle("resume").out == "Nothing is paused.\n"
+    said = rekindle("resume", WEB)
+    assert (said.code, said.out) == (0, f"{WEB} is not paused.\n")
+    rekindle("pause", WEB)
+    said = rekindle("resume")
+    alone = f"Everything as a whole is not paused; alone is: {WEB} (rekindle resume {WEB}).\n"
+    assert (said.code, said.out) == (0, alone)
+
+
+@pytest.mark.parametrize("order", ["start", "restart"])
+def test_a_paused_worker_is_not_said_to_be_started(rekindle: Client, order: str) -> None:
+    rekindle("pause", WEB, "--reason", "new disk")
+    said = rekindle(order, WEB)
+    way_out = f"{WEB} is paused (new disk); resume it to start it: rekindle resume {WEB}"
+    assert (said.code, said.out, said.err) == (1, "", f"rekindle: {way_out}\n")
+    rekindle("pause", "--reason", "night")
+    said = rekindle(order, OTHER, "--json")
+    way_out = f"{OTHER} is paused with everything (night); resume everything to start it: rekindle resume"
+    assert (said.code, said.err) == (1, f"rekindle: {way_out}\n")
+    assert said.document["results"][0]["result"] == "everything_paused"
+
+
+def test_a_start_of_a_worker_that_runs_says_so(web: Running, rekindle: Client) -> None:
+    before = web.worker(WEB)["pid"]
+    said = rekindle("start", WEB)
+    assert (said.code, said.out) == (0, f"{WEB} is running already.\n")
+    assert rekindle("start", WEB, "--json").document["results"][0]["detail"] == {"already": True}
+    assert web.worker(WEB)["pid"] == before
 
 
 def test_a_worker_is_stopped_and_started(web: Running, rekindle: Client) -> None:

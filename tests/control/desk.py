@@ -124,11 +124,11 @@ class Desk:
         self.orders.append(("pause", *component_ids, reason, for_s))
         self.system.pause(*component_ids, reason=reason, for_s=for_s)
 
-    def resume(self, *component_ids: str) -> None:
-        self.system.resume(*component_ids)
+    def resume(self, *component_ids: str) -> bool:
+        return self.system.resume(*component_ids)
 
-    def start_worker(self, component_id: str) -> None:
-        self.system.start_worker(component_id)
+    def start_worker(self, component_id: str) -> bool:
+        return self.system.start_worker(component_id)
 
     def stop_worker(self, component_id: str) -> StopResult:
         self.stops_may_end.wait(60.0)

@@ -13,7 +13,7 @@ from tests.processes.policies import shell
 from tests.processes.waiting import eventually
 
 from rekindle.actors.gateways.control.routes import ROUTES
-from rekindle.cli.client import path_of
+from rekindle.cli.client import RequestRefusedError, path_of
 
 NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 
@@ -100,6 +100,20 @@ def test_a_worker_is_paused_for_a_reason_and_resumed(served: Served) -> None:
     assert 1_700_000 < worker["pause_ends_in_ms"] <= 1_800_000
     served.client.post(path_of("workers", WORKER, "resume"))
     assert served.client.get(path_of("workers", WORKER))["paused"] is False
+
+
+@pytest.mark.parametrize("order", ["start", "restart"])
+def test_a_paused_worker_is_not_started_and_the_word_says_whose_pause_it_is(
+    served: Served, order: str
+) -> None:
+    served.client.post(path_of("workers", WORKER, "pause"), {"reason": "repairs"})
+    with pytest.raises(RequestRefusedError, match=r"is paused \(repairs\); resume it to start it") as refused:
+        served.client.post(path_of("workers", WORKER, order))
+    assert (refused.value.status, refused.value.error) == (409, "worker_paused")
+    served.client.post("/pause")
+    with pytest.raises(RequestRefusedError, match="resume everything") as refused:
+        served.client.post(path_of("workers", WORKER, order))
+    assert (refused.value.status, refused.value.error) == (409, "everything_paused")
 
 
 def test_the_whole_system_is_paused_and_resumed(served: Served) -> None:

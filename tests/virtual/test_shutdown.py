@@ -296,6 +296,51 @@ def test_sd_16_a_worker_that_an_operator_stopped_is_not_started_by_a_resume(benc
     assert system.starts() == [0]
 
 
+@pytest.mark.parametrize("whose", [(W,), None], ids=["its own", "everything"])
+def test_a_start_and_a_restart_under_a_pause_are_refused_and_change_nothing(
+    bench: Benches, whose: tuple[str, ...] | None
+) -> None:
+    system = bench(scripts=dies_after(3)).start()
+    system.run(10)
+    system.tell(PauseWorkers(whose, reason="new disk"))
+    system.run(10)
+    for order in (lambda reply: StartWorkers((W,), reply), lambda reply: RestartWorker(W, reply)):
+        refused = system.ask(order)
+        assert isinstance(refused, Refused)
+        assert "(new disk); resume" in refused.reason
+        assert refused.paused == ("" if whose is None else W)
+    assert system.status().restart_count == 1
+    assert len(system.starts()) == 2
+
+
+def test_a_stopped_worker_under_a_pause_is_told_to_need_a_resume_and_then_a_start(bench: Benches) -> None:
+    system = bench().start()
+    system.stop(W)
+    system.tell(PauseWorkers())
+    refused = system.ask(lambda reply: StartWorkers((W,), reply))
+    assert refused == Refused(
+        f"{W} is paused with everything; resume everything first, then start it", paused=""
+    )
+
+
+def test_who_starts_what_runs_or_resumes_what_is_not_paused_hears_that_it_was_so(bench: Benches) -> None:
+    system = bench().start()
+    system.run(5)
+    assert system.ask(lambda reply: StartWorkers((W,), reply)) == Done(already=True)
+    assert system.ask(lambda reply: ResumeWorkers((W,), reply)) == Done(already=True)
+    assert system.ask(lambda reply: ResumeWorkers(None, reply)) == Done(already=True)
+    system.stop(W)
+    system.tell(ResetWorker(W))
+    assert system.ask(lambda reply: StartWorkers((W,), reply)) == Done()
+
+
+def test_a_resume_that_starts_a_worker_that_was_reset_is_not_called_needless(bench: Benches) -> None:
+    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+    system.run(20)
+    system.tell(ResetWorker(W))
+    assert system.ask(lambda reply: ResumeWorkers(None, reply)) == Done()
+
+
 def test_sd_17_ten_workers_that_ignore_everything_are_stopped_together(bench: Benches) -> None:
     system = bench(*workers(10), scripts=lives(DEAF)).start()
     results = system.shut_down()

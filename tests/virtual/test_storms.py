@@ -6,6 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.virtual.bench import Bench, ids, worker
@@ -18,6 +19,7 @@ from rekindle.actors.health import Status
 from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.messages import (
     PauseWorkers,
+    Refused,
     ResetWorker,
     RestartWorker,
     ResumeWorkers,
@@ -111,8 +113,9 @@ class Storm:
     def forget(self, id_: str, command: RestartWorker | ResetWorker) -> None:
         """Have the counters of a worker cleared."""
         self.count_decisions()
-        self.system.tell(command)
-        self.decided[id_] = 0
+        answer = self.system.ask(lambda reply: replace(command, reply_to=reply))
+        if not isinstance(answer, Refused):  # a restart is refused while the worker is paused
+            self.decided[id_] = 0
 
     def count_decisions(self) -> None:
         """Take note of the restarts that were decided since."""

@@ -207,8 +207,11 @@ def stop(asked: Asked) -> object:
 
 
 def start(asked: Asked) -> object:
-    asked.operator.start_worker(asked.target)
-    return Outcome()
+    return _outcome(asked.operator.start_worker(asked.target))
+
+
+def _outcome(was_needed: bool) -> Outcome:
+    return Outcome() if was_needed else Outcome(detail={"already": True})
 
 
 def reset(asked: Asked) -> object:
@@ -223,8 +226,7 @@ def pause(asked: Asked) -> object:
 
 
 def resume(asked: Asked) -> object:
-    asked.operator.resume(*((asked.target,) if asked.target else ()))
-    return Outcome()
+    return _outcome(asked.operator.resume(*((asked.target,) if asked.target else ())))
 
 
 def reload(asked: Asked) -> object:

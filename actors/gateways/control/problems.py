@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from loguru import logger
 
 from ...errors import (
+    PausedError,
     PayloadError,
     RekindleError,
     RequestTimeoutError,
@@ -43,6 +44,8 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(404, "unknown_job", str(error))
         case UnknownQueueError():
             return _refusal(404, "unknown_queue", str(error))
+        case PausedError(everything=everything):
+            return _refusal(409, "everything_paused" if everything else "worker_paused", str(error))
         case PayloadError():
             return _refusal(422, "invalid", str(error))
         case NotAllowedError():

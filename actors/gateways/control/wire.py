@@ -22,7 +22,7 @@ class Problem(msgspec.Struct, frozen=True):
     """Why a request was not carried out."""
 
     error: str
-    """A word for programs: unknown_worker, refused, timeout, invalid, malformed, …"""
+    """A word for programs: unknown_worker, refused, worker_paused, timeout, invalid, malformed, …"""
     message: str
     """A sentence for people."""
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ..client import RequestRefusedError, UnknownWorkerError, path_of
-from ..listings import change_lines, pause_line, resume_line, stop_line
+from ..listings import change_lines, no_pause_line, pause_line, resume_line, stop_line
+from ..table import Document
 from ..words import printable
 from .asking import (
     LONG_S,
@@ -88,11 +89,13 @@ def resume(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
       $ rekindle resume worker:tag:0
     """
 
-    def sentence(id_: str, _detail: object) -> str:
+    def sentence(id_: str, detail: Document) -> str:
+        already = bool(detail.get("already"))
         if id_:
-            return f"{id_} goes on."
+            return f"{id_} is not paused." if already else f"{id_} goes on."
         workers = client_of(state).get("/workers")["workers"]
-        return resume_line([worker["component_id"] for worker in workers if worker["paused"]])
+        alone = [worker["component_id"] for worker in workers if worker["paused"]]
+        return no_pause_line(alone) if already else resume_line(alone)
 
     give(ids or EVERYTHING, lambda id_: _post(state, id_, "resume"), sentence, as_json=as_json)
 
@@ -104,12 +107,16 @@ def resume(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
 def start(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
     """Start workers now, whatever delay they are in.
 
-    Their counters stay; `rekindle restart` clears them.
+    Their counters stay; `rekindle restart` clears them. One that is paused is resumed instead.
 
     \b
       $ rekindle start worker:tag:0
     """
-    give(ids, lambda id_: _post(state, id_, "start"), _said("{} is being started."), as_json=as_json)
+
+    def sentence(id_: str, detail: Document) -> str:
+        return f"{id_} is running already." if detail.get("already") else f"{id_} is being started."
+
+    give(ids, lambda id_: _post(state, id_, "start"), sentence, as_json=as_json)
 
 
 @click.command()

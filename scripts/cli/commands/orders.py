@@ -38,7 +38,7 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool)
         except ControlError as error:
             code = code or exit_code(error)
             results.append({"id": id_ or None, "result": error.error or "failed", "message": str(error)})
-            say(str(error))
+            say(f"{error}{_remedy(error, id_)}")
             continue
         results.append({"id": id_ or None, **answer})
         if answer["detail"].get("gone") is False:
@@ -49,3 +49,14 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool)
         print_json({"results": results})
     if code:
         raise SystemExit(code)
+
+
+def _remedy(error: ControlError, id_: str) -> str:
+    """The command that removes what is in the way, if there is one."""
+    match error.error:
+        case "worker_paused":
+            return f": rekindle resume {printable(id_)}"
+        case "everything_paused":
+            return ": rekindle resume"
+        case _:
+            return ""

@@ -23,7 +23,7 @@ const ORDERS = {
 
 // What can be done with a worker as it is, the likeliest first.
 export function ordersFor(worker) {
-  if (worker.paused) return ["resume", "restart", worker.pid === null ? "start" : "stop", "reset"];
+  if (worker.paused) return ["resume", worker.pid === null ? null : "stop", "reset"].filter(Boolean);
   if (worker.shown === "failed") return ["restart", "reset"];
   if (worker.pid === null) return ["start", "pause", worker.shown === "crashed" ? "stop" : null, "reset"].filter(Boolean);
   return ["restart", "pause", "stop", "reset"];
