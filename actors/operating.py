@@ -60,7 +60,7 @@ class Operating(Asking):
         return _was_needed(self._ask(lambda reply: StartWorkers((component_id,), reply, versions)))
 
     def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
-        """Stop one worker; it stays down until it is started again."""
+        """Stop one worker; it stays down until it is started, or the system is started anew."""
         patience = self._longest_stop() if timeout_s is None else timeout_s
         stopped = self._ask(lambda reply: StopWorkers((component_id,), reply), patience)
         assert isinstance(stopped, WorkersStopped)

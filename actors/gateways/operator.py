@@ -126,7 +126,7 @@ class Operator(Protocol):
         ...
 
     def stop_worker(self, component_id: str, /) -> StopResult:
-        """Stop one worker; it stays down until it is started again."""
+        """Stop one worker; it stays down until it is started, or the supervisor is."""
         ...
 
     def restart(self, component_id: str, /) -> None:

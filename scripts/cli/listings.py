@@ -169,7 +169,8 @@ def stop_line(id_: str, detail: Document) -> str:
     if not detail.get("gone", True):
         return f"{id_} survived SIGKILL; nothing is started in its place until it is gone."
     if end is None:
-        return f"{id_} was not running; it stays down until it is started."
+        until = f"until it is started, or the supervisor is; to hold it for good: rekindle pause {id_}"
+        return f"{id_} was not running; it stays down {until}"
     how = exit_words(end["code"], end["signal"])
     made = "" if forced is None or forced == end["signal"] else f" after {signal_name(forced)}"
     if detail.get("relaunched"):

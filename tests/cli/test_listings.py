@@ -112,7 +112,11 @@ def test_a_change_that_waits_is_not_said_to_be_a_restart() -> None:
             {"exit": {"code": 0, "signal": None}, "forced": 15},
             "w is stopped: exited with code 0 after SIGTERM.",
         ),
-        ({"exit": None, "forced": None}, "w was not running; it stays down until it is started."),
+        (
+            {"exit": None, "forced": None},
+            "w was not running; it stays down until it is started, or the supervisor is; "
+            "to hold it for good: rekindle pause w",
+        ),
     ],
 )
 def test_a_stop_tells_how_the_worker_ended(detail: dict[str, Any], said: str) -> None:

@@ -124,9 +124,10 @@ def start(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
 @state_option
 @json_option
 def stop(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
-    """Stop workers; they stay down until they are started.
+    """Stop workers; they stay down until they are started, or the supervisor is.
 
-    Each is given the time that its policy allows, and waited for.
+    Each is given the time that its policy allows, and waited for. To hold them for good, also
+    when the supervisor is started anew: rekindle pause ID.
 
     \b
       $ rekindle stop worker:tag:0

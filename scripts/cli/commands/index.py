@@ -65,7 +65,9 @@ SECTIONS = {
         "pause": Entry("commands.acting", "Pause these workers, or everything."),
         "resume": Entry("commands.acting", "End the pause of these workers, or of everything."),
         "start": Entry("commands.acting", "Start workers now, whatever delay they are in."),
-        "stop": Entry("commands.acting", "Stop workers; they stay down until they are started."),
+        "stop": Entry(
+            "commands.acting", "Stop workers; they stay down until they are started, or the supervisor is."
+        ),
         "restart": Entry("commands.acting", "Clear the counters of workers and start them afresh."),
         "reset": Entry("commands.acting", "Clear the counters and the failure of workers; none is started."),
         "reload": Entry("commands.acting", "Apply the changed configuration file."),

@@ -31,7 +31,7 @@ ACTIONS = {
     "resume": ("Resume {}?", "What the pause held back starts at once."),
     "reset": ("Reset {}?", "Its counters and its failure are cleared; it is not started."),
     "start": ("Start {}?", "It is started now; its counters stay."),
-    "stop": ("Stop {}?", "It may finish its job, and stays down until it is started again."),
+    "stop": ("Stop {}?", "It may finish its job, and stays down until it is started, or the supervisor is."),
 }
 
 

@@ -13,7 +13,7 @@ const ORDERS = {
   start: { verb: "Start", done: "is started", danger: false,
     means: "It is started now, whatever delay it is in. Its counters stay." },
   stop: { verb: "Stop", done: "is stopped", danger: true,
-    means: "It may finish, then it is ended. It stays down until somebody starts it." },
+    means: "It may finish, then it is ended. It stays down until it is started, or the supervisor is; a pause holds it for good." },
   reset: { verb: "Reset", done: "has its counters cleared", danger: false,
     means: "Its restart counters and its failure are cleared. It is not started." },
   pause: { verb: "Pause", done: "is paused", danger: false, asksWhy: true,
@@ -95,7 +95,7 @@ async function give(order, id, body) {
 function ending(outcome, order) {
   const detail = outcome.detail ?? {};
   if (detail.gone === false) return "survived SIGKILL; nothing is started in its place until it is gone";
-  if (order === "stop" && detail.exit === null) return "was not running; it stays down until it is started";
+  if (order === "stop" && detail.exit === null) return "was not running; it stays down until it is started, or the supervisor is";
   if (order === "stop" && detail.forced) return `is stopped, after ${signalName(detail.forced)}`;
   return ORDERS[order].done;
 }
