@@ -28,7 +28,7 @@ def worker_status(
         status=worker.status,
         shown=shown(worker),
         generation=worker.generation,
-        pid=None if up is None else up.pid,
+        pid=phase.pid if isinstance(phase, Up | Stopping) else None,
         uptime_s=None if up is None else (now_ms - up.since_ms) / 1000,
         restart_count=worker.restarts.restart_count,
         streak_count=worker.restarts.streak_count,

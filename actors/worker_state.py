@@ -91,6 +91,8 @@ class Stopping(msgspec.Struct, frozen=True):
     """None: it died, and its process is still to end."""
     since_ms: int = 0
     """Since when it ran, if there is a reason."""
+    pid: int | None = None
+    """Of the process that is to end, if it is known."""
 
 
 class Failed(msgspec.Struct, frozen=True):

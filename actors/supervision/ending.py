@@ -42,9 +42,11 @@ from .wishes import pause, stop
 
 def process_started(worker: Worker, generation: int, pid: int, world: World) -> Step:
     """The incarnation has a pid, and hears now what it could not hear before."""
-    if not isinstance(worker.phase, Up) or worker.phase.generation != generation:
+    if not isinstance(worker.phase, Up | Stopping) or worker.phase.generation != generation:
         return Step(worker)
     worker = replace(worker, phase=replace(worker.phase, pid=pid))
+    if isinstance(worker.phase, Stopping):  # told to end before it was there
+        return Step(worker)
     step = pause(worker) if world.paused else Step(worker)
     kept = held_work.written(worker.spec, generation, worker.job)
     return Step(step.worker, (*map(KeepRecord, kept), *step.effects))

@@ -96,8 +96,8 @@ def stop(
 ) -> Step:
     """Have it gone. What was counted stays counted."""
     match worker.phase:
-        case Up(generation=generation, since_ms=since_ms):
-            phase = Stopping(generation, rest, urgency=urgency, reason=reason, since_ms=since_ms)
+        case Up(generation=generation, since_ms=since_ms, pid=pid):
+            phase = Stopping(generation, rest, urgency=urgency, reason=reason, since_ms=since_ms, pid=pid)
             begun = Announce(WorkerStopping(worker.id, generation, reason.value))
             halt = (CancelTimers(), begun, Forget(), Halt(generation, urgency))
             return Step(replace(worker, phase=phase), halt)

@@ -129,7 +129,8 @@ def test_a_reload_tells_which_changed_workers_are_not_started(web: Running, reki
         f"{WEB} is changed; that takes effect when it is resumed.",
         f"{OTHER} is changed; that takes effect when it is started.",
     ]
-    assert web.worker(WEB)["pid"] is web.worker(OTHER)["pid"] is None
+    web.wait_for(WEB, pid=None)
+    assert web.worker(OTHER)["pid"] is None
 
 
 def test_a_reload_says_how_a_changed_worker_that_is_failed_comes_back(run: Run) -> None:

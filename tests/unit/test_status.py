@@ -48,6 +48,18 @@ def test_every_phase_has_a_word_and_a_reason(
     assert (shown(worker(phase, status)), why(worker(phase, status))) == (word, reason)
 
 
+def test_a_worker_that_is_being_stopped_still_has_its_pid() -> None:
+    stopping = supervision.stop(worker(Up(4, 20_000, 77), Status.HEALTHY)).worker
+    status = worker_status(stopping, 50_500)
+    assert (status.shown, status.pid, status.uptime_s) == ("stopping", 77, None)
+
+
+def test_a_worker_that_is_stopped_before_its_process_is_there_gets_its_pid() -> None:
+    stopping = supervision.stop(worker(Up(4, 20_000), Status.PENDING)).worker
+    started = supervision.process_started(stopping, 4, 77, NOW)
+    assert (worker_status(started.worker, 50_500).pid, started.effects) == (77, ())
+
+
 def test_a_worker_that_waits_is_crashed_and_says_when_it_comes_back() -> None:
     status = worker_status(crashed(), 50_500)
     assert (status.shown, status.status, status.why) == ("crashed", Status.DEAD, "Restart #4 with 4s backoff")
