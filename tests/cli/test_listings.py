@@ -103,6 +103,9 @@ def test_a_change_that_waits_is_not_said_to_be_a_restart() -> None:
     ]
 
 
+UNTIL = "until it is started, or the supervisor is; to hold it for good: rekindle pause w"
+
+
 @pytest.mark.parametrize(
     ("detail", "said"),
     [
@@ -114,8 +117,7 @@ def test_a_change_that_waits_is_not_said_to_be_a_restart() -> None:
         ),
         (
             {"exit": None, "forced": None},
-            "w was not running; it stays down until it is started, or the supervisor is; "
-            "to hold it for good: rekindle pause w",
+            f"w was not running; it stays down {UNTIL}",
         ),
     ],
 )
