@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.cli.conftest import Client
 from tests.cli.terminals import Terminal
 
+from rekindle.cli.chaos.reporting import Tally
+
 HOPELESS = """
 about = "It is killed, and expected not to have been."
 lasts_s = 20
@@ -22,6 +24,14 @@ kill = "tag"
 worker = "tag"
 restarts = 0
 """
+
+
+def test_a_real_run_tells_the_time_of_the_scenario_apart_from_the_time_it_took() -> None:
+    tally = Tally("storm", "storm.toml", "real", runs=1, moves=2, lasted_s=128.2, took_s=10.4)
+    assert tally.line() == "ok     storm: 1 run, 2 moves, 128 s of the scenario in 10 s"
+    assert (tally.document()["scenario_s"], tally.document()["took_s"]) == (128.2, 10.4)
+    tally.mode = "virtual"
+    assert tally.line() == "ok     storm: 1 run, 2 moves, 128 s of virtual time"
 
 
 def test_a_person_sees_runs_violations_and_seeds_a_second_until_all_is_done(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class Tally:
     lasted_s: float = 0.0
     """Seconds of the scenario, over all runs."""
     took_s: float = 0.0
+    """Real seconds, over all runs."""
     digest: str = ""
     """Of the history of the last run."""
     failures: list[Failure] = field(default_factory=list)
@@ -82,8 +83,13 @@ class Tally:
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         rate = f", {self.runs / self.took_s:.0f} a second" if self.runs > 1 and self.took_s > 0 else ""
         wrong = f", {self.failed_runs} with violations" if self.failed_runs else ""
-        what = f"{self.moves} moves, {self.lasted_s:.0f} s of {self.mode} time"
-        return f"{word} {self.name}: {runs}{rate}, {what}{wrong}"
+        return f"{word} {self.name}: {runs}{rate}, {self.moves} moves, {self._time()}{wrong}"
+
+    def _time(self) -> str:
+        """How long it was for the workers; where that is not virtual, also how long it really took."""
+        if self.mode == "virtual":
+            return f"{self.lasted_s:.0f} s of virtual time"
+        return f"{self.lasted_s:.0f} s of the scenario in {self.took_s:.0f} s"
 
     def document(self) -> dict[str, Any]:
         """For programs."""

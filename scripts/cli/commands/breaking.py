@@ -42,7 +42,7 @@ def _listed(
 @click.option("--all", "everything", is_flag=True, help="Run all of those.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The (first) seed.")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds.")
-@click.option("--real", is_flag=True, help="Run real processes, in real time.")
+@click.option("--real", is_flag=True, help="Run real processes, in real time, --speed times as fast.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0.1, max=1000),
