@@ -51,6 +51,14 @@ def test_the_bar_counts_the_runs_in_which_something_was_wrong(tmp_path: Path) ->
     assert "3/3 runs, 3 violations" in terminal.text
 
 
+def test_a_move_that_a_scenario_does_not_have_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+    file = tmp_path / "hopeless.toml"
+    file.write_text(HOPELESS + '[[move]]\nat = 6\nkill = "tag"\n')
+    said = Client(tmp_path)("chaos", str(file), "--only", "1,99")
+    assert (said.code, said.out) == (2, "")
+    assert "hopeless has no move 99; its moves are 0 to 1" in said.err
+
+
 def test_a_terminal_with_json_shows_one_document_and_no_bar(tmp_path: Path) -> None:
     with Terminal(Client(tmp_path), "chaos", "crash_loop", "--seeds", "3", "--json") as terminal:
         assert terminal.end() == 0

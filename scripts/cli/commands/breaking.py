@@ -166,12 +166,27 @@ def _narrowing(scenario: Scenario, how: dict[str, Any]) -> Narrowing:
         raise click.BadParameter(
             "must be numbers of moves, as the timeline shows them", param_hint="--only"
         ) from None
+    _check_moves(steps or (), scenario, how)
     for worker in how["workers"] or ():
         if worker not in scenario.ids:
             raise click.BadParameter(
                 f"no worker is called {worker!r}; there are {', '.join(scenario.ids)}", param_hint="--workers"
             )
     return Narrowing(steps, how["workers"], how["lasts"])
+
+
+def _check_moves(chosen: tuple[int, ...], scenario: Scenario, how: dict[str, Any]) -> None:
+    """Refuse numbers that no move has, under any of the seeds: chance decides how many there are."""
+    from rekindle.actors.simulation import draw
+
+    if not chosen:
+        return
+    count = max(len(draw(scenario, seed)) for seed in range(how["seed"], how["seed"] + how["seeds"]))
+    wrong = [str(number) for number in chosen if not 0 <= number < count]
+    if wrong:
+        there = f"its moves are 0 to {count - 1}" if count else "it has none"
+        message = f"{scenario.name} has no move {', '.join(wrong)}; {there}"
+        raise click.BadParameter(message, param_hint="--only")
 
 
 def _failure(file: str, scenario: Scenario, outcome: Outcome, *, real: bool) -> Any:
