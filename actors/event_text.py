@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from .alert import Severity
 from .messages import Budget, Event, StatusChanged, WorkerDied, WorkerStarted, WorkerStopped
 from .records import EventRecord
 from .shapes import field_names, has_fields
@@ -142,6 +143,8 @@ def _plain(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
+    if isinstance(value, Severity):  # a number only so that one is greater than another
+        return value.word
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (tuple, list)):

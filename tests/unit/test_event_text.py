@@ -7,11 +7,13 @@ from typing import Any, get_args
 
 import pytest
 
+from rekindle.actors.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.deaths import Cause, Death, Exit
 from rekindle.actors.event_text import document, event_type, numbered
 from rekindle.actors.health import Status
 from rekindle.actors.messages import (
     ActorReplaced,
+    AlertChanged,
     Event,
     StatusChanged,
     StoreRecovered,
@@ -77,6 +79,24 @@ def test_no_monotonic_time_leaves_the_process() -> None:
 def test_a_stop_tells_how_it_ended() -> None:
     line = read(WorkerStopped(W, 3, Exit(code=0), None))
     assert (line["exit_code"], line["signal"], line["forced"]) == (0, None, None)
+
+
+def test_the_severity_of_an_alert_is_the_word_that_the_alerts_have_too() -> None:
+    alert = Alert(
+        id=7,
+        kind=Kind.CRASHED,
+        component_id=W,
+        severity=Severity.CRITICAL,
+        message="crashed",
+        opened_at_wall_ms=1,
+        last_at_wall_ms=1,
+    )
+    told = read(AlertChanged(Happening.OPENED, alert))
+    assert (told["component_id"], told["alert"]["severity"], told["alert"]["kind"]) == (
+        W,
+        "critical",
+        "crashed",
+    )
 
 
 def test_text_with_quotes_and_line_breaks_stays_on_its_line() -> None:
