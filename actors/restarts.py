@@ -147,13 +147,17 @@ def _sustained(policy: RestartPolicy, death: Death) -> bool:
 def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str | None:
     """The first limit that is used up, in words; None while there is budget left."""
     if policy.max_lifetime is not None and state.restart_count >= policy.max_lifetime:
-        return f"{state.restart_count} restarts in its lifetime (limit {policy.max_lifetime})"
+        return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
     if policy.max_in_window is not None and _window_is_full(policy, state, now_ms):
-        what = "deaths" if policy.window_mode is WindowMode.SLIDING else "restarts"
-        return f"{policy.max_in_window} {what} in {_span(policy.window_s)}"
+        what = "death" if policy.window_mode is WindowMode.SLIDING else "restart"
+        return f"{_many(policy.max_in_window, what)} in {_span(policy.window_s)}"
     if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
-        return f"{state.streak_count} restarts in a row (limit {policy.max_consecutive})"
+        return f"{_many(state.streak_count, 'restart')} in a row (limit {policy.max_consecutive})"
     return None
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _window_is_full(policy: RestartPolicy, state: RestartState, now_ms: int) -> bool:

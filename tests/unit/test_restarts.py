@@ -133,7 +133,7 @@ def test_rd_13_configured_limits_are_honoured() -> None:
 )
 def test_a_reason_tells_its_window_in_words(seconds: float, words: str) -> None:
     decision = verdict(state(1, 0), under=policy(max_in_window=1, window_s=seconds))
-    assert decision.reason.startswith(f"1 restarts in {words};")
+    assert decision.reason.startswith(f"1 restart in {words};")
 
 
 # ── The notify preset ────────────────────────────────────────────────────────────────────

@@ -66,7 +66,7 @@ def test_sc_04_giving_up_marks_the_worker_failed_keeps_the_reason_and_leaves_no_
     system.run_to(7)
     assert system.changes()[-1] == (7, Status.FAILED)
     assert system.stored().failure_reason == system.status().failure_reason
-    assert "1 restarts in its lifetime" in str(system.stored().failure_reason)
+    assert "1 restart in its lifetime" in str(system.stored().failure_reason)
     assert system.restart_timers() == []
 
 
