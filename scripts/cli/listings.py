@@ -122,7 +122,8 @@ def audit_lines(
 def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tuple[str, ...]:
     uid, claimed = entry["uid"], entry["claimed_user"]
     who = "?" if uid is None else user_name(uid)
-    detail = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
+    told = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
+    detail = " ".join(line.strip() for line in told.splitlines())  # the problems of a file, say: one a line
     return (
         age(now_ms - entry["at_wall_ms"]),
         moment(entry["at_wall_ms"]),

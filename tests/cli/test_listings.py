@@ -46,6 +46,11 @@ def test_a_cause_tells_the_exit_code_or_the_signal(changes: dict[str, Any], said
     assert cause(death(**changes)) == said
 
 
+def test_the_lines_of_a_refusal_stand_in_one_line_of_the_audit() -> None:
+    entry = order(result="refused", reason="nothing was changed: a.toml:2: odd\r\n  a.toml:3: odder")
+    assert audit_lines([entry], NOW)[1].endswith("nothing was changed: a.toml:2: odd a.toml:3: odder")
+
+
 def test_an_order_is_told_with_who_what_and_what_came_of_it() -> None:
     refused = order(
         claimed_user="ann\x1b",
