@@ -39,7 +39,7 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     The first Ctrl-C lets the workers finish, a second one hurries, a third one kills. Exits 0
     after a clean stop, 1 if it could not run, 2 if the file has problems; then nothing was started.
     """
-    from rekindle.actors import RekindleError
+    from rekindle.actors import RekindleError, StoreDamagedError
 
     from .config import ConfigError, load
     from .log import close, set_up
@@ -58,6 +58,9 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     set_up(as_json=log_json, verbose=verbose)
     try:
         code = run_workers(config, ignore_state=ignore_state)
+    except StoreDamagedError as error:
+        way_out = "to run beside it, remembering nothing: rekindle run FILE --ignore-state"
+        raise click.ClickException(f"{error}; {way_out}") from None
     except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
     finally:

@@ -52,6 +52,7 @@ def test_f21_a_damaged_database_is_told_in_one_sentence_and_left_as_it_is(run: R
     assert running.end() == 1
     assert len(running.text().splitlines()) == 1
     assert f"{state / 'rekindle.db'} is damaged" in running.text()
+    assert running.text().endswith("remembering nothing: rekindle run FILE --ignore-state\n")
     assert (state / "rekindle.db").read_bytes() == GARBAGE
 
 
