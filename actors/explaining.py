@@ -105,7 +105,9 @@ def _state(worker: WorkerStatus) -> str:
 
 def _stopped(worker: WorkerStatus, stop: Stopped | None) -> str:
     by = "an operator" if stop is None else f"{stop.who}, {span(stop.ago_s)} ago,"
-    return f"{worker.component_id} was stopped by {by} and stays down until it is started, or the supervisor is."
+    return (
+        f"{worker.component_id} was stopped by {by} and stays down until it is started, or the supervisor is."
+    )
 
 
 def _pause(worker: WorkerStatus) -> str:

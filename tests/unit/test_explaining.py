@@ -156,7 +156,8 @@ def order(
 def test_a_stopped_worker_says_who_stopped_it(orders: list[AuditEntry], by: str) -> None:
     stop = stop_of("worker:tag:0", orders, 90_000)
     first = explain(STOPPED, stop=stop).splitlines()[0]
-    assert first == f"worker:tag:0 was stopped by {by} and stays down until somebody starts it."
+    until = "until it is started, or the supervisor is"
+    assert first == f"worker:tag:0 was stopped by {by} and stays down {until}."
 
 
 def test_a_start_that_waits_names_those_it_waits_for() -> None:
