@@ -98,7 +98,7 @@ def measure_chaos(*, rounds: int = 3) -> ChaosFigures:
 
 
 def _storm(storm: Scenario, rounds: int) -> StormFigures:
-    times = []
+    times, deaths = [], 0
     for _ in range(rounds):
         began = time.process_time()
         outcome = run_virtual(storm, 1, store=MemoryStore())
