@@ -238,7 +238,7 @@ class System(Operating, Looking):
         return stopped.results
 
     def hasten(self, urgency: Urgency) -> None:
-        """Be firmer with the workers of a stop that is under way; safe in a signal handler."""
+        """Be firmer with the workers of a stop that is under way; safe in any thread."""
         if self._actors is not None:
             tell(self._actors.supervisor, Shutdown(None, urgency))
 

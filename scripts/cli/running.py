@@ -10,10 +10,8 @@ import gc
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from queue import Empty, SimpleQueue
-from types import FrameType
 from typing import Literal
 
 from loguru import logger
@@ -32,6 +30,7 @@ from .fleet import Fleet
 from .http_serving import serve_http
 from .log import EventLog
 from .notify import Notifier
+from .signals import hearing
 from .state_lock import StateLock
 
 Order = Literal["stop", "reload", "stand_down", "tell"]
@@ -72,7 +71,8 @@ class Runner:
 
     def run(self) -> int:
         """Start the workers and wait for the end; the exit code."""
-        with self._signals():
+        stop, reload = self._asked_to_stop, self._asked_to_reload
+        with hearing({signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}):
             self._fleet.subscribe(EventLog())
             self._fleet.subscribe(self)
             self._fleet.start()
@@ -156,28 +156,14 @@ class Runner:
             return f"no answer: {error}"
         return ", ".join(f"{count} {word}" for word, count in sorted(shown.items())) or "no workers"
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        handlers = {
-            signal.SIGTERM: self._asked_to_stop,
-            signal.SIGINT: self._asked_to_stop,
-            signal.SIGHUP: self._asked_to_reload,
-        }
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _asked_to_stop(self, _signum: int, _frame: FrameType | None) -> None:
+    def _asked_to_stop(self) -> None:
         self._stops_asked += 1
         if self._stops_asked == 1:
             self._orders.put("stop")
         else:
             self._fleet.hasten(Urgency.FIRM if self._stops_asked == 2 else Urgency.KILL)
 
-    def _asked_to_reload(self, _signum: int, _frame: FrameType | None) -> None:
+    def _asked_to_reload(self) -> None:
         self._orders.put("reload")
 
 

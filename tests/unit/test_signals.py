@@ -1,0 +1,43 @@
+"""Signals that are heard whatever the main thread does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+
+import pytest
+from tests.processes.waiting import PATIENCE_S
+
+from rekindle.cli.signals import hearing
+
+
+@pytest.fixture
+def deaf_main_thread() -> Iterator[None]:
+    """Another thread is hit by the signals below: the main thread waits on, as if it had missed them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.mark.usefixtures("deaf_main_thread")
+def test_a_signal_is_heard_that_does_not_wake_the_main_thread() -> None:
+    heard: SimpleQueue[str] = SimpleQueue()
+    with hearing({signal.SIGUSR1: lambda: heard.put("one"), signal.SIGUSR2: lambda: heard.put("two")}):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
+        for number, word in ((signal.SIGUSR1, "one"), (signal.SIGUSR2, "two"), (signal.SIGUSR1, "one")):
+            os.kill(os.getpid(), number)
+            assert heard.get(timeout=PATIENCE_S) == word
+
+
+def test_everything_is_as_before_afterwards() -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    descriptors = os.listdir("/proc/self/fd")
+    with hearing({signal.SIGUSR1: lambda: None}):
+        assert signal.getsignal(signal.SIGUSR1) is not before
+    assert signal.getsignal(signal.SIGUSR1) is before
+    assert os.listdir("/proc/self/fd") == descriptors
+    assert "rekindle-signals" not in [thread.name for thread in threading.enumerate()]
+    assert signal.set_wakeup_fd(-1) == -1
