@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterable, Iterator
 
 from .evidence import Fingerprint
 from .posix_spawn import executable
+from .spawning import import_path
 from .spec import Command, PythonCall, WorkerSpec
 
 LENGTH = 12
@@ -75,21 +75,14 @@ def _code(contents: list[str]) -> str:
 def _files(spec: WorkerSpec) -> Iterator[str]:
     match spec.run:
         case PythonCall(target=target):
-            yield module_file(target.partition(":")[0], _import_path(spec))
+            yield _module_file(target.partition(":")[0], import_path(spec))
         case Command(argv=argv):
             words = [os.path.join(spec.cwd or "", word) for word in argv[1:MOST_FILES]]
             yield executable(argv[0], spec.env.get("PATH", os.environ.get("PATH", os.defpath)), spec.cwd)
             yield from (word for word in words if os.path.isfile(word))
 
 
-def _import_path(spec: WorkerSpec) -> list[str]:
-    """Where the worker will look for a module: where it runs, by its own settings, and where we would."""
-    at = spec.cwd or os.getcwd()
-    own = [folder for folder in spec.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    return [at, *(os.path.join(at, folder) for folder in own), *sys.path]
-
-
-def module_file(name: str, folders: Iterable[str]) -> str:
+def _module_file(name: str, folders: Iterable[str]) -> str:
     """The file of a module, found as an import would but without importing its packages."""
     below = name.replace(".", os.sep)
     for folder in folders:

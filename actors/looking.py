@@ -61,7 +61,10 @@ class Looking(Asking):
 
     def status(self, component_id: str) -> WorkerStatus:
         """One worker."""
-        for worker in self.report().workers:
+        return self._among(self.report(), component_id)
+
+    def _among(self, report: StatusReport, component_id: str) -> WorkerStatus:
+        for worker in report.workers:
             if worker.component_id == component_id:
                 return worker
         raise self._unknown(component_id)
@@ -94,13 +97,14 @@ class Looking(Asking):
 
     def explain(self, component_id: str) -> str:
         """Why a worker is as it is, when it is tried again, and what can be done."""
-        worker, report = self.status(component_id), self.report()
+        report = self.report()
+        worker = self._among(report, component_id)
         deaths: tuple[DeathRecord, ...] = ()
         bundle = stop = None
         with suppress(StoreError):
             deaths = self.deaths(component_id, limit=1)
-            for death in deaths:
-                bundle = next(iter(self._store.bundles(component_id, generation=death.generation)), None)
+            if deaths:
+                (bundle,) = self._store.bundles(component_id, generation=deaths[0].generation) or (None,)
             stop = stop_of(component_id, self.audited(), time.time_ns() // 1_000_000)
         return explain(worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused)
 

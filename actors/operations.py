@@ -46,7 +46,7 @@ from .messages import (
 from .ordering import check_order
 from .pauses import EVERYTHING, Pause, Pauses
 from .ports import Receiver, Runtime, Timer
-from .postponing import answer_to_resume, answer_to_start, no_time, paused, put_off
+from .postponing import answer_to_resume, answer_to_start, impossible_length, paused, put_off
 from .records import MetaSet, Remembered
 from .runtime import tell
 from .spec import WorkerSpec
@@ -196,7 +196,7 @@ class Operations:
     # ── pauses ───────────────────────────────────────────────────────────────────────────
 
     def _pause(self, command: PauseWorkers) -> None:
-        refusal = self._unknown(command.ids) or no_time(command.for_s)
+        refusal = self._unknown(command.ids) or impossible_length(command.for_s)
         if refusal is None:
             clock = self._runtime.clock
             ends = None if command.for_s is None else round(command.for_s * 1000) + clock.wall_ms()

@@ -54,7 +54,7 @@ def is_resumable(worker: Worker) -> bool:
             return False
 
 
-def no_time(for_s: float | None) -> Refused | None:
+def impossible_length(for_s: float | None) -> Refused | None:
     """Why a pause cannot last for so many seconds."""
     if for_s is None or 0 < for_s <= LONGEST_S:
         return None

@@ -13,13 +13,12 @@ from importlib.util import find_spec
 
 from .errors import Problem
 from .posix_spawn import known_user, program_file
-from .spawning import environment_of
+from .spawning import environment_of, import_path
 from .spec import Command, PythonCall, WorkerSpec
 
 
 def missing(spec: WorkerSpec) -> Iterator[Problem]:
     """What is not there that the worker needs to start, by the field that names it."""
-    environment = environment_of(spec, os.environ)
     folder = None if spec.cwd is None else _wrong_with_folder(spec.cwd)
     if folder is not None:
         yield Problem("cwd", folder)
@@ -27,16 +26,13 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
         yield Problem("user", f'there is no user "{spec.user}"')
     match spec.run:
         case Command(argv=argv):
-            wrong = _wrong_with_program(argv[0], environment.get("PATH", os.defpath), spec.cwd)
+            path = environment_of(spec, os.environ).get("PATH", os.defpath)
+            wrong = _wrong_with_program(argv[0], path, spec.cwd)
             by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
             if wrong is not None and not by_folder:
                 yield Problem("run", wrong)
         case PythonCall(target=target):
-            cwd = spec.cwd or os.getcwd()
-            further = environment.get("PYTHONPATH", "").split(os.pathsep)
-            absent = _absent_module(
-                target.partition(":")[0], [cwd, *(os.path.join(cwd, each) for each in further)]
-            )
+            absent = _absent_module(target.partition(":")[0], import_path(spec))
             if absent is not None:
                 yield Problem("run", f'there is no module "{absent}" on its import path')
 

@@ -182,6 +182,13 @@ def _add_import_path(environment: dict[str, str]) -> None:
         environment["PYTHONPATH"] = f"{root}{os.pathsep}{further}"
 
 
+def import_path(spec: WorkerSpec) -> list[str]:
+    """Where a worker looks for a module: where it runs, by its own settings, and where we do."""
+    at = spec.cwd or os.getcwd()
+    own = environment_of(spec, os.environ).get("PYTHONPATH", "").split(os.pathsep)
+    return [at, *(os.path.join(at, folder) for folder in own if folder), *sys.path]
+
+
 def worker_file(name: str = "") -> Path:
     """A file of the package that runs inside workers; it is found, not imported."""
     package = Path(__file__).parent.parent / "worker"
