@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+import msgspec
+
 from .checks import coerce, durations, mistyped, refuse
 from .deaths import Job
 from .errors import Problem
@@ -50,8 +52,7 @@ TOLD = (Happening.OPENED, Happening.ESCALATED, Happening.RESOLVED)
 """What is worth a message to others, unless they want more or less."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alert:
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One episode."""
 
     id: int

@@ -9,7 +9,8 @@ book and starts its timers anew.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 from . import alerts
 from .alert import Alert, AlertPolicy, Happening
@@ -34,15 +35,13 @@ from .records import AlertKept, AlertsForgotten, Record
 from .runtime import ResilientActor, tell
 
 
-@dataclass(frozen=True, slots=True)
-class SettleDue:
+class SettleDue(msgspec.Struct, frozen=True):
     """Timer: a worker has been healthy for long enough."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class EscalationDue:
+class EscalationDue(msgspec.Struct, frozen=True):
     """Timer: nobody may have taken note of an alert."""
 
     alert_id: int

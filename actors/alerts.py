@@ -10,8 +10,10 @@ is one alert, not a hundred.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+
+import msgspec
+from msgspec.structs import replace
 
 from .alert import Alert, Happening, Kind, Severity
 from .messages import (
@@ -40,21 +42,19 @@ BELL_REST_S = 30.0
 """The bell rings at most this often."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """An alert as it is now, and what happened to it."""
 
     happening: Happening
     alert: Alert
 
 
-@dataclass(frozen=True, slots=True)
-class Book:
+class Book(msgspec.Struct, frozen=True):
     """Every alert that is not over, and the latest of those that are."""
 
-    alerts: Mapping[int, Alert] = field(default_factory=lambda: MappingProxyType({}))
+    alerts: Mapping[int, Alert] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     next_id: int = 1
-    exceeded: Mapping[int, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    exceeded: Mapping[int, frozenset[str]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """Of which resources too much is used, by the alert that tells it."""
 
     def active(self, component_id: str | None, kind: Kind, queue: str | None = None) -> Alert | None:
@@ -67,8 +67,7 @@ class Book:
         return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """The book afterwards, and what changed in it."""
 
     book: Book
@@ -280,7 +279,7 @@ def _repeat(
         last_at_wall_ms=now_wall_ms,
         # A worker that is given up died a moment ago; that death has been counted.
         occurrences=known.occurrences + ("recent_count" in details or known.kind is not Kind.CRASHED),
-        **details,  # type: ignore[arg-type]
+        **details,
     )
     worse = again.severity > known.severity or (again.restart_available and not known.restart_available)
     if worse and not known.escalated:

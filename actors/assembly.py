@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import pykka
 from loguru import logger
 
@@ -31,8 +31,7 @@ EVENT_LINGER_S = 0.02
 Ref = pykka.ActorRef[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Actors:
+class Actors(msgspec.Struct, frozen=True):
     """The six actors that every system has, and the desk of alerts; the proxies belong to the Supervisor."""
 
     broker: Ref

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 
 class AuditResult(StrEnum):
@@ -15,8 +16,7 @@ class AuditResult(StrEnum):
     """No answer came in time, or something broke: it may have been carried out, or may still be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One order, once it was answered. Times are wall-clock milliseconds."""
 
     at_wall_ms: int

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from .checks import SHORTEST_S, at_least, coerce, durations, exceeds, mistyped, refuse
 from .errors import Problem
@@ -91,16 +92,14 @@ def address(text: str) -> tuple[str, int] | None:
 # ── states ───────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(msgspec.Struct, frozen=True):
     """All is well, as far as anybody knows."""
 
     deaths: tuple[tuple[int, str], ...] = ()
     """When who died lately, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(msgspec.Struct, frozen=True):
     """Restarts are held until a canary may try."""
 
     since_ms: int
@@ -110,8 +109,7 @@ class Open:
     """How many canaries have died."""
 
 
-@dataclass(frozen=True, slots=True)
-class HalfOpen:
+class HalfOpen(msgspec.Struct, frozen=True):
     """One worker tries for all."""
 
     since_ms: int
@@ -140,15 +138,13 @@ class Health(msgspec.Struct, frozen=True):
     healthy: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Probed:
+class Probed(msgspec.Struct, frozen=True):
     """The probe has answered; `wrong` says what is the matter, None that all is well."""
 
     wrong: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Elapsed:
+class Elapsed(msgspec.Struct, frozen=True):
     """A wait may be over; `held` are those who could be the canary."""
 
     held: tuple[str, ...]

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from .breaker import BreakerPolicy
 from .ports import Receiver
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerDue:
+class BreakerDue(msgspec.Struct, frozen=True):
     """A wait of this breaker may be over."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """Look whether what the workers need is there, and answer with `ProbeAnswered`."""
 
     policy: BreakerPolicy
     reply_to: Receiver
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeAnswered:
+class ProbeAnswered(msgspec.Struct, frozen=True):
     """What came of a probe; `wrong` is None where all is well."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from .bundles import lean
@@ -67,8 +67,7 @@ def without_long_parts(record: DeathRecord | DeathAmended) -> DeathRecord | Deat
     return record if record.bundle is None else replace(record, bundle=lean(record.bundle))
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(msgspec.Struct):
     """What the given-up records of one worker come to."""
 
     cleared: StreakCleared | None = None

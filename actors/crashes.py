@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from .deaths import Cause, Exit
 from .traces import read
@@ -35,8 +36,7 @@ def crash_of(finding: Finding, cause: Cause, exit_: Exit, last_words: str, detai
     return hashlib.blake2b("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashGroup:
+class CrashGroup(msgspec.Struct, frozen=True, kw_only=True):
     """The same crash, every time that it happened."""
 
     crash: str
@@ -49,8 +49,7 @@ class CrashGroup:
     last_generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Crashed:
+class Crashed(msgspec.Struct, frozen=True):
     """One death, as far as grouping needs it."""
 
     crash: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import pykka
 from loguru import logger
 from msgspec.structs import replace
@@ -74,8 +74,7 @@ from .worker_state import (
 from .worker_timers import WorkerTimers
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """How a worker is to stop, and whether those who wait for it stop first."""
 
     change: Callable[[Worker], Step]

@@ -6,7 +6,8 @@ Why it is down, where its counters stand, when it is tried again, and what an op
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from .audit import AuditEntry, AuditResult
 from .bundles import Bundle
@@ -21,8 +22,7 @@ _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
 """What says no more than the exit code does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(msgspec.Struct, frozen=True):
     """Who stopped a worker, and how long ago."""
 
     who: str

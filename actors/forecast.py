@@ -10,9 +10,10 @@ end. Times are milliseconds since the first start. Chance comes in as numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise, repeat
+
+import msgspec
 
 from .deaths import Death, Exit
 from .records import DeathRecord
@@ -24,8 +25,7 @@ MOST_LIVES = 100_000
 """Enough for a day of deaths a second; a forecast ends there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class Life(msgspec.Struct, frozen=True, kw_only=True):
     """One life that ends: how long it lasts, and how it ends."""
 
     uptime_ms: int
@@ -49,8 +49,7 @@ class Verdict(StrEnum):
     """It goes on like this when the forecast ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastLife:
+class PastLife(msgspec.Struct, frozen=True):
     """A life that ended, and the decision on its death."""
 
     number: int
@@ -69,8 +68,7 @@ class PastLife:
         return self.decision.action is Action.RESTART
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy would do."""
 
     policy: RestartPolicy | None

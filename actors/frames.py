@@ -7,7 +7,6 @@ does not fit is refused with a reason, never raised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -43,8 +42,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         return self.current_job
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """A line that is no frame, and why."""
 
     reason: str

@@ -12,7 +12,8 @@ still there at a start belonged to somebody who is gone. A release that was cut 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .deaths import Exit, Job
 from .records import MetaSet

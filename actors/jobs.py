@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 DEFAULT_CRASH_RETRIES = 2
 """How often a job is requeued after a crash where no worker's policy says otherwise."""
@@ -41,8 +42,7 @@ RETRIABLE = (JobState.TOXIC, JobState.ERROR)
 """What an operator may put back into its queue."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """One job. `payload` and `result` are the JSON text that was given."""
 
     id: int
@@ -68,8 +68,7 @@ class JobView:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobCrash:
+class JobCrash(msgspec.Struct, frozen=True, kw_only=True):
     """A worker died while it executed the job."""
 
     job_id: int
@@ -84,8 +83,7 @@ class JobCrash:
     """The last lines that the worker wrote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done, as it is put into a queue."""
 
     payload: str
@@ -96,8 +94,7 @@ class NewJob:
     max_retries: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSettled:
+class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one job whose worker ended."""
 
     job_id: int
@@ -110,8 +107,7 @@ class JobSettled:
     """Whether the end was a crash, which counts against the job."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueStats:
+class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     """How much there is to do, and how long it takes."""
 
     queue: str | None
@@ -173,8 +169,7 @@ def served_queues(stored: str | None) -> tuple[str, ...]:
 # ── What becomes of the job of a dead worker ─────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The job's new state and count; `error` says why it is not tried again."""
 
     state: JobState

@@ -7,11 +7,11 @@ whether the system was started, whether it is stopping for good.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Never
 
 from loguru import logger
 from msgspec import structs
+from msgspec.structs import replace
 
 from . import lifting, supervision
 from .changes import Changes, compare

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from . import motion
 from .deaths import Job
@@ -13,8 +13,7 @@ from .records import HealthMirrored
 from .spec import HealthPolicy
 
 
-@dataclass(slots=True)
-class Patient:
+class Patient(msgspec.Struct):
     """One worker under observation; `generation` is the incarnation that counts."""
 
     component_id: str
@@ -27,7 +26,7 @@ class Patient:
     job: Job | None = None
     heartbeat_wall_ms: int | None = None
     heard_at: float | None = None
-    motion: Motion = field(default_factory=Motion)
+    motion: Motion = msgspec.field(default_factory=Motion)
     paused: bool = False
     checked_at: float | None = None
     """The deadline that stands in the queue for it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+import msgspec
 
 from .records import MetaSet
 
@@ -17,19 +18,17 @@ EVERYTHING = ""
 """Stands among ids for the whole system."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """One pause; without an end it lasts until somebody resumes."""
 
     reason: str = ""
     until_wall_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pauses:
+class Pauses(msgspec.Struct, frozen=True):
     """Which workers are held back."""
 
-    by_id: Mapping[str, Pause] = field(default_factory=lambda: MappingProxyType({}))
+    by_id: Mapping[str, Pause] = msgspec.field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, str]) -> Pauses:

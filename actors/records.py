@@ -6,7 +6,6 @@ All times are wall-clock milliseconds, integers; a monotonic value never gets he
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -65,8 +64,7 @@ class DeathAmended(msgspec.Struct, frozen=True, kw_only=True):
     """In place of the one that was kept with the death."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndKept:
+class EndKept(msgspec.Struct, frozen=True):
     """How a worker ended that an operator wanted to end: evidence without a death."""
 
     bundle: Bundle
@@ -77,8 +75,7 @@ class EndKept:
         return self.bundle.component_id
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseNoted:
+class ReleaseNoted(msgspec.Struct, frozen=True):
     """What came of the work item that a dead worker held."""
 
     component_id: str
@@ -97,31 +94,27 @@ class RestartsCounted(msgspec.Struct, frozen=True, kw_only=True):
     last_generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreakCleared:
+class StreakCleared(msgspec.Struct, frozen=True):
     """Sustained health cleared the streak; the lifetime count stays."""
 
     component_id: str
     at_wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class RestartReset:
+class RestartReset(msgspec.Struct, frozen=True):
     """An operator, or a changed version, cleared counters and failure; a worker without a row gets none."""
 
     component_id: str
     at_wall_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class StateRemoved:
+class StateRemoved(msgspec.Struct, frozen=True):
     """The worker is gone for good; its restart state goes with it, its deaths stay."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetaSet:
+class MetaSet(msgspec.Struct, frozen=True):
     """A named setting; None removes it."""
 
     key: str
@@ -139,13 +132,11 @@ class HealthMirrored(msgspec.Struct, frozen=True, kw_only=True):
     last_heartbeat_wall_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorWiped:
+class MirrorWiped(msgspec.Struct, frozen=True):
     """A new start: nothing of the former run's health holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageNoted:
+class UsageNoted(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker used at some time; of two at the same millisecond the first one is kept."""
 
     component_id: str
@@ -168,8 +159,7 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
+class EventPage(msgspec.Struct, frozen=True):
     """Some of the events that are kept, oldest first, and which ones there are at all."""
 
     events: tuple[EventRecord, ...]
@@ -178,16 +168,14 @@ class EventPage:
     newest: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lives:
+class Lives(msgspec.Struct, frozen=True):
     """Lives of a worker that ended in death: how many, and how long they were together."""
 
     deaths: int = 0
     uptime_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of the past. What a restart decision may need is kept whatever this says."""
 
     event_days: float = 30.0
@@ -201,8 +189,7 @@ class Retention:
     """Of these none whose number is further back than this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsReleased:
+class ClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
     """An incarnation is gone: the jobs that it had claimed go back, or are convicted.
 
     Committing it twice changes nothing: the second time there is no claim left.
@@ -221,8 +208,7 @@ class ClaimsReleased:
     output: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormerClaimsReleased:
+class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
     """A new start: every claim of another run is void, and its worker counts as crashed."""
 
     run: str
@@ -244,15 +230,13 @@ class FormerClaimsReleased:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AlertKept:
+class AlertKept(msgspec.Struct, frozen=True):
     """An alert as it is now."""
 
     alert: Alert
 
 
-@dataclass(frozen=True, slots=True)
-class AlertsForgotten:
+class AlertsForgotten(msgspec.Struct, frozen=True):
     """Alerts that are over and too old to be shown."""
 
     ids: tuple[int, ...]
@@ -300,15 +284,14 @@ class RememberedWorker(msgspec.Struct, frozen=True, kw_only=True):
 RECENT_DEATHS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(msgspec.Struct, frozen=True):
     """Everything that a start needs to know of the past."""
 
-    workers: Mapping[str, RememberedWorker] = field(default_factory=lambda: MappingProxyType({}))
-    meta: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    workers: Mapping[str, RememberedWorker] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    meta: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     last_event_id: int = 0
     """The number of the latest event, 0 if there never was one."""
-    generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    generations: Mapping[str, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """The latest generation that left a trace other than a death: one that was stopped, or that ran
     when a supervisor was killed."""
 

@@ -12,9 +12,10 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
+
+import msgspec
 
 from .held_work import struck
 from .internal_messages import KeepTogether
@@ -36,8 +37,7 @@ MOST_STUCK = 16
 LINES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What came of a release."""
 
     cleared: bool
@@ -157,8 +157,7 @@ class ReleaseDesk:
         return Outcome(True, result if isinstance(result, str) else "cleared")
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(msgspec.Struct, frozen=True):
     output: bytes
     lines: tuple[str, ...]
 

@@ -9,9 +9,9 @@ It lives on a lane of its own, since looking around blocks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 from loguru import logger
 
 from .internal_messages import (
@@ -34,8 +34,7 @@ from .resources import Eased, Finding, Usage, Violated, Warned, Watch, assess, w
 from .runtime import ResilientActor, tell
 
 
-@dataclass(slots=True)
-class _Subject:
+class _Subject(msgspec.Struct):
     """One incarnation under observation."""
 
     request: WatchUsage

@@ -7,10 +7,12 @@ looks in a row; a warning comes once when its threshold is passed, and is taken 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from .limits import ResourceLimits
 
@@ -26,8 +28,7 @@ class Resource(StrEnum):
     DESCRIPTORS = "descriptors"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker and everything that it started use together; None could not be told."""
 
     memory_mb: float
@@ -66,8 +67,7 @@ def _greater(one: N | None, other: N | None) -> N | None:
 # ── What a look shows ────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(msgspec.Struct, frozen=True):
     """A limit and what was used instead."""
 
     resource: Resource
@@ -78,22 +78,19 @@ class Excess:
         return f"{_amount(self.resource, self.used)}, the limit is {_amount(self.resource, self.limit)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(msgspec.Struct, frozen=True):
     """A warning's threshold was passed."""
 
     excess: Excess
 
 
-@dataclass(frozen=True, slots=True)
-class Eased:
+class Eased(msgspec.Struct, frozen=True):
     """It is back below the threshold that was warned of, or the limit where there is none."""
 
     excess: Excess
 
 
-@dataclass(frozen=True, slots=True)
-class Violated:
+class Violated(msgspec.Struct, frozen=True):
     """A limit was exceeded; `fatal` if this is the look that ends the worker."""
 
     excess: Excess
@@ -104,14 +101,13 @@ class Violated:
 Finding = Warned | Eased | Violated
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(msgspec.Struct, frozen=True):
     """What is known of one incarnation's use of resources."""
 
     peak: Usage | None = None
     violations: int = 0
     """Looks that found a limit exceeded, in all."""
-    in_a_row: Mapping[Resource, int] = field(default_factory=lambda: MappingProxyType({}))
+    in_a_row: Mapping[Resource, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     warned: frozenset[Resource] = frozenset()
     condemned: bool = False
     """It was found guilty; nothing more is said of it."""
@@ -134,8 +130,7 @@ def worth_noting(noted: Usage | None, passed_s: float, usage: Usage) -> bool:
     return abs(usage.memory_mb - noted.memory_mb) > max(TRIFLE_MB, NEWS * noted.memory_mb)
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """The watch after a look, and what the look showed."""
 
     watch: Watch

@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from .resources import Usage
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 MB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(msgspec.Struct, frozen=True):
     """How much processor time a tree had used at some moment."""
 
     began: float

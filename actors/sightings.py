@@ -9,7 +9,8 @@ its end; of shorter ones some are, and the figures of their queue count them all
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from .jobs import JobState, JobView
 
@@ -17,8 +18,7 @@ MOST_AT_A_LOOK = 1000
 """More jobs than this are not told of one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobNews:
+class JobNews(msgspec.Struct, frozen=True):
     """What is new since the last look."""
 
     jobs: tuple[JobView, ...] = ()

@@ -19,8 +19,9 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from .job_policy import JobPolicy
 from .posix_spawn import CHANNEL, LAST_WORDS, Program, start_process
@@ -33,8 +34,7 @@ HANDED_DOWN = (
 """What every worker inherits of the supervisor's environment; a spec may name more."""
 
 
-@dataclass(slots=True)
-class Spawned:
+class Spawned(msgspec.Struct):
     """A new process, with our ends of its descriptors."""
 
     pid: int

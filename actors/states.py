@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -32,8 +31,7 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     current_job: Job | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueState:
+class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one queue, or of all of them together."""
 
     queue_type: str | None
@@ -47,8 +45,7 @@ class QueueState:
     """Seconds until what is pending will be done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobState:
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """One job."""
 
     id: int
@@ -58,7 +55,7 @@ class JobState:
     status: str
     """pending, running, done, error, toxic or dropped."""
     error: str | None = None
-    results: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    results: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """What it returned; under `result` if that is no object, and nothing if it is long."""
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from .deaths import Exit
 from .messages import StopResult, WorkersStopped
 from .ports import Receiver
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(msgspec.Struct):
     reply_to: Receiver
     pending: set[str]
-    results: dict[str, StopResult] = field(default_factory=dict)
+    results: dict[str, StopResult] = msgspec.field(default_factory=dict)
 
 
 class StopWatch:

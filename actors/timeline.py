@@ -10,7 +10,6 @@ Events keep the order of their numbers, whatever a clock did between them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 
@@ -30,8 +29,7 @@ _SHARED = frozenset({"breaker_opened", "breaker_closed"})
 """Events that name the workers to whom they matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(msgspec.Struct, frozen=True):
     """How often a worker died, and how long it ran between two deaths in the mean."""
 
     deaths: int
@@ -39,8 +37,7 @@ class Failures:
     """All the time that it ran until it died, and has run since, by the deaths; None without one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to one worker, newest first."""
 
     id: str
@@ -53,8 +50,7 @@ class Timeline:
     """Whether there is more than was asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is known of a worker, newest first."""
 
     own: Sequence[EventRecord] = ()

@@ -7,8 +7,9 @@ nothing else happened has one line; and many of those in a row have one line tog
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from heapq import merge
+
+import msgspec
 
 from .explaining import span
 from .jobs import JobState, JobView
@@ -18,8 +19,7 @@ MOST_TOLD = 3
 """So many jobs in a row are told one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(msgspec.Struct, frozen=True):
     """One end of a job."""
 
     at_wall_ms: int

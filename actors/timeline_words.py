@@ -7,7 +7,6 @@ by the decision, the next occurrence of an alert by the death that it counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,8 +20,7 @@ Sentence = tuple[str, str]
 """Of which kind it is, and what it says."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a timeline."""
 
     at_wall_ms: int

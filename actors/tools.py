@@ -13,7 +13,8 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from .deaths import Exit
 from .posix_spawn import undisturbed_by_forks
@@ -23,8 +24,7 @@ MOST_OUTPUT = 64 * 1024
 """What a program writes beyond this is read and dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(msgspec.Struct, frozen=True):
     """How a program ended, and how its output began."""
 
     exit: Exit | None

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from .checks import SHORTEST_S, coerce, durations, mistyped, refuse
 from .deaths import Exit, Job
@@ -38,8 +41,7 @@ class Recipe(StrEnum):
     """The beads tracker: show, and if it is somebody's, clear the assignee and reopen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(msgspec.Struct, frozen=True):
     """A work item whose worker has gone; what a Python function is called with."""
 
     component_id: str
@@ -96,8 +98,7 @@ class ReleasePolicy:
                     yield Problem("command", f"{found[0]} stands for nothing; known: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseOrder:
+class ReleaseOrder(msgspec.Struct, frozen=True):
     """One item to release, and how."""
 
     release: Release

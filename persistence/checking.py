@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 from sqlalchemy import Connection, func, inspect, select, text
 
 from .failures import translated
@@ -17,8 +17,7 @@ from .read_only import read_only_engine
 from .tables import METADATA
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreCheck:
+class StoreCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What was found."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.bundles import Bundle

@@ -6,9 +6,9 @@ their own `insert`, which knows ON CONFLICT.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import (
     CompoundSelect,
     Delete,
@@ -32,8 +32,7 @@ from .tables import ALERT, AUDIT, BUNDLE, DEATH, EVENT, HEALTH, META, POLICY, US
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Upserts:
+class Upserts(msgspec.Struct, frozen=True):
     """The statements that need a dialect's own ON CONFLICT.
 
     Each is safe to run for many rows at once, several of one worker included: none of them

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from ..deaths import Death
 
@@ -19,8 +20,7 @@ Incarnation = tuple[str, int]
 """A worker's id and generation."""
 
 
-@dataclass(slots=True, eq=False)
-class Task:
+class Task(msgspec.Struct, eq=False):
     """A call, and the future that waits for what comes of it."""
 
     name: str
@@ -28,7 +28,7 @@ class Task:
     future: Future[Any]
     number: int = 0
     begun: bool = False
-    deaths: tuple[Death, ...] = field(default=())
+    deaths: tuple[Death, ...] = msgspec.field(default=())
     """The workers that died of it."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -78,11 +77,10 @@ class QueuesTouched(msgspec.Struct, frozen=True):
     job_ids: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToxicSeen:
+class ToxicSeen(msgspec.Struct, frozen=True):
     """How many toxic jobs each queue has, as a look showed that began at that time."""
 
-    by_queue: Mapping[str, int] = field(hash=False)
+    by_queue: Mapping[str, int]
     looked_at_wall_ms: int
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from ..evidence import Versions, no_versions
 from ..lifecycle import Urgency
@@ -10,8 +10,7 @@ from ..ports import Receiver
 from ..spec import WorkerSpec
 
 
-@dataclass(frozen=True, slots=True)
-class StartWorkers:
+class StartWorkers(msgspec.Struct, frozen=True):
     """Start these workers, or all of them; what runs already is left alone.
 
     With `versions`, a failed worker that is another version now may be tried afresh.
@@ -19,11 +18,10 @@ class StartWorkers:
 
     ids: tuple[str, ...] | None = None
     reply_to: Receiver | None = None
-    versions: Versions = field(default_factory=no_versions, hash=False)
+    versions: Versions = msgspec.field(default_factory=no_versions)
 
 
-@dataclass(frozen=True, slots=True)
-class StopWorkers:
+class StopWorkers(msgspec.Struct, frozen=True):
     """Stop these workers, or all of them. The reply is `WorkersStopped`, once they are gone."""
 
     ids: tuple[str, ...] | None = None
@@ -31,24 +29,21 @@ class StopWorkers:
     urgency: Urgency = Urgency.GRACEFUL
 
 
-@dataclass(frozen=True, slots=True)
-class RestartWorker:
+class RestartWorker(msgspec.Struct, frozen=True):
     """Clear the worker's counters and start it afresh, now."""
 
     component_id: str
     reply_to: Receiver | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResetWorker:
+class ResetWorker(msgspec.Struct, frozen=True):
     """Clear the worker's counters and failure; it is not started."""
 
     component_id: str
     reply_to: Receiver | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PauseWorkers:
+class PauseWorkers(msgspec.Struct, frozen=True):
     """Pause these workers, or the whole system; remembered across restarts, ends by itself if told so."""
 
     ids: tuple[str, ...] | None = None
@@ -57,33 +52,29 @@ class PauseWorkers:
     for_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeWorkers:
+class ResumeWorkers(msgspec.Struct, frozen=True):
     """End a pause; workers that it held back start at once."""
 
     ids: tuple[str, ...] | None = None
     reply_to: Receiver | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AddWorker:
+class AddWorker(msgspec.Struct, frozen=True):
     """Supervise one more worker, and start it if the others are started."""
 
     spec: WorkerSpec
     reply_to: Receiver | None = None
-    versions: Versions = field(default_factory=no_versions, hash=False)
+    versions: Versions = msgspec.field(default_factory=no_versions)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveWorker:
+class RemoveWorker(msgspec.Struct, frozen=True):
     """Stop a worker and forget it, its restart state included."""
 
     component_id: str
     reply_to: Receiver | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeWorkers:
+class ChangeWorkers(msgspec.Struct, frozen=True):
     """Supervise exactly these workers from now on. The reply is `WorkersChanged`.
 
     What did not change is left alone; new ones are started, missing ones stopped and forgotten;
@@ -94,18 +85,16 @@ class ChangeWorkers:
 
     specs: tuple[WorkerSpec, ...]
     reply_to: Receiver | None = None
-    versions: Versions = field(default_factory=no_versions, hash=False)
+    versions: Versions = msgspec.field(default_factory=no_versions)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportStatus:
+class ReportStatus(msgspec.Struct, frozen=True):
     """Answer with `StatusReport`."""
 
     reply_to: Receiver
 
 
-@dataclass(frozen=True, slots=True)
-class Shutdown:
+class Shutdown(msgspec.Struct, frozen=True):
     """Stop everything for good. The reply is `WorkersStopped`."""
 
     reply_to: Receiver | None = None
@@ -127,8 +116,7 @@ HostCommand = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgeAlert:
+class AcknowledgeAlert(msgspec.Struct, frozen=True):
     """Take note of an alert: it makes no more noise, and stays until it is over."""
 
     alert_id: int
@@ -136,8 +124,7 @@ class AcknowledgeAlert:
     reply_to: Receiver | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReportAlerts:
+class ReportAlerts(msgspec.Struct, frozen=True):
     """Answer with `AlertReport`."""
 
     reply_to: Receiver

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
+
+import msgspec
 
 from ..alert import Alert, Happening
 from .worker_events import (
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerOpened:
+class BreakerOpened(msgspec.Struct, frozen=True):
     """Restarts of these workers are held back: what they need seems to be away."""
 
     breaker: str
@@ -24,16 +24,14 @@ class BreakerOpened:
     workers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryStarted:
+class CanaryStarted(msgspec.Struct, frozen=True):
     """One worker of an open breaker tries whether it holds."""
 
     breaker: str
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerClosed:
+class BreakerClosed(msgspec.Struct, frozen=True):
     """The canary held, and all come back."""
 
     breaker: str
@@ -42,8 +40,7 @@ class BreakerClosed:
     """Those who were held back."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkReleased:
+class WorkReleased(msgspec.Struct, frozen=True):
     """The release hook of a worker that died or was killed has answered."""
 
     component_id: str
@@ -56,8 +53,7 @@ class WorkReleased:
     """The last lines of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkReleaseFailed:
+class WorkReleaseFailed(msgspec.Struct, frozen=True):
     """A work item could not be released: its tool is missing, failed, or was cut off."""
 
     component_id: str
@@ -67,8 +63,7 @@ class WorkReleaseFailed:
     output: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class JobRequeued:
+class JobRequeued(msgspec.Struct, frozen=True):
     """The job that a worker held when it ended is pending again."""
 
     job_id: int
@@ -80,8 +75,7 @@ class JobRequeued:
     """Whether the end was a crash; a worker that was stopped on request is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobConvicted:
+class JobConvicted(msgspec.Struct, frozen=True):
     """Too many workers died on a job: it is toxic, and not tried again by itself."""
 
     job_id: int
@@ -91,8 +85,7 @@ class JobConvicted:
     crash_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class PauseBegan:
+class PauseBegan(msgspec.Struct, frozen=True):
     """A worker is held back, or the whole system is."""
 
     component_id: str | None
@@ -102,16 +95,14 @@ class PauseBegan:
     """None: until somebody resumes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PauseEnded:
+class PauseEnded(msgspec.Struct, frozen=True):
     """A pause is over: somebody resumed, or its time was up."""
 
     component_id: str | None
     """None: that of the whole system."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertChanged:
+class AlertChanged(msgspec.Struct, frozen=True):
     """An alert was opened, counted once more, escalated, acknowledged or resolved."""
 
     happening: Happening
@@ -123,36 +114,31 @@ class AlertChanged:
         return self.alert.component_id
 
 
-@dataclass(frozen=True, slots=True)
-class ActorReplaced:
+class ActorReplaced(msgspec.Struct, frozen=True):
     """One of our own actors raised and was replaced, with its state rebuilt."""
 
     actor: str
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoreDegraded:
+class StoreDegraded(msgspec.Struct, frozen=True):
     """The store takes nothing at the moment; supervision goes on from memory."""
 
     reason: str
     unsaved: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoodDown:
+class StoodDown(msgspec.Struct, frozen=True):
     """Another supervisor took the store over; we stop our workers and start none again."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoreRecovered:
+class StoreRecovered(msgspec.Struct, frozen=True):
     """Everything that was waiting has been kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventsLost:
+class EventsLost(msgspec.Struct, frozen=True):
     """So many events, the oldest that waited for the store, were given up in a long outage."""
 
     count: int
@@ -160,16 +146,14 @@ class EventsLost:
     last_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayLost:
+class GatewayLost(msgspec.Struct, frozen=True):
     """A gateway delivers nothing at the moment, and why; nothing else waits for it."""
 
     gateway: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayRestored:
+class GatewayRestored(msgspec.Struct, frozen=True):
     """A gateway delivers again, and where to."""
 
     gateway: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from ..records import EventRecord
@@ -35,8 +33,7 @@ class StateChanged(msgspec.Struct, frozen=True):
     """The event that it follows from, if it follows from one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """How everything is, as the first thing that a subscriber to topics hears."""
 
     last_id: int

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from ..alert import Alert
@@ -12,16 +10,14 @@ from ..deaths import Exit, Job
 from ..health import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """The command was carried out, or is under way."""
 
     already: bool = False
     """There was nothing to do: it was so before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """The command was declined, and why; `unknown` is the id that nobody has, if that is it."""
 
     reason: str
@@ -30,8 +26,7 @@ class Refused:
     """Whose pause is in the way, if one is: a worker's, or with an empty text that of everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopResult:
+class StopResult(msgspec.Struct, frozen=True):
     """How one worker ended when it was stopped."""
 
     component_id: str
@@ -50,15 +45,13 @@ class StopResult:
         return self.forced == 9
 
 
-@dataclass(frozen=True, slots=True)
-class WorkersStopped:
+class WorkersStopped(msgspec.Struct, frozen=True):
     """All the workers that were to stop have stopped."""
 
     results: tuple[StopResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkersChanged:
+class WorkersChanged(msgspec.Struct, frozen=True):
     """What a changed set of specs led to."""
 
     changes: Changes
@@ -76,8 +69,7 @@ class Budget(msgspec.Struct, frozen=True):
     max_consecutive: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerStatus:
+class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as people see it."""
 
     component_id: str
@@ -105,8 +97,7 @@ class WorkerStatus:
     """It is failed, and a changed version of it will be tried by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerStatus:
+class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A breaker that is open: restarts of its workers are held back."""
 
     name: str
@@ -120,8 +111,7 @@ class BreakerStatus:
     """When somebody may try, if the probe (where there is one) passes by then; None while one does."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(msgspec.Struct, frozen=True):
     """All workers, in the order in which they were declared."""
 
     workers: tuple[WorkerStatus, ...]
@@ -134,8 +124,7 @@ class StatusReport:
     """Those that are open."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertReport:
+class AlertReport(msgspec.Struct, frozen=True):
     """The alerts that are not over, and the latest of those that are; the worst first."""
 
     alerts: tuple[Alert, ...]

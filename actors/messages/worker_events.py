@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from ..deaths import Death, Exit
@@ -72,8 +70,7 @@ class WorkerFailed(msgspec.Struct, frozen=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStopping:
+class WorkerStopping(msgspec.Struct, frozen=True):
     """A worker that ran is told to end; not a death. `WorkerStopped` follows, once it has."""
 
     component_id: str
@@ -90,8 +87,7 @@ class WorkerStopped(msgspec.Struct, frozen=True):
     forced: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StopStepTaken:
+class StopStepTaken(msgspec.Struct, frozen=True):
     """A worker that is to end was sent a signal, or asked for its stacks."""
 
     component_id: str
@@ -100,8 +96,7 @@ class StopStepTaken:
     """`stacks` (it was asked to write its stacks down), `SIGTERM` (or what its policy says) or `SIGKILL`."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerUnkillable:
+class WorkerUnkillable(msgspec.Struct, frozen=True):
     """A process survived SIGKILL; nothing is started in its place until it is gone."""
 
     component_id: str
@@ -109,8 +104,7 @@ class WorkerUnkillable:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceWarned:
+class ResourceWarned(msgspec.Struct, frozen=True):
     """A worker uses more than it should; `used` of `resource` is above `limit`."""
 
     component_id: str
@@ -120,8 +114,7 @@ class ResourceWarned:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceEased:
+class ResourceEased(msgspec.Struct, frozen=True):
     """A worker that was warned of uses less again."""
 
     component_id: str
@@ -131,8 +124,7 @@ class ResourceEased:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceViolated:
+class ResourceViolated(msgspec.Struct, frozen=True):
     """A worker uses more than it may, for the so-and-so-manieth look in a row."""
 
     component_id: str
@@ -145,8 +137,7 @@ class ResourceViolated:
     """It is killed for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourcesSampled:
+class ResourcesSampled(msgspec.Struct, frozen=True):
     """What a worker uses, and the most that this incarnation ever used; said now and then."""
 
     component_id: str
@@ -168,8 +159,7 @@ class ResourcesSampled:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRecycled:
+class WorkerRecycled(msgspec.Struct, frozen=True):
     """A worker that was well gets a new process; not a death, and not counted."""
 
     component_id: str
@@ -177,22 +167,19 @@ class WorkerRecycled:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReset:
+class WorkerReset(msgspec.Struct, frozen=True):
     """A worker's counters and failure were cleared."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRemoved:
+class WorkerRemoved(msgspec.Struct, frozen=True):
     """A worker is supervised no longer; its history stays, its counters do not."""
 
     component_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailureLifted:
+class FailureLifted(msgspec.Struct, frozen=True):
     """A worker that was given up is another version now; its counters and failure were cleared."""
 
     component_id: str

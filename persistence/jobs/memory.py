@@ -6,9 +6,9 @@ import itertools
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from loguru import logger
+from msgspec.structs import replace
 
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.jobs import (
@@ -254,7 +254,7 @@ class MemoryJobs:
         )
 
     def _change(self, job_id: int, **changes: object) -> JobView:
-        changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)  # type: ignore[arg-type]
+        changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)
         return changed
 
 

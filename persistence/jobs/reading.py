@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
 from rekindle.actors.jobs import JobCrash, JobView, QueueStats, queue_stats, sound_count
 
-_FIELDS = tuple(field.name for field in fields(JobView))
+_FIELDS = JobView.__struct_fields__
 _COUNTS = ("attempts", "crash_count", "error_count")
 
 

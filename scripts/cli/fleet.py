@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 
 from loguru import logger
+from msgspec.structs import asdict
 
 from rekindle.actors import RekindleError, RequestRefusedError, RequestTimeoutError, Status, System
 from rekindle.actors.changes import Changes

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.processes.waiting import eventually
 
 from rekindle.actors.alert import Alert, Happening, Kind, Severity
@@ -35,7 +36,7 @@ QUICKLY = (0.01, 0.01)
 
 
 def opened(number: int = 7, **changes: object) -> AlertChanged:
-    return AlertChanged(Happening.OPENED, replace(ALERT, id=number, **changes))  # type: ignore[arg-type]
+    return AlertChanged(Happening.OPENED, structs.replace(ALERT, id=number, **changes))
 
 
 # ── A webhook ────────────────────────────────────────────────────────────────────────────
@@ -158,7 +159,7 @@ def test_a_command_gets_the_alert_in_its_words_and_on_its_input(tmp_path: Path) 
 
 def test_what_a_worker_says_is_one_literal_word_of_the_command(tmp_path: Path) -> None:
     hostile = "$(touch hacked); `id` {id} \0 \n --flag"
-    notice = replace(NOTICE, alert=replace(ALERT, message=hostile))
+    notice = replace(NOTICE, alert=structs.replace(ALERT, message=hostile))
     writer(tmp_path / "said", "{message}").send(notice)
     assert (tmp_path / "said").read_text() == hostile.replace("\0", "") + "\n"
 

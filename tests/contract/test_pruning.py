@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, event, known
 
 from rekindle.actors.audit import AuditEntry, AuditResult

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, final_death, known
 
 from rekindle.actors.alert import Alert, Kind, Severity
@@ -310,7 +309,7 @@ def an_alert(number: int, **changes: object) -> Alert:
         last_at_wall_ms=number,
         work_item="bead-7",
     )
-    return replace(alert, **changes)  # type: ignore[arg-type]
+    return replace(alert, **changes)
 
 
 def test_an_alert_is_kept_as_it_was_last(store: Store) -> None:

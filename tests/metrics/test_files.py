@@ -84,9 +84,9 @@ def scrape(look: Seen, up: float = 1.0) -> Series:
 
 
 TROUBLE = {
-    "RekindleWorkerFailed": seen(replace(HEALTHY, shown="failed")),
+    "RekindleWorkerFailed": seen(structs.replace(HEALTHY, shown="failed")),
     "RekindleWorkerDying": seen(counted=counted(restarts=Counter({W: 4}))),
-    "RekindleBudgetNearlySpent": seen(replace(HEALTHY, budget=structs.replace(BUDGET, lifetime=19))),
+    "RekindleBudgetNearlySpent": seen(structs.replace(HEALTHY, budget=structs.replace(BUDGET, lifetime=19))),
     "RekindleWorkersHang": seen(counted=counted(deaths=Counter({(W, Cause.HEARTBEAT_LOST): 1}))),
     "RekindleStoreDegraded": seen(degraded="disk full"),
     "RekindleCommitsSlow": seen(commits=commits(2.0)),

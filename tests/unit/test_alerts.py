@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from rekindle.actors import Cause, Death, Exit, ResourceViolated, ResourceWarned, WorkerDied, WorkerFailed
 from rekindle.actors import alerts as book_of
@@ -43,7 +43,7 @@ def alert(number: int, severity: Severity = Severity.CRITICAL, **more: object) -
         opened_at_wall_ms=number,
         last_at_wall_ms=number,
     )
-    return replace(known, **more)  # type: ignore[arg-type]
+    return replace(known, **more)
 
 
 def test_nt_01_a_crash_is_a_critical_alert_with_all_that_matters() -> None:

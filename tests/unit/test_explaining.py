@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.unit.test_verdict import TRACEBACK
 
 from rekindle.actors.audit import AuditEntry, AuditResult
@@ -90,7 +89,7 @@ def test_a_failed_worker_names_the_way_back() -> None:
     ],
 )
 def test_a_pause_says_its_reason_and_its_end(changes: dict[str, object], sentence: str) -> None:
-    paused = replace(UP, shown="stopped", status=None, why="paused", paused=True, **changes)  # type: ignore[arg-type]
+    paused = replace(UP, shown="stopped", status=None, why="paused", paused=True, **changes)
     assert sentence in explain(paused)
     assert "rekindle resume" in explain(paused)
 

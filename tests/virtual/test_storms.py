@@ -6,9 +6,9 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.virtual.bench import Bench, ids, worker
 from tests.virtual.conftest import Benches
 from tests.virtual.faults import Mistake
