@@ -13,14 +13,17 @@ from sqlalchemy.pool import NullPool
 
 from rekindle.actors.errors import StoreError
 
+BEGIN_WRITING = "BEGIN IMMEDIATE"
+"""How SQLite's writers begin: a deferred transaction that reads first and writes later fails at once
+when another one wrote."""
+
 
 def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> Engine:
     """An engine on a database file that exists.
 
     Args:
         path: the file; it is never created.
-        begin: the statement that begins a transaction. Writers use BEGIN IMMEDIATE: a deferred
-            transaction that reads first and writes later fails at once when another one wrote.
+        begin: the statement that begins a transaction.
         pragmas: settings of each connection, in this order.
     """
     url = URL.create("sqlite", database=f"file:{_uri_escaped(path)}", query={"mode": "rw", "uri": "true"})
@@ -37,7 +40,8 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
     def begin_transaction(connection: Connection) -> None:
         # By the driver itself, which takes a fifth of the time; every death waits for it.
         driver: Any = connection.connection.dbapi_connection
-        driver.execute(begin)
+        if not driver.in_transaction:  # the store begins by itself, and others join it
+            driver.execute(begin)
 
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", begin_transaction)

@@ -14,7 +14,7 @@ _DAMAGED_SQLITE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE
 _DAMAGED_POSTGRESQL = {"XX001", "XX002"}  # data_corrupted, index_corrupted
 _NO_PERMISSION = "42501"
 
-DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error)
+_DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error)
 """What talking to a database may raise; a transaction of SQLite is begun by its driver itself."""
 
 
@@ -28,7 +28,7 @@ def translated(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except DATABASE_ERRORS as error:
+    except _DATABASE_ERRORS as error:
         raise failure(name, error) from error
 
 

@@ -12,7 +12,7 @@ from rekindle.actors.errors import StoreDamagedError, StoreError
 
 from . import migrate
 from .database_file import locked, prepare, side_file
-from .engines import postgresql_engine, sqlite_engine
+from .engines import BEGIN_WRITING, postgresql_engine, sqlite_engine
 from .failures import translated
 from .ownership import FileOwnership, Ownership, ServerOwnership, Unowned
 from .store import SqlStore
@@ -48,7 +48,7 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
     try:
         writer = sqlite_engine(
             name,
-            begin="BEGIN IMMEDIATE",
+            begin=BEGIN_WRITING,
             pragmas={"busy_timeout": busy_timeout_ms, "journal_mode": "WAL", "synchronous": "FULL"},
         )
         reader = sqlite_engine(
@@ -82,7 +82,7 @@ def _create_sqlite(path: Path) -> None:
     # Without a write-ahead log: the file is complete in itself before it gets its name.
     # A death touches a few rows in each of a few tables: small pages are quicker to sync by a tenth or two.
     pragmas: dict[str, str | int] = {"page_size": PAGE_SIZE, "synchronous": "FULL"}
-    engine = sqlite_engine(str(path), begin="BEGIN IMMEDIATE", pragmas=pragmas)
+    engine = sqlite_engine(str(path), begin=BEGIN_WRITING, pragmas=pragmas)
     with translated(str(path)):
         migrate.upgrade(engine, str(path))
 

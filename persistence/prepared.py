@@ -9,6 +9,7 @@ spared is looking each one up, and its values, again and again: they go to the d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Delete, Dialect, Insert
@@ -25,7 +26,8 @@ class Prepared:
     ) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=None if columns is None else list(columns))
         self._text = str(compiled)
-        self._names: list[str] | None = compiled.positiontup
+        names: list[str] | None = compiled.positiontup
+        self._in_order = None if names is None else itemgetter(*names)
         self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
 
     def run(self, cursor: DBAPICursor, row: Row) -> int:
@@ -40,5 +42,5 @@ class Prepared:
 
     def _arranged(self, row: Row) -> Any:
         """The values in the form that the driver takes: by position, or by name."""
-        values = {**self._fixed, **row}
-        return values if self._names is None else tuple([values[name] for name in self._names])
+        values = {**self._fixed, **row} if self._fixed else row
+        return values if self._in_order is None else self._in_order(values)

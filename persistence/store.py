@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine
-from sqlalchemy.engine.interfaces import DBAPICursor
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine
 
 from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
@@ -72,6 +69,7 @@ from .precedence import Precedence
 from .pruning import Pruning
 from .recall import audit_entry, death_record, event_record, remembered
 from .usage import usage_noted, usage_values, usages_of
+from .writing import Writing
 
 Rows = list[dict[str, Any]]
 
@@ -104,12 +102,11 @@ class SqlStore:
         self._ownership = ownership or Unowned()
         self._wall_ms = wall_ms
         self._pruning = Pruning()
-        self._kept: Connection | None = None
+        self._writing = Writing(writer)
         self._closed = False
-        self._driver_error: type[Exception] = writer.dialect.loaded_dbapi.Error
         self._upserts = sql.upserts(writer.dialect.name)
         self._hot = HotStatements(self._upserts, writer.dialect)
-        self._keep: dict[type[Record], Callable[[Connection, list[Any]], None]] = {
+        self._keep: dict[type[Record], Callable[[list[Any]], None]] = {
             DeathRecord: self._keep_deaths,
             DeathAmended: self._amend_deaths,
             EndKept: self._keep_ends,
@@ -208,15 +205,14 @@ class SqlStore:
             StoreDamagedError: none was kept, and trying again will not help.
             StoreOwnedError: the server was gone for a while, and another supervisor took over.
         """
-        self._ownership.confirm()
+        self._confirm()
         self._settled = []
         try:
-            connection = self._connection()
-            with self._precedence, connection.begin():
+            with self._precedence, self._writing:
                 for kind, run in groupby(records, type):
-                    self._keep[kind](connection, list(run))
-        except (SQLAlchemyError, self._driver_error) as error:
-            self._drop_connection()
+                    self._keep[kind](list(run))
+        except self._writing.errors as error:
+            self._writing.drop()
             raise failure(self.name, error) from error
         return tuple(self._settled)
 
@@ -226,65 +222,50 @@ class SqlStore:
         Raises:
             StoreUnavailableError: nothing was deleted; trying again may help.
         """
-        self._ownership.confirm()
+        self._confirm()
         try:
-            connection = self._connection()
-            with self._precedence, connection.begin():
-                return self._pruning.step(connection, retention, now_wall_ms)
-        except (SQLAlchemyError, self._driver_error) as error:
-            self._drop_connection()
+            with self._precedence, self._writing:
+                return self._pruning.step(self._writing.connection, retention, now_wall_ms)
+        except self._writing.errors as error:
+            self._writing.drop()
             raise failure(self.name, error) from error
 
     def close(self) -> None:
         """Let go of files and connections. Safe to call twice."""
         self._closed = True
-        self._drop_connection()
+        self._writing.drop()
         self._precedence.close()
         self.jobs.close()
         self._ownership.release()
 
-    def _connection(self) -> Connection:
+    def _confirm(self) -> None:
         if self._closed:
             raise StoreUnavailableError(f"the store {self.name} is closed")
-        if self._kept is None:
-            self._kept = self._writer.connect()
-        return self._kept
+        self._ownership.confirm()
 
-    def _drop_connection(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is None:
-            return
-        try:
-            kept.close()
-        except SQLAlchemyError:
-            # It was broken already; the next commit opens another.
-            kept.invalidate()
+    def _keep_deaths(self, deaths: list[DeathRecord]) -> None:
+        kept = [death for death in deaths if self._add_death(death)]
+        for action, run in groupby(kept, lambda death: death.action):
+            if action in self._hot.count:
+                self._hot.count[action].run_all(self._writing.cursor, [_counted(death) for death in run])
+        self._keep_bundles([death.bundle for death in kept if death.bundle is not None])
 
-    def _keep_deaths(self, connection: Connection, deaths: list[DeathRecord]) -> None:
-        with closing(connection.connection.cursor()) as cursor:
-            kept = [death for death in deaths if self._add_death(cursor, death)]
-            for action, run in groupby(kept, lambda death: death.action):
-                if action in self._hot.count:
-                    self._hot.count[action].run_all(cursor, [_counted(death) for death in run])
-            self._keep_bundles(cursor, [death.bundle for death in kept if death.bundle is not None])
+    def _keep_events(self, events: list[EventRecord]) -> None:
+        self._hot.add_event.run_all(self._writing.cursor, [event_values(event) for event in events])
 
-    def _keep_events(self, connection: Connection, events: list[EventRecord]) -> None:
-        with closing(connection.connection.cursor()) as cursor:
-            self._hot.add_event.run_all(cursor, [event_values(event) for event in events])
-
-    def _add_death(self, cursor: DBAPICursor, death: DeathRecord) -> bool:
+    def _add_death(self, death: DeathRecord) -> bool:
         """Whether the death was not there before."""
-        return self._hot.add_death.run(cursor, death_values(death)) == 1
+        return self._hot.add_death.run(self._writing.cursor, death_values(death)) == 1
 
-    def _keep_bundles(self, cursor: DBAPICursor, bundles: list[Bundle]) -> None:
+    def _keep_bundles(self, bundles: list[Bundle]) -> None:
+        cursor = self._writing.cursor
         self._hot.keep_bundle.run_all(cursor, [bundle_values(bundle) for bundle in bundles])
         for bundle in bundles:
             if bundle.generation > MOST_BUNDLES and bundle.generation % PRUNED_EVERY == 0:
                 self._hot.prune_bundles.run(cursor, pruned(bundle))
 
-    def _count_lost_restarts(self, connection: Connection, counted: list[RestartsCounted]) -> None:
-        with closing(connection.connection.cursor()) as cursor:
-            new = [record for record in counted if self._add_death(cursor, stand_in(record))]
+    def _count_lost_restarts(self, counted: list[RestartsCounted]) -> None:
+        new = [record for record in counted if self._add_death(stand_in(record))]
         rows = [
             {
                 "worker": record.component_id,
@@ -295,9 +276,9 @@ class SqlStore:
             for record in new
         ]
         if rows:
-            connection.execute(self._upserts.count_lost_restarts, rows)
+            self._writing.connection.execute(self._upserts.count_lost_restarts, rows)
 
-    def _amend_deaths(self, connection: Connection, amended: list[DeathAmended]) -> None:
+    def _amend_deaths(self, amended: list[DeathAmended]) -> None:
         rows = [
             {
                 "worker": record.component_id,
@@ -307,15 +288,13 @@ class SqlStore:
             }
             for record in amended
         ]
-        connection.execute(sql.AMEND_DEATH, rows)
-        with closing(connection.connection.cursor()) as cursor:
-            self._keep_bundles(cursor, [record.bundle for record in amended if record.bundle is not None])
+        self._writing.connection.execute(sql.AMEND_DEATH, rows)
+        self._keep_bundles([record.bundle for record in amended if record.bundle is not None])
 
-    def _keep_ends(self, connection: Connection, ends: list[EndKept]) -> None:
-        with closing(connection.connection.cursor()) as cursor:
-            self._keep_bundles(cursor, [record.bundle for record in ends])
+    def _keep_ends(self, ends: list[EndKept]) -> None:
+        self._keep_bundles([record.bundle for record in ends])
 
-    def _note_releases(self, connection: Connection, noted: list[ReleaseNoted]) -> None:
+    def _note_releases(self, noted: list[ReleaseNoted]) -> None:
         rows = [
             {
                 "worker": record.component_id,
@@ -325,55 +304,55 @@ class SqlStore:
             }
             for record in noted
         ]
-        connection.execute(sql.NOTE_RELEASE, rows)
+        self._writing.connection.execute(sql.NOTE_RELEASE, rows)
 
-    def _clear_streaks(self, connection: Connection, cleared: list[StreakCleared]) -> None:
-        connection.execute(sql.CLEAR_STREAK, [_at(record) for record in cleared])
+    def _clear_streaks(self, cleared: list[StreakCleared]) -> None:
+        self._writing.connection.execute(sql.CLEAR_STREAK, [_at(record) for record in cleared])
 
-    def _reset(self, connection: Connection, resets: list[RestartReset]) -> None:
-        connection.execute(sql.RESET, [_at(record) for record in resets])
+    def _reset(self, resets: list[RestartReset]) -> None:
+        self._writing.connection.execute(sql.RESET, [_at(record) for record in resets])
 
-    def _remove(self, connection: Connection, removed: list[StateRemoved]) -> None:
+    def _remove(self, removed: list[StateRemoved]) -> None:
         rows = [{"worker": record.component_id} for record in removed]
-        connection.execute(sql.REMOVE_STATE, rows)
-        connection.execute(sql.REMOVE_MIRROR, rows)
+        self._writing.connection.execute(sql.REMOVE_STATE, rows)
+        self._writing.connection.execute(sql.REMOVE_MIRROR, rows)
 
-    def _set_meta(self, connection: Connection, settings: list[MetaSet]) -> None:
+    def _set_meta(self, settings: list[MetaSet]) -> None:
         for record in settings:
             if record.value is None:
-                connection.execute(sql.REMOVE_META, {"name": record.key})
+                self._writing.connection.execute(sql.REMOVE_META, {"name": record.key})
             else:
                 values = {"key": record.key, "value": storable(record.value)}
-                connection.execute(self._upserts.set_meta, values)
+                self._writing.connection.execute(self._upserts.set_meta, values)
 
-    def _mirror(self, connection: Connection, mirrored: list[HealthMirrored]) -> None:
+    def _mirror(self, mirrored: list[HealthMirrored]) -> None:
         now = self._wall_ms()
-        connection.execute(self._upserts.mirror, [health_values(record, now) for record in mirrored])
+        self._writing.connection.execute(self._upserts.mirror, [health_values(record, now) for record in mirrored])
 
-    def _add_audit(self, connection: Connection, entries: list[AuditEntry]) -> None:
-        connection.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
+    def _add_audit(self, entries: list[AuditEntry]) -> None:
+        self._writing.connection.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
 
-    def _release_claims(self, connection: Connection, released: list[ClaimsReleased]) -> None:
+    def _release_claims(self, released: list[ClaimsReleased]) -> None:
         for record in released:
-            self._settled += release_claims(connection, record)
+            self._settled += release_claims(self._writing.connection, record)
 
-    def _release_former_claims(self, connection: Connection, released: list[FormerClaimsReleased]) -> None:
+    def _release_former_claims(self, released: list[FormerClaimsReleased]) -> None:
         for record in released:
-            self._settled += release_former_claims(connection, record)
+            self._settled += release_former_claims(self._writing.connection, record)
 
-    def _keep_alerts(self, connection: Connection, kept: list[AlertKept]) -> None:
+    def _keep_alerts(self, kept: list[AlertKept]) -> None:
         # The latest word on each: one statement must not touch a row twice.
         latest = {record.alert.id: record.alert for record in kept}
-        connection.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
+        self._writing.connection.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
 
-    def _forget_alerts(self, connection: Connection, forgotten: list[AlertsForgotten]) -> None:
-        forget_alerts(connection, [id_ for record in forgotten for id_ in record.ids])
+    def _forget_alerts(self, forgotten: list[AlertsForgotten]) -> None:
+        forget_alerts(self._writing.connection, [id_ for record in forgotten for id_ in record.ids])
 
-    def _note_usages(self, connection: Connection, noted: list[UsageNoted]) -> None:
-        connection.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
+    def _note_usages(self, noted: list[UsageNoted]) -> None:
+        self._writing.connection.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
 
-    def _wipe_mirror(self, connection: Connection, _wiped: list[MirrorWiped]) -> None:
-        connection.execute(sql.WIPE_MIRROR)
+    def _wipe_mirror(self, _wiped: list[MirrorWiped]) -> None:
+        self._writing.connection.execute(sql.WIPE_MIRROR)
 
 
 def _counted(death: DeathRecord) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from rekindle.actors.enqueueing import checked_queue, new_job, payload_text
 from rekindle.actors.errors import RequestRefusedError, StoreUnavailableError, UnknownJobError
@@ -26,9 +25,10 @@ from rekindle.actors.jobs import (
 )
 
 from ..encoding import storable
-from ..failures import DATABASE_ERRORS, failure, translated
+from ..failures import failure, translated
 from ..precedence import Precedence
 from ..tables import META
+from ..writing import Writing
 from . import statements as sql
 from .reading import crash, queues, view
 from .release import notify_workers
@@ -42,11 +42,10 @@ class JobQueue:
 
     def __init__(self, writer: Engine, reader: Engine, *, name: str, database: Path | None = None) -> None:
         self.name = name
-        self._writer = writer
         self._reader = reader
         self._precedence = Precedence(database)
         self._lock = threading.Lock()
-        self._kept: Connection | None = None
+        self._writing = Writing(writer)
         self._closed = False
 
     def enqueue(
@@ -168,7 +167,7 @@ class JobQueue:
         """Let go of the connection. Safe to call twice."""
         self._closed = True
         with self._lock:
-            self._drop_connection()
+            self._writing.drop()
             self._precedence.close()
 
     @contextmanager
@@ -182,22 +181,11 @@ class JobQueue:
             try:
                 if self._closed:
                     raise StoreUnavailableError(f"the store {self.name} is closed")
-                if self._kept is None:
-                    self._kept = self._writer.connect()
-                with self._precedence, self._kept.begin():
-                    yield self._kept
-            except DATABASE_ERRORS as error:
-                self._drop_connection()
+                with self._precedence, self._writing:
+                    yield self._writing.connection
+            except self._writing.errors as error:
+                self._writing.drop()
                 raise failure(self.name, error) from error
-
-    def _drop_connection(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is None:
-            return
-        try:
-            kept.close()
-        except SQLAlchemyError:
-            kept.invalidate()
 
 
 def _states(connection: Connection, job_ids: Sequence[int]) -> dict[int, str]:
