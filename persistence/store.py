@@ -71,8 +71,6 @@ from .recall import audit_entry, death_record, event_record, remembered
 from .usage import usage_noted, usage_values, usages_of
 from .writing import Writing
 
-Rows = list[dict[str, Any]]
-
 
 def _wall_ms() -> int:
     return time.time_ns() // 1_000_000
@@ -276,7 +274,7 @@ class SqlStore:
             for record in new
         ]
         if rows:
-            self._writing.connection.execute(self._upserts.count_lost_restarts, rows)
+            self._writing.execute(self._upserts.count_lost_restarts, rows)
 
     def _amend_deaths(self, amended: list[DeathAmended]) -> None:
         rows = [
@@ -288,7 +286,7 @@ class SqlStore:
             }
             for record in amended
         ]
-        self._writing.connection.execute(sql.AMEND_DEATH, rows)
+        self._writing.execute(sql.AMEND_DEATH, rows)
         self._keep_bundles([record.bundle for record in amended if record.bundle is not None])
 
     def _keep_ends(self, ends: list[EndKept]) -> None:
@@ -304,33 +302,33 @@ class SqlStore:
             }
             for record in noted
         ]
-        self._writing.connection.execute(sql.NOTE_RELEASE, rows)
+        self._writing.execute(sql.NOTE_RELEASE, rows)
 
     def _clear_streaks(self, cleared: list[StreakCleared]) -> None:
-        self._writing.connection.execute(sql.CLEAR_STREAK, [_at(record) for record in cleared])
+        self._writing.execute(sql.CLEAR_STREAK, [_at(record) for record in cleared])
 
     def _reset(self, resets: list[RestartReset]) -> None:
-        self._writing.connection.execute(sql.RESET, [_at(record) for record in resets])
+        self._writing.execute(sql.RESET, [_at(record) for record in resets])
 
     def _remove(self, removed: list[StateRemoved]) -> None:
         rows = [{"worker": record.component_id} for record in removed]
-        self._writing.connection.execute(sql.REMOVE_STATE, rows)
-        self._writing.connection.execute(sql.REMOVE_MIRROR, rows)
+        self._writing.execute(sql.REMOVE_STATE, rows)
+        self._writing.execute(sql.REMOVE_MIRROR, rows)
 
     def _set_meta(self, settings: list[MetaSet]) -> None:
         for record in settings:
             if record.value is None:
-                self._writing.connection.execute(sql.REMOVE_META, {"name": record.key})
+                self._writing.execute(sql.REMOVE_META, {"name": record.key})
             else:
                 values = {"key": record.key, "value": storable(record.value)}
-                self._writing.connection.execute(self._upserts.set_meta, values)
+                self._writing.execute(self._upserts.set_meta, values)
 
     def _mirror(self, mirrored: list[HealthMirrored]) -> None:
         now = self._wall_ms()
-        self._writing.connection.execute(self._upserts.mirror, [health_values(record, now) for record in mirrored])
+        self._writing.execute(self._upserts.mirror, [health_values(record, now) for record in mirrored])
 
     def _add_audit(self, entries: list[AuditEntry]) -> None:
-        self._writing.connection.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
+        self._writing.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
 
     def _release_claims(self, released: list[ClaimsReleased]) -> None:
         for record in released:
@@ -343,16 +341,16 @@ class SqlStore:
     def _keep_alerts(self, kept: list[AlertKept]) -> None:
         # The latest word on each: one statement must not touch a row twice.
         latest = {record.alert.id: record.alert for record in kept}
-        self._writing.connection.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
+        self._writing.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
 
     def _forget_alerts(self, forgotten: list[AlertsForgotten]) -> None:
         forget_alerts(self._writing.connection, [id_ for record in forgotten for id_ in record.ids])
 
     def _note_usages(self, noted: list[UsageNoted]) -> None:
-        self._writing.connection.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
+        self._writing.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
 
     def _wipe_mirror(self, _wiped: list[MirrorWiped]) -> None:
-        self._writing.connection.execute(sql.WIPE_MIRROR)
+        self._writing.execute(sql.WIPE_MIRROR)
 
 
 def _counted(death: DeathRecord) -> dict[str, Any]:
