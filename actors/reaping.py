@@ -25,6 +25,9 @@ _PEAK, _MAJOR_FAULTS = 4, 9
 
 _library = ctypes.CDLL(None, use_errno=True)
 
+_own_peak_kb = 0
+"""Our own peak, as far as it was looked up; it only ever grows."""
+
 
 def reap(pidfd: int, *, wait: bool = False) -> tuple[Exit, Spent | None] | None:
     """How the process ended, and what it used; its status may be lost to somebody else.
@@ -56,10 +59,17 @@ def _usage(used: tuple[int, ...]) -> Spent:
         user_ms=used[0] * 1000 + used[1] // 1000,
         system_ms=used[2] * 1000 + used[3] // 1000,
         peak_rss_kb=peak,
-        # At exec the kernel keeps the peak of the memory that is left behind: at vfork, ours.
-        peak_is_a_bound=peak <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        peak_is_a_bound=_is_ours(peak),
         major_faults=used[_MAJOR_FAULTS],
     )
+
+
+def _is_ours(peak_kb: int) -> bool:
+    """Whether a peak may be ours: at exec the kernel keeps that of the memory left behind, at vfork ours."""
+    global _own_peak_kb
+    if peak_kb > _own_peak_kb:
+        _own_peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak_kb <= _own_peak_kb
 
 
 def _without_usage(pidfd: int, options: int) -> tuple[Exit, None] | None:
