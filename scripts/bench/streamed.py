@@ -8,7 +8,6 @@ before its event is sent.
 
 from __future__ import annotations
 
-import gc
 import socket
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from rekindle.actors.gateways.control.app import create_app
 from rekindle.actors.gateways.control.lanes import Lanes
 from rekindle.actors.gateways.control.protocol import ControlProtocol
 from rekindle.actors.gateways.control.serving import Serving, identity
+from rekindle.cli.settling import settle
 from rekindle.persistence import open_store
 
 from .arena import Arena
@@ -42,8 +42,7 @@ def main() -> None:
             app = create_app(system, identity(Path(path).parent, None), lanes)  # type: ignore[arg-type]
             serving = Serving(app, lanes, name="the benchmark", protocol=OpenProtocol)
             serving.start(listening, "rekindle-bench")
-            gc.collect()
-            gc.freeze()
+            settle()
             print("ready", listening.getsockname()[1], flush=True)
             sys.stdin.read()
             serving.stop()

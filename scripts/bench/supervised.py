@@ -9,13 +9,13 @@ input ends.
 
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 
 from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
 from rekindle.actors.internal_messages import SupervisorMessage
 from rekindle.actors.supervisor import Supervisor
+from rekindle.cli.settling import settle
 from rekindle.persistence import open_store
 
 from .arena import Arena
@@ -47,9 +47,7 @@ def main() -> None:
     arena = Arena(Path(path), int(slots), anew=False)
     witness(arena)
     with System(specs(arena, int(heartbeat_s), worker), store=open_store(database)) as system:
-        # As `rekindle run` does: what is there by now stays.
-        gc.collect()
-        gc.freeze()
+        settle()
         print("ready", flush=True)
         sys.stdin.read()
         system.stop_workers()

@@ -6,7 +6,6 @@ hurries (SIGTERM at once), the third kills. SIGHUP reads the file again.
 
 from __future__ import annotations
 
-import gc
 import signal
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from .fleet import Fleet
 from .http_serving import serve_http
 from .log import EventLog
 from .notify import Notifier
+from .settling import settle
 from .signals import hearing
 from .state_lock import StateLock
 
@@ -76,9 +76,7 @@ class Runner:
             self._fleet.subscribe(EventLog())
             self._fleet.subscribe(self)
             self._fleet.start()
-            # What is there by now stays: the collector need not look at it again at every turn.
-            gc.collect()
-            gc.freeze()
+            settle()
             self._notifier.ready(self._summary())
             logger.info("{}; ready", self._summary())
             code = self._obey()
