@@ -1,20 +1,32 @@
-"""Lanes: threads that several actors share, each with one queue of what is to be done."""
+"""Lanes: queues that several actors share, each worked off by one thread at a time.
+
+A lane has a thread of its own. A thread that has other work, too, may help: what it posts to the
+lane it does itself when it is done with its own, unless somebody else is at it. So the news of a
+death goes from the thread that saw it through all actors of the lane without waking anybody, which
+takes longer on an idle machine than all of them together. Who helps does so within bounds, and a
+helper that is busy holds nobody up: the lane's own thread does what others post.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
+from threading import get_ident
 from typing import Any, TypeVar, cast
 
 import pykka
+from loguru import logger
 from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
-from .loop import Call, attempt
-
 A = TypeVar("A", bound=pykka.Actor)
+
+Call = Callable[[], object]
 
 Post = Callable[[Call], None]
 """Has a call made on a lane, after all that were posted before."""
@@ -22,28 +34,104 @@ Post = Callable[[Call], None]
 OF_PYKKA = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
 """Messages that pykka itself handles."""
 
+MOST_HELP = 64
+"""So many calls a helper makes before it goes back to its own work."""
+
+
+def attempt(call: Call) -> None:
+    """Make a call; one misfortune must not keep the others from being made."""
+    try:
+        call()
+    except BaseException as error:  # noqa: BLE001  # one that wants to exit must not take us along
+        logger.opt(exception=error).error("the supervisor met an error and goes on")
+
 
 class Lane:
-    """One thread and one queue."""
+    """One queue and one thread, and those who help it."""
 
-    def __init__(self, name: str) -> None:
-        self._queue: SimpleQueue[Call | None] = SimpleQueue()
+    def __init__(self, name: str, helped: Lane | None = None) -> None:
+        """A lane whose own thread helps another one after every call, if there is one to be helped."""
+        self._helped = helped
+        self._calls: deque[Call] = deque()
+        self._baton = threading.Lock()
+        """Held by whoever makes the calls."""
+        self._helpers: set[int] = set()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._has_rung = False
+        self._is_over = False
         self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
         self._thread.start()
 
     def post(self, call: Call) -> None:
         """Have a call made."""
-        self._queue.put(call)
+        self._calls.append(call)
+        # In this order: whoever gives the baton back looks for calls then.
+        if get_ident() not in self._helpers and not self._baton.locked():
+            self._ring()
+
+    def help(self, *, is_busy: bool = False) -> None:
+        """Have what was posted done: by this thread, or by the lane's own if this one has more to do."""
+        if not self._calls:
+            return
+        if not is_busy:
+            self._make_calls(MOST_HELP)
+        if self._calls and not self._baton.locked():
+            self._ring()
+
+    @contextmanager
+    def helper(self) -> Iterator[None]:
+        """Let this thread post without waking the lane's own: it promises to help each time."""
+        me = get_ident()
+        self._helpers.add(me)
+        try:
+            yield
+        finally:
+            # Another thread may be given this number.
+            self._helpers.discard(me)
+            self.help()
 
     def close(self, timeout_s: float) -> bool:
-        """End the thread once it has done what was posted; whether it ended in time."""
-        self._queue.put(None)
+        """End the thread once all that was posted is done; whether it ended in time."""
+        self._is_over = True
+        self._bell.put(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
+    def _ring(self) -> None:
+        if not self._has_rung:
+            self._has_rung = True
+            self._bell.put(None)
+
     def _run(self) -> None:
-        while (call := self._queue.get()) is not None:
-            attempt(call)
+        if self._helped is None:
+            self._work()
+            return
+        with self._helped.helper():
+            self._work()
+
+    def _work(self) -> None:
+        while True:
+            self._bell.get()
+            self._has_rung = False
+            self._make_calls(sys.maxsize)
+            if self._is_over:
+                return
+
+    def _make_calls(self, most: int) -> None:
+        """Make so many calls at the most, unless somebody else does.
+
+        Whoever posts while the baton is held leaves the call to its holder, who therefore looks once
+        more after giving it back.
+        """
+        while self._calls and most > 0 and self._baton.acquire(blocking=False):
+            try:
+                while self._calls and most > 0:
+                    most -= 1
+                    attempt(self._calls.popleft())
+                    if self._helped is not None:
+                        self._helped.help(is_busy=bool(self._calls))
+            finally:
+                self._baton.release()
 
 
 class LaneInbox:

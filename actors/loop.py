@@ -1,6 +1,6 @@
 """One thread over one epoll: what the kernel reports of descriptors, and what others have it do, in turn.
 
-While nothing happens it does not wake.
+While nothing happens it does not wake. It helps the lane that it posts to, if there is one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
-from loguru import logger
-
-Call = Callable[[], object]
+from .lanes import Call, Lane, attempt
 
 EVENTS_AT_ONCE = 64
 CALLS_AT_ONCE = 256
@@ -30,8 +27,10 @@ class Loop:
     `post` and `join` are for everybody, all else is for what runs on it.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, helped: Lane | None = None) -> None:
+        self._helped = helped
         self._calls: deque[Call] = deque()
+        self._deferred: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
         self._handlers: dict[int, Call] = {}
@@ -79,6 +78,10 @@ class Loop:
         if self._handlers.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
+    def defer(self, call: Call) -> None:
+        """Have a call made that nobody waits for, once all else is done that is to be done now."""
+        self._deferred.append(call)
+
     def after(self, delay_s: float, call: Call) -> None:
         """Have a call made once the delay has passed."""
         heapq.heappush(self._later, (time.monotonic() + delay_s, next(self._order), call))
@@ -87,8 +90,9 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            while not self._is_over:
-                self._turn()
+            with nullcontext() if self._helped is None else self._helped.helper():
+                while not self._is_over:
+                    self._turn()
         finally:
             self._let_go()
 
@@ -104,18 +108,29 @@ class Loop:
         In this order, and never mixed: a call may open a descriptor that gets the number of one
         that a handler has just closed, and would be taken for it.
         """
-        for descriptor in self._reported():
-            handler = self._handlers.get(descriptor)
+        reported = self._reported()
+        while reported:
+            # The latest first: the end of a process leaves nothing to be heard of it otherwise.
+            handler = self._handlers.get(reported.pop())
             if handler is not None:
                 attempt(handler)
+                self._help(is_busy=any(each in self._handlers for each in reported))
         now = time.monotonic()
         for _ in range(CALLS_AT_ONCE):
             if not self._calls:
                 break
             attempt(self._calls.popleft())
+            self._help()
         # Only what was due when the kernel was asked: by now it may have more to report.
         while self._later and self._later[0][0] <= now:
             attempt(heapq.heappop(self._later)[2])
+            self._help()
+        while self._deferred:
+            attempt(self._deferred.popleft())
+
+    def _help(self, *, is_busy: bool = False) -> None:
+        if self._helped is not None:
+            self._helped.help(is_busy=is_busy or bool(self._calls))
 
     def _reported(self) -> list[int]:
         self._is_asleep = True
@@ -136,11 +151,3 @@ class Loop:
         with self._waking, suppress(OSError):
             if self._wake != -1:
                 os.eventfd_write(self._wake, 1)
-
-
-def attempt(call: Call) -> None:
-    """Make a call; one misfortune must not end the watch over all the others."""
-    try:
-        call()
-    except BaseException as error:  # noqa: BLE001  # one that wants to exit must not take us along
-        logger.opt(exception=error).error("the supervisor met an error and goes on")

@@ -3,8 +3,9 @@
 It starts, signals and reaps our children, and nobody else's, all on the thread of one loop. That
 thread outlives every actor, because a kernel takes the end of the thread that started a process
 for the end of its parent (PR_SET_PDEATHSIG). What is wanted of it is posted to the loop, so a
-descriptor is only ever used by the thread that closes it. The actors have a thread of their own:
-a worker that floods us with output must not keep them from answering.
+descriptor is only ever used by the thread that closes it. The actors have a thread of their own,
+which this one helps with what it tells them: a worker that floods us with output must not keep them
+from answering.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from .internal_messages import (
     ProtocolViolated,
     SpawnFailed,
 )
-from .loop import Loop, attempt
+from .lanes import Lane, attempt
+from .loop import Loop
 from .memory_events import MemoryEvents
 from .ports import Clock, Control, Receiver, SpawnRequest
 from .resources import Usage
@@ -46,6 +48,10 @@ CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
 closed channel news of its own."""
 
+
+FIRST_STEPS_S = 0.0005
+"""How long a new process is left alone before we go on with it. The kernel tends to run us on the
+processor that it has just started on, and all that we do then keeps it from its first instruction."""
 
 KEPT_S = 0.1
 """How often an ended process that a debugger keeps is looked after."""
@@ -61,7 +67,9 @@ class RealProcesses:
         guarded: bool = True,
         database: str | None = None,
         fingerprints: Fingerprints | None = None,
+        lane: Lane | None = None,
     ) -> None:
+        """A table of no processes yet; its thread helps the lane of those who are told of them."""
         self.mark = uuid.uuid4().hex
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
@@ -74,7 +82,7 @@ class RealProcesses:
         self._memory = MemoryEvents()
         self._guard = Guard(self.mark) if guarded else None
         try:
-            self._loop = Loop("watcher")
+            self._loop = Loop("watcher", lane)
         except BaseException:
             self._spawner.close()
             self._memory.close()
@@ -175,7 +183,12 @@ class RealProcesses:
         child = self._children[id_] = Child(request, spawned, self._memory.kills())
         if child.pidfd == -1:
             self._ended(child)
-            return
+        else:
+            self._loop.after(FIRST_STEPS_S, lambda: self._introduce(child))
+
+    def _introduce(self, child: Child) -> None:
+        """Watch a new process, and tell that it is there."""
+        request = child.request
         try:
             self._watch(child)
         except OSError as error:
@@ -183,11 +196,11 @@ class RealProcesses:
             child.signal(signal.SIGKILL)
             child.exit = child.reap(wait=True)
             self._let_go(child)
-            self._tell_both(request, SpawnFailed(id_, generation, f"it cannot be watched: {error}"))
+            failed = SpawnFailed(child.id, child.generation, f"it cannot be watched: {error}")
+            self._tell_both(request, failed)
             return
-        self._tell_both(request, ProcessStarted(id_, generation, child.pid))
-        # Not before all who are to be started run.
-        self._loop.post(lambda: self._identify(child))
+        self._tell_both(request, ProcessStarted(child.id, child.generation, child.pid))
+        self._loop.defer(lambda: self._identify(child))
 
     def _identify(self, child: Child) -> None:
         """Look up which code it runs; one that has ended meanwhile was looked at then."""

@@ -1,9 +1,9 @@
 """Where our actors live: pykka actors on a few shared threads ("lanes"), with the real clock.
 
-Every message to an actor of a lane goes into the lane's one queue, and the lane's one thread
-handles them in that order. A thousand proxies need no thousand threads, and a message between
-two actors of one lane costs no wake-up. That works because no handler of ours blocks; those
-that must (the recorder, which commits) have lanes of their own.
+Every message to an actor of a lane goes into the lane's one queue, and is handled in that order by
+one thread at a time. A thousand proxies need no thousand threads, and a message between two actors
+of one lane costs no wake-up. That works because no handler of ours blocks; those that must (the
+recorder, which commits) have lanes of their own, whose threads help with what they tell the others.
 
 `ResilientActor` is what our actors derive from. pykka ends an actor whose handler raises, and
 `SystemExit` in one ends every actor of the process, the host's included. Here the exception
@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Never, TypeVar
 import pykka
 from loguru import logger
 
-from .lanes import Lane, Post, housed
+from .lanes import Lane, housed
 from .messages import ActorReplaced
 from .ports import Clock, Receiver, Timers
 from .timekeeper import Timekeeper
@@ -115,6 +115,9 @@ class RealClock:
         return time.time_ns() // 1_000_000
 
 
+CLOSE_S = 5.0
+"""How long the end of a thread is waited for."""
+
 TIDY_AFTER = 64
 """So many actors may come and go before those that are gone are forgotten."""
 
@@ -124,9 +127,14 @@ class ThreadRuntime:
 
     def __init__(self) -> None:
         self.clock: Clock = RealClock()
-        self._timekeeper = Timekeeper(self.clock)
+        self.core = Lane(CORE)
+        try:
+            self._timekeeper = Timekeeper(self.clock)
+        except BaseException:  # no thread was to be had
+            self.core.close(CLOSE_S)
+            raise
         self.timers: Timers = self._timekeeper
-        self._lanes: dict[str, Lane] = {}
+        self._lanes = {CORE: self.core}
         self._classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
         self._refs: list[pykka.ActorRef[Any]] = []
         self._tidy_at = TIDY_AFTER
@@ -139,7 +147,7 @@ class ThreadRuntime:
         """Start an actor on the lane that its class names."""
         housed_class = self._classes.get(actor)
         if housed_class is None:
-            post = self._post(getattr(actor, "lane", CORE))
+            post = self._lane(getattr(actor, "lane", CORE)).post
             housed_class = self._classes.setdefault(actor, housed(actor, post))
         ref: pykka.ActorRef[A] = housed_class.start(*args, **kwargs)  # type: ignore[assignment]
         self._refs.append(ref)
@@ -148,15 +156,16 @@ class ThreadRuntime:
             self._tidy_at = 2 * len(self._refs) + TIDY_AFTER
         return ref
 
-    def _post(self, lane: str) -> Post:
-        """What puts something into a lane."""
-        return (self._lanes.get(lane) or self._lanes.setdefault(lane, Lane(lane))).post
+    def _lane(self, name: str) -> Lane:
+        """The lane of that name; the others help the core, to which they tell what they did."""
+        return self._lanes.get(name) or self._lanes.setdefault(name, Lane(name, self.core))
 
-    def close(self, timeout_s: float = 5.0) -> bool:
+    def close(self, timeout_s: float = CLOSE_S) -> bool:
         """Stop every actor and thread; whether all of them ended in time."""
         self._timekeeper.close(timeout_s)
         for ref in self._refs:
             ref.stop(block=False)
-        ended = [lane.close(timeout_s) for lane in self._lanes.values()]
+        # The core last: the others may have something to tell it still.
+        ended = [lane.close(timeout_s) for lane in reversed(self._lanes.values())]
         self._refs.clear()
         return all(ended)

@@ -150,6 +150,7 @@ class System(Operating, Looking):
                 guarded=self._guarded,
                 database=self._store.address,
                 fingerprints=self._fingerprints,
+                lane=runtime.core,
             )
             remembered = self._store.load()
             self._end_former_run(remembered, self._processes.mark)

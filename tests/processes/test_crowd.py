@@ -71,7 +71,7 @@ def test_f13_no_more_start_at_the_same_time_than_may(run: Run) -> None:
                 most = max(most, len(starting - healthy))
             elif isinstance(event, StatusChanged) and event.new is Status.HEALTHY:
                 healthy.add(event.component_id)
-    assert most == 3
+    assert 1 < most <= 3  # one may be healthy before the third has been heard of
 
 
 def test_a_hundred_commands_come_and_go_without_a_thread_each(run: Run) -> None:

@@ -1,0 +1,158 @@
+"""A queue that is worked off by one thread at a time: its own, or one that helps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from rekindle.actors.lanes import MOST_HELP, Lane
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def lane() -> Iterator[Lane]:
+    lane = Lane("core")
+    yield lane
+    assert lane.close(PATIENCE_S)
+
+
+def test_calls_of_many_threads_are_all_made_those_of_each_in_order(lane: Lane) -> None:
+    """Half of them help, so that the baton changes hands all the time."""
+    made: SimpleQueue[tuple[int, int]] = SimpleQueue()
+
+    def post_many(who: int) -> None:
+        for number in range(2000):
+            lane.post(lambda number=number: made.put((who, number)))  # type: ignore[misc]
+
+    def post_and_help(who: int) -> None:
+        with lane.helper():
+            for number in range(2000):
+                lane.post(lambda number=number: made.put((who, number)))  # type: ignore[misc]
+                lane.help(is_busy=number % 3 == 0)
+
+    threads = [threading.Thread(target=(post_many, post_and_help)[who % 2], args=(who,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    heard = [made.get(timeout=PATIENCE_S) for _ in range(4 * 2000)]
+    for thread in threads:
+        thread.join()
+    for who in range(4):
+        assert [number for by, number in heard if by == who] == list(range(2000))
+
+
+def test_no_two_threads_make_calls_at_the_same_time(lane: Lane) -> None:
+    inside, most = 0, 0
+    done: SimpleQueue[None] = SimpleQueue()
+
+    def call() -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        threading.Event().wait(0.000_01)  # lets the others run
+        inside -= 1
+        done.put(None)
+
+    def post_and_help() -> None:
+        with lane.helper():
+            for _ in range(200):
+                lane.post(call)
+                lane.help()
+
+    threads = [threading.Thread(target=post_and_help) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        lane.post(call)
+    for _ in range(4 * 200):
+        done.get(timeout=PATIENCE_S)
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+def test_a_helper_makes_the_calls_that_it_posted_and_those_that_follow_from_them(lane: Lane) -> None:
+    by: list[int] = []
+    with lane.helper():
+        lane.post(lambda: lane.post(lambda: by.append(threading.get_ident())))
+        assert by == []
+        lane.help()
+    assert by == [threading.get_ident()]
+
+
+def test_a_helper_that_has_more_to_do_leaves_its_calls_to_the_lane(lane: Lane) -> None:
+    by: SimpleQueue[int] = SimpleQueue()
+    with lane.helper():
+        lane.post(lambda: by.put(threading.get_ident()))
+        lane.help(is_busy=True)
+        assert by.get(timeout=PATIENCE_S) != threading.get_ident()
+
+
+def test_a_helper_goes_back_to_its_own_work_after_a_while_and_the_lane_goes_on(lane: Lane) -> None:
+    made: SimpleQueue[int] = SimpleQueue()
+    over = threading.Event()
+
+    def again() -> None:
+        made.put(threading.get_ident())
+        if not over.is_set():
+            lane.post(again)
+
+    with lane.helper():
+        lane.post(again)
+        lane.help()
+        by = [made.get(timeout=PATIENCE_S) for _ in range(MOST_HELP + 1)]
+        over.set()
+    assert by[:MOST_HELP] == [threading.get_ident()] * MOST_HELP
+    assert by[MOST_HELP] != threading.get_ident()
+
+
+def test_what_a_helper_left_behind_is_done_when_it_leaves(lane: Lane) -> None:
+    made = threading.Event()
+    with lane.helper():
+        lane.post(made.set)
+    assert made.wait(PATIENCE_S)
+
+
+def test_a_helper_holds_nobody_up(lane: Lane) -> None:
+    """One that is busy elsewhere: what others post is done meanwhile."""
+    made = threading.Event()
+    with lane.helper():
+        thread = threading.Thread(target=lane.post, args=(made.set,))
+        thread.start()
+        assert made.wait(PATIENCE_S)
+        thread.join()
+
+
+def test_a_lane_helps_another_with_what_it_posts_there(lane: Lane) -> None:
+    by: SimpleQueue[int] = SimpleQueue()
+    store = Lane("store", lane)
+    store.post(lambda: by.put(threading.get_ident()))
+    store.post(lambda: lane.post(lambda: by.put(threading.get_ident())))
+    its_own = by.get(timeout=PATIENCE_S)
+    assert by.get(timeout=PATIENCE_S) == its_own
+    assert store.close(PATIENCE_S)
+
+
+def test_a_call_that_raises_costs_the_others_nothing(lane: Lane) -> None:
+    made = threading.Event()
+
+    def fail() -> None:
+        raise SystemExit("a mistake")
+
+    lane.post(fail)
+    with lane.helper():
+        lane.post(fail)
+        lane.help()
+    lane.post(made.set)
+    assert made.wait(PATIENCE_S)
+
+
+def test_it_does_what_was_posted_before_it_closes() -> None:
+    lane, made = Lane("core"), []
+    for number in range(1000):
+        lane.post(lambda number=number: made.append(number))  # type: ignore[misc]
+    assert lane.close(PATIENCE_S)
+    assert made == list(range(1000))
