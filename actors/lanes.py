@@ -69,18 +69,17 @@ class Lane:
         if get_ident() not in self._helpers and not self._baton.locked():
             self._ring()
 
-    def help(self, *, is_busy: bool = False) -> None:
-        """Have what was posted done: by this thread, or by the lane's own if this one has more to do."""
+    def help(self) -> None:
+        """Make the calls that there are, unless somebody else does; for helpers, soon after they posted."""
         if not self._calls:
             return
-        if not is_busy:
-            self._make_calls(MOST_HELP)
+        self._make_calls(MOST_HELP)
         if self._calls and not self._baton.locked():
             self._ring()
 
     @contextmanager
     def helper(self) -> Iterator[None]:
-        """Let this thread post without waking the lane's own: it promises to help each time."""
+        """Let this thread post without waking the lane's own: it promises to help soon, each time."""
         me = get_ident()
         self._helpers.add(me)
         try:
@@ -129,7 +128,7 @@ class Lane:
                     most -= 1
                     attempt(self._calls.popleft())
                     if self._helped is not None:
-                        self._helped.help(is_busy=bool(self._calls))
+                        self._helped.help()
             finally:
                 self._baton.release()
 

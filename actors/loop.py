@@ -20,6 +20,9 @@ EVENTS_AT_ONCE = 64
 CALLS_AT_ONCE = 256
 """So many are made before the kernel is asked again: a crowd of calls must not hide a death."""
 
+UNHELPED_S = 0.002
+"""So long may what was posted to the lane wait for the rest of what the kernel reported."""
+
 
 class Loop:
     """One thread that waits for descriptors and makes calls.
@@ -108,29 +111,34 @@ class Loop:
         In this order, and never mixed: a call may open a descriptor that gets the number of one
         that a handler has just closed, and would be taken for it.
         """
-        reported = self._reported()
-        while reported:
-            # The latest first: the end of a process leaves nothing to be heard of it otherwise.
-            handler = self._handlers.get(reported.pop())
-            if handler is not None:
-                attempt(handler)
-                self._help(is_busy=any(each in self._handlers for each in reported))
+        self._handle(self._reported())
         now = time.monotonic()
         for _ in range(CALLS_AT_ONCE):
             if not self._calls:
                 break
             attempt(self._calls.popleft())
-            self._help()
         # Only what was due when the kernel was asked: by now it may have more to report.
         while self._later and self._later[0][0] <= now:
             attempt(heapq.heappop(self._later)[2])
-            self._help()
+        self._help()
         while self._deferred:
             attempt(self._deferred.popleft())
 
-    def _help(self, *, is_busy: bool = False) -> None:
+    def _handle(self, reported: list[int]) -> None:
+        """Handle what the kernel reports, the latest first: an end leaves nothing else to be heard."""
+        help_at = time.monotonic() + UNHELPED_S
+        while reported:
+            handler = self._handlers.get(reported.pop())
+            if handler is not None:
+                attempt(handler)
+                if time.monotonic() > help_at:
+                    self._help()
+                    help_at = time.monotonic() + UNHELPED_S
+        self._help()
+
+    def _help(self) -> None:
         if self._helped is not None:
-            self._helped.help(is_busy=is_busy or bool(self._calls))
+            self._helped.help()
 
     def _reported(self) -> list[int]:
         self._is_asleep = True

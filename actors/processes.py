@@ -1,11 +1,9 @@
 """The real process table: watches pidfds, channels and output pipes.
 
-It starts, signals and reaps our children, and nobody else's, all on the thread of one loop. That
-thread outlives every actor, because a kernel takes the end of the thread that started a process
-for the end of its parent (PR_SET_PDEATHSIG). What is wanted of it is posted to the loop, so a
-descriptor is only ever used by the thread that closes it. The actors have a thread of their own,
-which this one helps with what it tells them: a worker that floods us with output must not keep them
-from answering.
+It starts, signals and reaps our children, and nobody else's: starts on the thread of a launcher, all
+else on the thread of one loop. What is wanted of it is posted there, so a descriptor is only ever
+used by the thread that closes it. The actors have a thread of their own, which the loop helps with
+what it tells them: a worker that floods us with output must not keep them from answering.
 """
 
 from __future__ import annotations
@@ -34,14 +32,15 @@ from .internal_messages import (
     ProtocolViolated,
     SpawnFailed,
 )
-from .lanes import Lane, attempt
+from .lanes import Call, Lane, attempt
+from .launcher import Launcher
 from .loop import Loop
 from .memory_events import MemoryEvents
 from .ports import Clock, Control, Receiver, SpawnRequest
 from .resources import Usage
 from .runtime import tell
 from .sampling import Sampler
-from .spawning import Spawner
+from .spawning import Begun, Spawner
 from .strangers import reap_strangers
 
 CHANNEL_GRACE_S = 0.1
@@ -49,9 +48,8 @@ CHANNEL_GRACE_S = 0.1
 closed channel news of its own."""
 
 
-FIRST_STEPS_S = 0.0005
-"""How long a new process is left alone before we go on with it. The kernel tends to run us on the
-processor that it has just started on, and all that we do then keeps it from its first instruction."""
+CLOSE_S = 5.0
+"""How long the end of everything is waited for."""
 
 KEPT_S = 0.1
 """How often an ended process that a debugger keeps is looked after."""
@@ -74,6 +72,8 @@ class RealProcesses:
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
         self._children: dict[str, Child] = {}
+        self._starting: set[str] = set()
+        """Those who are on their way through the launcher, and not among the children yet."""
         self._is_closing = False
         self._sampler = Sampler()
         self._sampling = threading.Lock()
@@ -82,7 +82,8 @@ class RealProcesses:
         self._memory = MemoryEvents()
         self._guard = Guard(self.mark) if guarded else None
         try:
-            self._loop = Loop("watcher", lane)
+            self._launcher = Launcher()
+            self._loop = self._watching(lane)
         except BaseException:
             self._spawner.close()
             self._memory.close()
@@ -90,19 +91,31 @@ class RealProcesses:
         if self._guard is not None:
             self._loop.post(self._start_guard)
 
+    def _watching(self, lane: Lane | None) -> Loop:
+        try:
+            return Loop("watcher", lane)
+        except BaseException:  # no thread or no descriptor was to be had
+            self._launcher.close(CLOSE_S)
+            raise
+
     # ── for the actors ───────────────────────────────────────────────────────────────────
 
     def spawn(self, request: SpawnRequest) -> None:
         """Start the process."""
-        self._loop.post(lambda: self._spawn(request))
+        self._starting.add(request.spec.id)
+        self._launcher.start(lambda: self._spawn(request))
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Tell the worker something over its channel."""
-        self._loop.post(lambda: self._with(component_id, generation, lambda child: child.send(control)))
+        self._order(
+            component_id, lambda: self._with(component_id, generation, lambda child: child.send(control))
+        )
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send a signal; SIGKILL goes to the whole process group."""
-        self._loop.post(lambda: self._with(component_id, generation, lambda child: child.signal(signum)))
+        self._order(
+            component_id, lambda: self._with(component_id, generation, lambda child: child.signal(signum))
+        )
 
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
         """Whether the worker has said that it knows how to write its stacks down."""
@@ -111,11 +124,11 @@ class RealProcesses:
 
     def show_stacks(self, component_id: str, generation: int) -> None:
         """Have a worker write its stacks down, if it has said that it knows how to."""
-        self._loop.post(lambda: self._with(component_id, generation, Child.show_stacks))
+        self._order(component_id, lambda: self._with(component_id, generation, Child.show_stacks))
 
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Answer with ProcessFound."""
-        self._loop.post(lambda: self._report(component_id, receiver))
+        self._order(component_id, lambda: self._report(component_id, receiver))
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines of the latest incarnation."""
@@ -145,7 +158,7 @@ class RealProcesses:
         marked = marked_processes(self.mark)
         # Asked after the look around: a worker that was just being started is known by then.
         answer: SimpleQueue[set[int]] = SimpleQueue()
-        self._loop.post(lambda: answer.put({child.pid for child in self._living()}))
+        self._launcher.post(lambda: answer.put({child.pid for child in self._living()}))
         try:
             sessions = answer.get(timeout=timeout_s)
         except Empty:
@@ -155,36 +168,59 @@ class RealProcesses:
     def reap_strangers(self) -> None:
         """Reap ended children that are no workers of ours; never in a host's process."""
         # By the thread that starts workers: it knows every one of them before it does anything else.
-        self._loop.post(lambda: reap_strangers({child.pid for child in self._living()}))
+        self._launcher.post(lambda: reap_strangers({child.pid for child in self._living()}))
 
     def forget(self, component_id: str) -> None:
         """Keep nothing of a worker that was removed."""
         self._loop.post(lambda: self._forget(component_id))
 
-    def close(self, timeout_s: float = 5.0) -> bool:
-        """Kill what is left, reap it, and end the thread; whether that succeeded in time.
+    def close(self, timeout_s: float = CLOSE_S) -> bool:
+        """Kill what is left, reap it, and end the threads; whether that succeeded in time.
 
         A process that cannot be killed is still waited for afterwards.
         """
+        self._is_closing = True
+        launched = self._launcher.close(timeout_s)
         self._loop.post(self._begin_close)
-        return self._loop.join(timeout_s)
+        return self._loop.join(timeout_s) and launched
+
+    def _order(self, component_id: str, call: Call) -> None:
+        """Have something done to a worker, once it is there if it is being started."""
+        if component_id in self._starting:
+            self._launcher.post(lambda: self._loop.post(call))
+        else:
+            self._loop.post(call)
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
     def _spawn(self, request: SpawnRequest) -> None:
-        id_, generation = request.spec.id, request.generation
+        """Start a process; on the launcher's thread, like what is done about it afterwards."""
         try:
             if self._is_closing:
                 raise OSError("the system is closing")
-            spawned = self._spawner.spawn(request.spec, generation)
+            begun = self._spawner.begin(request.spec, request.generation)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this worker's misfortune alone
-            self._tell_both(request, SpawnFailed(id_, generation, str(error)))
-            return
-        child = self._children[id_] = Child(request, spawned, self._memory.kills())
-        if child.pidfd == -1:
-            self._ended(child)
+            self._not_started(request, error)
         else:
-            self._loop.after(FIRST_STEPS_S, lambda: self._introduce(child))
+            self._launcher.afterwards(lambda: self._take_in(request, begun))
+
+    def _take_in(self, request: SpawnRequest, begun: Begun) -> None:
+        """Have a new process among the children, and have it watched."""
+        try:
+            child = Child(request, begun.finish(), self._memory.kills())
+        except Exception as error:  # noqa: BLE001
+            self._not_started(request, error)
+            return
+        self._children[child.id] = child
+        self._starting.discard(child.id)
+        if self._is_closing:  # those who end the others may have done so already
+            child.signal(signal.SIGKILL)
+        news = self._ended if child.pidfd == -1 else self._introduce
+        self._loop.post(lambda: news(child))
+
+    def _not_started(self, request: SpawnRequest, error: Exception) -> None:
+        self._starting.discard(request.spec.id)
+        self._tell_both(request, SpawnFailed(request.spec.id, request.generation, str(error)))
 
     def _introduce(self, child: Child) -> None:
         """Watch a new process, and tell that it is there."""
@@ -322,7 +358,6 @@ class RealProcesses:
         return [child for child in tuple(self._children.values()) if child.exit is None]
 
     def _begin_close(self) -> None:
-        self._is_closing = True
         for child in self._living():
             child.signal(signal.SIGKILL)
         self._finish_closing()

@@ -46,6 +46,52 @@ class Spawned(msgspec.Struct):
     """Where a Python function leaves its stacks; -1 for all others."""
 
 
+class Descriptors:
+    """Both ends of what a process is given."""
+
+    def __init__(self) -> None:
+        self.ours: list[int] = []
+        self.theirs: list[int] = []
+        self.channel: socket.socket | None = None
+        self.peer: socket.socket | None = None
+
+    def close_theirs(self) -> None:
+        """Let go of the child's ends: while they are open here, no end of file would ever be seen."""
+        for descriptor in self.theirs:
+            os.close(descriptor)
+        if self.peer is not None:
+            self.peer.close()
+
+    def close_ours(self) -> None:
+        """Let go of the other ones."""
+        for descriptor in self.ours:
+            os.close(descriptor)
+        if self.channel is not None:
+            self.channel.close()
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """A process that has just begun. Nothing is lost on it if it has to wait a moment for the rest."""
+
+    pid: int
+    descriptors: Descriptors
+
+    def finish(self) -> Spawned:
+        """Take hold of it.
+
+        Raises:
+            OSError: there is no descriptor to watch it by; it was ended.
+        """
+        descriptors = self.descriptors
+        try:
+            pidfd = _pidfd(self.pid)
+        except BaseException:
+            descriptors.close_ours()
+            raise
+        stdout, stderr, last_words = (*descriptors.ours, -1)[:3]
+        return Spawned(self.pid, pidfd, stdout, stderr, descriptors.channel, last_words)
+
+
 LAST_WORDS_SIZE = 64 * 1024
 
 
@@ -66,54 +112,48 @@ class Spawner:
         """The worker will not be started again."""
         self._prepared.pop(component_id, None)
 
-    def spawn(self, spec: WorkerSpec, generation: int) -> Spawned:
+    def begin(self, spec: WorkerSpec, generation: int) -> Begun:
         """Start one incarnation.
 
         Raises:
             OSError: it could not be started; the text is the system's own.
         """
         program = self._prepare(spec)
-        ours: list[int] = []
-        theirs: list[int] = []
-        handed: dict[str, int] = {}
-        channel = peer = None
+        descriptors = Descriptors()
         try:
-            if spec.run.reports_health:
-                channel, peer = socket.socketpair()
-                channel.setblocking(False)
-                handed[CHANNEL] = peer.fileno()
-                if self._address is not None and spec.serves:
-                    # The first line that it reads. Not in its environment: there may be a password in it.
-                    channel.send(self._address)
-            for _ in ("stdout", "stderr"):
-                read, write = os.pipe2(os.O_CLOEXEC)
-                os.set_blocking(read, False)
-                ours.append(read)
-                theirs.append(write)
-            if isinstance(spec.run, PythonCall):
-                ours.append(_place_for_last_words())
-                handed[LAST_WORDS] = ours[-1]
+            handed = self._fill(descriptors, spec)
             pid = start_process(
                 program,
                 {"REKINDLE_GENERATION": str(generation)},
-                stdio=(self._null, theirs[0], theirs[1]),
+                stdio=(self._null, descriptors.theirs[0], descriptors.theirs[1]),
                 handed=handed,
             )
-            pidfd = _pidfd(pid)
         except BaseException:
-            for descriptor in ours:
-                os.close(descriptor)
-            if channel is not None:
-                channel.close()
+            descriptors.close_ours()
             raise
         finally:
-            # The child's ends must not stay open here: no end of file would ever be seen.
-            for descriptor in theirs:
-                os.close(descriptor)
-            if peer is not None:
-                peer.close()
-        stdout, stderr, last_words = (*ours, -1)[:3]
-        return Spawned(pid, pidfd, stdout, stderr, channel, last_words)
+            descriptors.close_theirs()
+        return Begun(pid, descriptors)
+
+    def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
+        """Open what a worker is given; what it is handed beside its output, by the variables that say so."""
+        handed: dict[str, int] = {}
+        if spec.run.reports_health:
+            descriptors.channel, descriptors.peer = channel, peer = socket.socketpair()
+            channel.setblocking(False)
+            handed[CHANNEL] = peer.fileno()
+            if self._address is not None and spec.serves:
+                # The first line that it reads. Not in its environment: there may be a password in it.
+                channel.send(self._address)
+        for _ in ("stdout", "stderr"):
+            read, write = os.pipe2(os.O_CLOEXEC)
+            descriptors.ours.append(read)
+            descriptors.theirs.append(write)
+            os.set_blocking(read, False)
+        if isinstance(spec.run, PythonCall):
+            descriptors.ours.append(_place_for_last_words())
+            handed[LAST_WORDS] = descriptors.ours[-1]
+        return handed
 
     def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)

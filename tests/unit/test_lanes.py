@@ -32,7 +32,7 @@ def test_calls_of_many_threads_are_all_made_those_of_each_in_order(lane: Lane) -
         with lane.helper():
             for number in range(2000):
                 lane.post(lambda number=number: made.put((who, number)))  # type: ignore[misc]
-                lane.help(is_busy=number % 3 == 0)
+                lane.help()
 
     threads = [threading.Thread(target=(post_many, post_and_help)[who % 2], args=(who,)) for who in range(4)]
     for thread in threads:
@@ -81,14 +81,6 @@ def test_a_helper_makes_the_calls_that_it_posted_and_those_that_follow_from_them
         assert by == []
         lane.help()
     assert by == [threading.get_ident()]
-
-
-def test_a_helper_that_has_more_to_do_leaves_its_calls_to_the_lane(lane: Lane) -> None:
-    by: SimpleQueue[int] = SimpleQueue()
-    with lane.helper():
-        lane.post(lambda: by.put(threading.get_ident()))
-        lane.help(is_busy=True)
-        assert by.get(timeout=PATIENCE_S) != threading.get_ident()
 
 
 def test_a_helper_goes_back_to_its_own_work_after_a_while_and_the_lane_goes_on(lane: Lane) -> None:
