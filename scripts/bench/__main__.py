@@ -6,38 +6,38 @@ import argparse
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from .events import lines, measure_events
-from .floor import FloorFigures, measure_floor, programs
+from .floor import programs
 from .measure import Summary
+from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
-from .supervisor import Cost, SupervisorFigures, measure_supervisor
+from .supervisor import Cost, measure_costs
 
 
 def main() -> None:
     """Run the benchmark as the arguments say."""
     options = _arguments()
     with programs() as built:
-        print(f"measuring the floor ({built.kind}) ...", flush=True)
-        floor = measure_floor(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
-        print("measuring Rekindle ...", flush=True)
-        rekindle = measure_supervisor(
-            built, rounds=options.rounds, mass_rounds=options.mass_rounds, idle_s=options.idle
-        )
+        print(f"measuring restarts, the floor ({built.kind}) and Rekindle by turns ...", flush=True)
+        restarts = measure_restarts(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
+        print("measuring what it costs to do nothing ...", flush=True)
+        costs = measure_costs(built, options.idle)
         print("measuring the events ...", flush=True)
         events = measure_events(built, rounds=options.rounds)
     print("measuring chaos in virtual time ...", flush=True)
     chaos = measure_chaos()
-    print(_table(floor, rekindle))
+    print(_table(restarts, costs))
     print("\n".join(lines(events)))
     print(chaos_table(chaos))
     if options.json:
         document = {
             "machine": _machine(),
-            "floor": asdict(floor),
-            "rekindle": asdict(rekindle),
+            "restarts": asdict(restarts),
+            "costs": [asdict(cost) for cost in costs],
             "events": asdict(events),
             "chaos": asdict(chaos),
         }
@@ -55,15 +55,17 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _table(floor: FloorFigures, rekindle: SupervisorFigures) -> str:
+def _table(restarts: RestartFigures, costs: Sequence[Cost]) -> str:
     lines = [f"{'times in ms, median (p99)':<44}{'floor':>18}{'Rekindle':>18}{'ratio':>8}"]
-    for base, row in zip(floor.rows, rekindle.rows, strict=True):
-        lines.append(_line(f"kill -> running again, workers: {row.workers}", base.running, row.running))
-        lines.append(_line(f"kill -> death known, workers: {row.workers}", base.seen, row.seen))
-    for workers, summary in rekindle.mass:
-        base_mass = floor.mass if workers == floor.mass_workers else None
-        lines.append(_line(f"{workers} killed at once -> all running", base_mass, summary))
-    lines += ["", *(_cost_line(cost) for cost in rekindle.costs)]
+    for pair in restarts.single:
+        floor, rekindle = pair.floor, pair.rekindle
+        lines.append(
+            _line(f"kill -> running again, workers: {floor.workers}", floor.running, rekindle.running)
+        )
+        lines.append(_line(f"kill -> death known, workers: {floor.workers}", floor.seen, rekindle.seen))
+    lines.append(_line(f"{MASS} killed at once -> all running", restarts.mass_floor, restarts.mass))
+    lines.append(_line(f"{CROWD} killed at once -> all running", None, restarts.crowd))
+    lines += ["", *(_cost_line(cost) for cost in costs)]
     return "\n".join(lines)
 
 

@@ -10,13 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from .arena import Arena
-from .measure import Row, Summary, mass_kills, single_kills
 
 _HERE = Path(__file__).parent
 _STOP_S = 10.0
@@ -41,16 +40,6 @@ class Programs:
         if self.kind == "python":
             paths = [str(arena.path), str(arena.slots), *self.worker]
         return [*self.floor, *paths]
-
-
-@dataclass(frozen=True, slots=True)
-class FloorFigures:
-    """All that was measured of the floor."""
-
-    kind: str
-    rows: tuple[Row, ...]
-    mass_workers: int
-    mass: Summary
 
 
 @contextmanager
@@ -90,24 +79,6 @@ def running_floor(built: Programs, arena: Arena) -> Iterator[None]:
             process.kill()
             process.wait()
         arena.kill_leftovers()
-
-
-def measure_floor(
-    built: Programs,
-    *,
-    counts: Sequence[int] = (1, 10, 100),
-    rounds: int = 300,
-    mass_workers: int = 100,
-    mass_rounds: int = 20,
-) -> FloorFigures:
-    """Measure single kills among each number of workers, then mass kills."""
-    rows = []
-    for count in counts:
-        with fresh_arena(count) as arena, running_floor(built, arena):
-            rows.append(single_kills(arena, rounds))
-    with fresh_arena(mass_workers) as arena, running_floor(built, arena):
-        mass = mass_kills(arena, mass_rounds)
-    return FloorFigures(built.kind, tuple(rows), mass_workers, mass)
 
 
 def _compile(compiler: str, name: str, folder: Path) -> str:

@@ -1,6 +1,7 @@
-"""What is asked of whatever brings workers back, and how the answers are summed up.
+"""What is asked of those who bring workers back, and how the answers are summed up.
 
-The floor and Rekindle are measured by these same functions, over an arena whose workers run already.
+They are asked by turns, each over an arena whose workers run already: a machine that is slower for a
+while is slower for all of them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .arena import Arena
+from .arena import Arena, Revival
 
 _SETTLE_S = 0.003
 """Between two kills, so that each one finds its supervisor waiting rather than still at work."""
+
+_MASS_SETTLE_S = 0.1
+"""The same when all workers are killed at once."""
+
+_BLOCK = 25
+"""So many kills in a row before it is the next one's turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +51,35 @@ class Row:
     """Until the death was seen."""
 
 
-def single_kills(arena: Arena, rounds: int, *, seed: int = 0) -> Row:
+def single_kills(arenas: Sequence[Arena], rounds: int, *, seed: int = 0) -> tuple[Row, ...]:
     """Kill one worker after another, in a random order, each when the last one is back."""
     order = random.Random(seed)
-    arena.wait_until_all_run()
-    revivals = []
-    for _ in range(rounds):
-        time.sleep(_SETTLE_S)
-        revivals.append(arena.kill_and_wait(order.randrange(arena.slots)))
+    revivals: list[list[Revival]] = [[] for _ in arenas]
+    for arena in arenas:
+        arena.wait_until_all_run()
+    for done in range(0, rounds, _BLOCK):
+        for arena, results in zip(arenas, revivals, strict=True):
+            for _ in range(min(_BLOCK, rounds - done)):
+                time.sleep(_SETTLE_S)
+                results.append(arena.kill_and_wait(order.randrange(arena.slots)))
+    return tuple(_row(arena.slots, results) for arena, results in zip(arenas, revivals, strict=True))
+
+
+def _row(workers: int, revivals: Sequence[Revival]) -> Row:
     return Row(
-        arena.slots,
+        workers,
         Summary.of([revival.running_ns for revival in revivals]),
         Summary.of([revival.seen_ns for revival in revivals]),
     )
 
 
-def mass_kills(arena: Arena, rounds: int) -> Summary:
+def mass_kills(arenas: Sequence[Arena], rounds: int) -> tuple[Summary, ...]:
     """Kill all workers at once, again and again; each time is until the last one is back."""
-    arena.wait_until_all_run()
-    times = []
+    times: list[list[int]] = [[] for _ in arenas]
+    for arena in arenas:
+        arena.wait_until_all_run()
     for _ in range(rounds):
-        time.sleep(_SETTLE_S)
-        times.append(arena.kill_all_and_wait())
-    return Summary.of(times)
+        for arena, results in zip(arenas, times, strict=True):
+            time.sleep(_MASS_SETTLE_S)
+            results.append(arena.kill_all_and_wait())
+    return tuple(Summary.of(results) for results in times)

@@ -1,11 +1,11 @@
-"""Rekindle under the same kills as the floor, and what it costs while nothing happens."""
+"""Rekindle at work, and what it costs while nothing happens."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,6 @@ from pathlib import Path
 from .arena import Arena
 from .floor import Programs, fresh_arena
 from .footprint import Idle, idle, pss_mb, threads
-from .measure import Row, Summary, mass_kills, single_kills
 
 _STOP_S = 60.0
 HEARTBEAT_S = 5
@@ -30,16 +29,6 @@ class Cost:
     pss_mb: float
     threads: int
     idle: Idle
-
-
-@dataclass(frozen=True, slots=True)
-class SupervisorFigures:
-    """All that was measured of Rekindle."""
-
-    rows: tuple[Row, ...]
-    mass: tuple[tuple[int, Summary], ...]
-    """Mass kills by number of workers."""
-    costs: tuple[Cost, ...]
 
 
 @contextmanager
@@ -74,28 +63,14 @@ def running_rekindle(built: Programs, arena: Arena, heartbeat_s: int = 0) -> Ite
             arena.kill_leftovers()
 
 
-def measure_supervisor(
-    built: Programs,
-    *,
-    counts: Sequence[int] = (1, 10, 100),
-    rounds: int = 300,
-    mass_counts: Sequence[int] = (100, 1000),
-    mass_rounds: int = 20,
-    idle_s: float = 10.0,
-) -> SupervisorFigures:
-    """Measure single kills, mass kills and the cost of doing nothing."""
-    rows, mass, costs = [], [], []
-    for count in counts:
-        with fresh_arena(count) as arena, running_rekindle(built, arena):
-            rows.append(single_kills(arena, rounds))
-    for count in mass_counts:
-        with fresh_arena(count) as arena, running_rekindle(built, arena):
-            mass.append((count, mass_kills(arena, mass_rounds if count <= 100 else 3)))
+def measure_costs(built: Programs, idle_s: float) -> tuple[Cost, ...]:
+    """Measure the cost of doing nothing."""
+    costs = []
     for count, heartbeat_s in ((100, 0), (100, HEARTBEAT_S), (1000, HEARTBEAT_S)):
         with fresh_arena(count) as arena, running_rekindle(built, arena, heartbeat_s) as pid:
             idle(pid, 3.0)  # let the start settle: the mirror is written, the caches are warm
             costs.append(_cost(pid, count, heartbeat_s, idle_s))
-    return SupervisorFigures(tuple(rows), tuple(mass), tuple(costs))
+    return tuple(costs)
 
 
 def _cost(pid: int, workers: int, heartbeat_s: int, idle_s: float) -> Cost:

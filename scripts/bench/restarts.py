@@ -1,0 +1,63 @@
+"""Killed workers: how soon they are back under Rekindle, and under the floor beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from .arena import Arena
+from .floor import Programs, fresh_arena, running_floor
+from .measure import Row, Summary, mass_kills, single_kills
+from .supervisor import running_rekindle
+
+MASS, CROWD = 100, 1000
+CROWD_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Single kills among so many workers, by turns."""
+
+    floor: Row
+    rekindle: Row
+
+
+@dataclass(frozen=True, slots=True)
+class RestartFigures:
+    """All that was measured of restarts."""
+
+    kind: str
+    """Of the floor and the worker: `c` or `python`."""
+    single: tuple[Pair, ...]
+    mass_floor: Summary
+    """A hundred killed at once."""
+    mass: Summary
+    crowd: Summary
+    """A thousand, under Rekindle alone."""
+
+
+def measure_restarts(
+    built: Programs, *, counts: Sequence[int] = (1, 10, 100), rounds: int = 300, mass_rounds: int = 20
+) -> RestartFigures:
+    """Measure single kills among each number of workers, then mass kills."""
+    pairs = []
+    for count in counts:
+        with _side_by_side(built, count) as arenas:
+            pairs.append(Pair(*single_kills(arenas, rounds)))
+    with _side_by_side(built, MASS) as arenas:
+        mass_floor, mass = mass_kills(arenas, mass_rounds)
+    with fresh_arena(CROWD) as arena, running_rekindle(built, arena):
+        (crowd,) = mass_kills([arena], CROWD_ROUNDS)
+    return RestartFigures(built.kind, tuple(pairs), mass_floor, mass, crowd)
+
+
+@contextmanager
+def _side_by_side(built: Programs, workers: int) -> Iterator[tuple[Arena, Arena]]:
+    with (
+        fresh_arena(workers) as floor,
+        running_floor(built, floor),
+        fresh_arena(workers) as rekindle,
+        running_rekindle(built, rekindle),
+    ):
+        yield floor, rekindle
