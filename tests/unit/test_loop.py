@@ -11,6 +11,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from rekindle.actors.lanes import Lane
 from rekindle.actors.loop import CALLS_AT_ONCE, Loop
 
 PATIENCE_S = 20.0
@@ -168,3 +169,52 @@ def test_a_signal_handler_may_post_whatever_it_interrupts(loop: Loop) -> None:
     made = threading.Event()
     loop.post(made.set)
     assert made.wait(PATIENCE_S)
+
+
+def test_what_is_deferred_is_done_after_all_that_is_to_be_done_now(loop: Loop) -> None:
+    made: SimpleQueue[str] = SimpleQueue()
+
+    def begin() -> None:
+        loop.defer(lambda: made.put("deferred"))
+        loop.post(lambda: made.put("posted"))
+
+    loop.post(begin)
+    assert [made.get(timeout=PATIENCE_S) for _ in range(2)] == ["posted", "deferred"]
+
+
+def test_it_does_what_it_posts_to_the_lane_that_it_helps() -> None:
+    made: SimpleQueue[int] = SimpleQueue()
+    lane = Lane("core")
+    loop = Loop("watcher", lane)
+    loop.post(lambda: made.put(threading.get_ident()))
+    loop.post(lambda: lane.post(lambda: made.put(threading.get_ident())))
+    its_own = made.get(timeout=PATIENCE_S)
+    assert made.get(timeout=PATIENCE_S) == its_own
+    loop.post(loop.end)
+    assert loop.join(PATIENCE_S)
+    lane.post(lambda: made.put(threading.get_ident()))
+    assert made.get(timeout=PATIENCE_S) != its_own
+    assert lane.close(PATIENCE_S)
+
+
+def test_the_lane_does_what_others_post_while_it_has_much_to_do(pipe: tuple[int, int]) -> None:
+    """A worker that floods us with output must not keep the actors from answering."""
+    _, write = pipe
+    lane = Lane("core")
+    loop = Loop("watcher", lane)
+    is_at_it, may_go_on, made = threading.Event(), threading.Event(), threading.Event()
+
+    def flood() -> None:
+        is_at_it.set()
+        may_go_on.wait(PATIENCE_S)
+
+    loop.post(lambda: loop.watch(pipe[0], lambda: (os.read(pipe[0], 1), flood())))
+    os.write(write, b"x")
+    assert is_at_it.wait(PATIENCE_S)
+    lane.post(made.set)
+    assert made.wait(PATIENCE_S)
+    may_go_on.set()
+    loop.post(lambda: loop.unwatch(pipe[0]))
+    loop.post(loop.end)
+    assert loop.join(PATIENCE_S)
+    assert lane.close(PATIENCE_S)
