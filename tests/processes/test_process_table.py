@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import sleeper
 from tests.processes.supervisors import guardian_of
 from tests.processes.waiting import eventually
 
-from rekindle.actors import Status
+from rekindle.actors import Exit, Status
+from rekindle.actors.edges import Inbox
+from rekindle.actors.internal_messages import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
+from rekindle.actors.ports import SpawnRequest
 from rekindle.actors.processes import RealProcesses
 from rekindle.actors.runtime import RealClock
 
@@ -60,3 +65,47 @@ def test_workers_and_guardian_killed_in_the_same_instant_all_come_back(run: Run,
     assert eventually(lambda: len(pids(ROUNDS + 1)) == 8)
     for id_ in ids:
         assert [row[0] for row in rows.deaths(id_)] == list(range(1, ROUNDS + 1))
+
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def processes(no_traces: None) -> Iterator[RealProcesses]:
+    processes = RealProcesses(RealClock(), guarded=False)
+    yield processes
+    assert processes.close()
+
+
+def test_an_order_for_one_that_is_being_started_waits_until_it_is_there(processes: RealProcesses) -> None:
+    news, found = Inbox(), Inbox()
+    processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
+    processes.report("s", found)
+    processes.signal("s", 1, signal.SIGKILL)
+    answer: ProcessFound = found.get(PATIENCE_S)
+    assert answer.generation == 1
+    assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+    ended: ProcessExited = news.get(PATIENCE_S)
+    assert ended.exit == Exit(signal=signal.SIGKILL)
+
+
+def test_an_end_while_many_are_being_started_leaves_nobody(no_traces: None) -> None:
+    processes, news = RealProcesses(RealClock(), guarded=False), Inbox()
+    for number in range(50):
+        processes.spawn(SpawnRequest(sleeper(f"s:{number}"), 1, observer=news, monitor=Inbox()))
+    assert processes.close()
+    told = [news.get(PATIENCE_S) for _ in range(50)]
+    refused = [each for each in told if isinstance(each, SpawnFailed)]
+    ended = [each for each in told if isinstance(each, ProcessExited)]
+    while len(refused) + len(ended) < 50:
+        ended += [each for each in [news.get(PATIENCE_S)] if isinstance(each, ProcessExited)]
+    assert {each.error for each in refused} <= {"the system is closing"}
+    assert {each.exit for each in ended} <= {Exit(signal=signal.SIGKILL)}
+
+
+def test_one_that_is_being_started_is_no_stray(processes: RealProcesses) -> None:
+    news = Inbox()
+    processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
+    assert processes.strays() == ()
+    assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+    assert processes.strays() == ()
