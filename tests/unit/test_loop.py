@@ -199,22 +199,23 @@ def test_it_does_what_it_posts_to_the_lane_that_it_helps() -> None:
 
 def test_the_lane_does_what_others_post_while_it_has_much_to_do(pipe: tuple[int, int]) -> None:
     """A worker that floods us with output must not keep the actors from answering."""
-    _, write = pipe
+    read, write = pipe
     lane = Lane("core")
     loop = Loop("watcher", lane)
     is_at_it, may_go_on, made = threading.Event(), threading.Event(), threading.Event()
 
     def flood() -> None:
+        os.read(read, 1)
         is_at_it.set()
         may_go_on.wait(PATIENCE_S)
 
-    loop.post(lambda: loop.watch(pipe[0], lambda: (os.read(pipe[0], 1), flood())))
+    loop.post(lambda: loop.watch(read, flood))
     os.write(write, b"x")
     assert is_at_it.wait(PATIENCE_S)
     lane.post(made.set)
     assert made.wait(PATIENCE_S)
     may_go_on.set()
-    loop.post(lambda: loop.unwatch(pipe[0]))
+    loop.post(lambda: loop.unwatch(read))
     loop.post(loop.end)
     assert loop.join(PATIENCE_S)
     assert lane.close(PATIENCE_S)
