@@ -1,4 +1,4 @@
-"""One real child process: its descriptors, its last words, its end. Used on the loop only."""
+"""One real child process: its descriptors, its last words, its end. Used on the loop, once it is made."""
 
 from __future__ import annotations
 

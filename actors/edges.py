@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .errors import RequestTimeoutError
+from .lanes import give_way
 
 
 class Inbox:
@@ -29,6 +30,7 @@ class Inbox:
         Raises:
             RequestTimeoutError: none came in time.
         """
+        give_way()
         try:
             return self._queue.get(timeout=max(0.0, timeout_s))
         except Empty:
@@ -62,6 +64,7 @@ class LatestInbox:
         Raises:
             RequestTimeoutError: none came in time.
         """
+        give_way()
         with self._came:
             if not self._came.wait_for(lambda: self._unread, max(0.0, timeout_s)):
                 raise RequestTimeoutError(f"no answer within {timeout_s:g} s")

@@ -46,6 +46,17 @@ def attempt(call: Call) -> None:
         logger.opt(exception=error).error("the supervisor met an error and goes on")
 
 
+_helped_by: dict[int, Lane] = {}
+"""The lane that a thread helps, by the thread's number."""
+
+
+def give_way() -> None:
+    """Before this thread waits for an answer: the lane that it helps, if any, is to do without it."""
+    lane = _helped_by.get(get_ident())
+    if lane is not None:
+        lane.ring()
+
+
 class Lane:
     """One queue and one thread, and those who help it."""
 
@@ -55,9 +66,7 @@ class Lane:
         self._calls: deque[Call] = deque()
         self._baton = threading.Lock()
         """Held by whoever makes the calls."""
-        self._helpers: set[int] = set()
         self._bell: SimpleQueue[None] = SimpleQueue()
-        self._has_rung = False
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
         self._thread.start()
@@ -66,27 +75,26 @@ class Lane:
         """Have a call made."""
         self._calls.append(call)
         # In this order: whoever gives the baton back looks for calls then.
-        if get_ident() not in self._helpers and not self._baton.locked():
-            self._ring()
+        if _helped_by.get(get_ident()) is not self:
+            self.ring()
 
     def help(self) -> None:
         """Make the calls that there are, unless somebody else does; for helpers, soon after they posted."""
         if not self._calls:
             return
         self._make_calls(MOST_HELP)
-        if self._calls and not self._baton.locked():
-            self._ring()
+        self.ring()
 
     @contextmanager
     def helper(self) -> Iterator[None]:
         """Let this thread post without waking the lane's own: it promises to help soon, each time."""
         me = get_ident()
-        self._helpers.add(me)
+        _helped_by[me] = self
         try:
             yield
         finally:
             # Another thread may be given this number.
-            self._helpers.discard(me)
+            del _helped_by[me]
             self.help()
 
     def close(self, timeout_s: float) -> bool:
@@ -96,9 +104,9 @@ class Lane:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def _ring(self) -> None:
-        if not self._has_rung:
-            self._has_rung = True
+    def ring(self) -> None:
+        """Have the lane's own thread make the calls that there are, unless somebody else does."""
+        if self._calls and not self._baton.locked() and self._bell.empty():
             self._bell.put(None)
 
     def _run(self) -> None:
@@ -111,7 +119,6 @@ class Lane:
     def _work(self) -> None:
         while True:
             self._bell.get()
-            self._has_rung = False
             self._make_calls(sys.maxsize)
             if self._is_over:
                 return

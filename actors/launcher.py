@@ -19,10 +19,10 @@ from queue import Empty, SimpleQueue
 from .lanes import Call, attempt
 
 FIRST_STEPS_S = 0.002
-"""How long a new process is left alone."""
+"""How long nobody is to be started before something is done about those who were."""
 
 MOST_ALONE = 128
-"""So many are at the most, while others are to be started."""
+"""So many are left alone at the most, while others are to be started."""
 
 
 class Launcher:

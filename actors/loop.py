@@ -123,6 +123,7 @@ class Loop:
         self._help()
         while self._deferred:
             attempt(self._deferred.popleft())
+        self._help()
 
     def _handle(self, reported: list[int]) -> None:
         """Handle what the kernel reports, the latest first: an end leaves nothing else to be heard."""

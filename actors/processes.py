@@ -19,6 +19,7 @@ from loguru import logger
 
 from rekindle.worker.guardian import marked_processes
 
+from .arrivals import Arrivals
 from .child import Child
 from .evidence import Remains
 from .fingerprints import Fingerprints
@@ -72,9 +73,11 @@ class RealProcesses:
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
         self._children: dict[str, Child] = {}
-        self._starting: set[str] = set()
-        """Those who are on their way through the launcher, and not among the children yet."""
+        self._arrivals = Arrivals()
         self._is_closing = False
+        """Nobody is to be started any more."""
+        self._is_ending = False
+        """Nobody is being started any more: once the last one is gone, all is over."""
         self._sampler = Sampler()
         self._sampling = threading.Lock()
         self._spawner = Spawner(self.mark, database)
@@ -102,7 +105,7 @@ class RealProcesses:
 
     def spawn(self, request: SpawnRequest) -> None:
         """Start the process."""
-        self._starting.add(request.spec.id)
+        self._arrivals.expect(request.spec.id)
         self._launcher.start(lambda: self._spawn(request))
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
@@ -172,7 +175,8 @@ class RealProcesses:
 
     def forget(self, component_id: str) -> None:
         """Keep nothing of a worker that was removed."""
-        self._loop.post(lambda: self._forget(component_id))
+        # By the thread that starts workers: one that is added anew must not be forgotten.
+        self._launcher.post(lambda: self._forget(component_id))
 
     def close(self, timeout_s: float = CLOSE_S) -> bool:
         """Kill what is left, reap it, and end the threads; whether that succeeded in time.
@@ -180,16 +184,14 @@ class RealProcesses:
         A process that cannot be killed is still waited for afterwards.
         """
         self._is_closing = True
-        launched = self._launcher.close(timeout_s)
-        self._loop.post(self._begin_close)
-        return self._loop.join(timeout_s) and launched
+        # Those who run, at once: a start that hangs must not keep them alive. Then everyone, once it is over.
+        self._loop.post(self._kill_all)
+        self._launcher.post(lambda: self._loop.post(self._begin_end))
+        ended = self._loop.join(timeout_s)
+        return self._launcher.close(timeout_s) and ended
 
-    def _order(self, component_id: str, call: Call) -> None:
-        """Have something done to a worker, once it is there if it is being started."""
-        if component_id in self._starting:
-            self._launcher.post(lambda: self._loop.post(call))
-        else:
-            self._loop.post(call)
+    def _order(self, component_id: str, order: Call) -> None:
+        self._loop.post(lambda: self._arrivals.obey(component_id, order))
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
@@ -198,29 +200,41 @@ class RealProcesses:
         try:
             if self._is_closing:
                 raise OSError("the system is closing")
+            kills = self._memory.kills()
             begun = self._spawner.begin(request.spec, request.generation)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this worker's misfortune alone
-            self._not_started(request, error)
+            self._refuse(request, error)
         else:
-            self._launcher.afterwards(lambda: self._take_in(request, begun))
+            self._launcher.afterwards(lambda: self._take_in(request, begun, kills))
 
-    def _take_in(self, request: SpawnRequest, begun: Begun) -> None:
-        """Have a new process among the children, and have it watched."""
+    def _take_in(self, request: SpawnRequest, begun: Begun, kills: int | None) -> None:
+        """Have a new process among the children: whoever looks for strangers must know it."""
         try:
-            child = Child(request, begun.finish(), self._memory.kills())
-        except Exception as error:  # noqa: BLE001
-            self._not_started(request, error)
+            child = Child(request, begun.finish(), kills)
+        except OSError as error:
+            self._refuse(request, error)
             return
         self._children[child.id] = child
-        self._starting.discard(child.id)
-        if self._is_closing:  # those who end the others may have done so already
-            child.signal(signal.SIGKILL)
-        news = self._ended if child.pidfd == -1 else self._introduce
-        self._loop.post(lambda: news(child))
+        self._loop.post(lambda: self._arrived(child))
 
-    def _not_started(self, request: SpawnRequest, error: Exception) -> None:
-        self._starting.discard(request.spec.id)
-        self._tell_both(request, SpawnFailed(request.spec.id, request.generation, str(error)))
+    def _refuse(self, request: SpawnRequest, error: Exception) -> None:
+        failed = SpawnFailed(request.spec.id, request.generation, str(error))
+        self._loop.post(lambda: self._not_arrived(request, failed))
+
+    def _not_arrived(self, request: SpawnRequest, failed: SpawnFailed) -> None:
+        orders = self._arrivals.arrived(request.spec.id)
+        self._tell_both(request, failed)
+        for order in orders:
+            attempt(order)
+
+    def _arrived(self, child: Child) -> None:
+        orders = self._arrivals.arrived(child.id)
+        if child.pidfd == -1:
+            self._ended(child)
+        else:
+            self._introduce(child)
+        for order in orders:
+            attempt(order)
 
     def _introduce(self, child: Child) -> None:
         """Watch a new process, and tell that it is there."""
@@ -289,7 +303,7 @@ class RealProcesses:
         exited = ProcessExited(child.id, child.generation, child.exit, self._remains(child))
         self._tell_both(child.request, exited)
         self._let_go(child)
-        self._finish_closing()
+        self._finish_end()
 
     def _remains(self, child: Child) -> Remains | None:
         try:
@@ -357,14 +371,19 @@ class RealProcesses:
     def _living(self) -> list[Child]:
         return [child for child in tuple(self._children.values()) if child.exit is None]
 
-    def _begin_close(self) -> None:
+    def _kill_all(self) -> None:
         for child in self._living():
-            child.signal(signal.SIGKILL)
-        self._finish_closing()
+            if child.pidfd != -1:
+                child.signal(signal.SIGKILL)
 
-    def _finish_closing(self) -> None:
+    def _begin_end(self) -> None:
+        self._is_ending = True
+        self._kill_all()
+        self._finish_end()
+
+    def _finish_end(self) -> None:
         """Once the last one is gone, let go of everything."""
-        if not self._is_closing or self._living():
+        if not self._is_ending or self._living():
             return
         if self._guard is not None:
             self._loop.unwatch(self._guard.pidfd)

@@ -252,7 +252,7 @@ def _pidfd(pid: int) -> int:
         # The host ignores SIGCHLD, or reaped it already: its exit status is lost.
         return -1
     except OSError:
-        # No descriptor to watch it by (too many open files): it must not run unwatched.
-        os.kill(pid, signal.SIGKILL)
+        # No descriptor to watch it by (too many open files): it must not run unwatched, nor what it began.
+        os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise

@@ -28,7 +28,8 @@ class Prepared:
         self._text = str(compiled)
         names: list[str] | None = compiled.positiontup
         self._in_order = None if names is None else itemgetter(*names)
-        self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
+        # A plain number; what is to come is a symbol.
+        self._fixed = {name: value for name, value in compiled.params.items() if type(value) is int}
 
     def run(self, cursor: DBAPICursor, row: Row) -> int:
         """Send it for one row; how many rows of the table it touched."""

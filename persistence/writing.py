@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.engine.interfaces import DBAPICursor
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ResourceClosedError, SQLAlchemyError
 
 from .engines import BEGIN_WRITING
 
@@ -56,8 +56,10 @@ class Writing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._kept is None:
+            raise ResourceClosedError("it was closed meanwhile")
         # Who began it on SQLAlchemy's side must hear there, too, that it is over.
-        party = self._kept if self._kept is not None and self._kept.in_transaction() else self._driver
+        party = self._kept if self._kept.in_transaction() else self._driver
         if kind is None:
             party.commit()
             return
@@ -75,8 +77,8 @@ class Writing:
         kept, self._kept, self._driver = self._kept, None, None
         if kept is None:
             return
-        try:
+        with suppress(*self.errors):
             self.cursor.close()  # SQLite keeps its files open for as long as a statement is
-            kept.close()
-        except self.errors:
-            kept.invalidate()  # it was broken already
+        # It may be broken: nothing is to be said to it any more.
+        kept.invalidate()
+        kept.close()

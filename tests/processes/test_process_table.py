@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -10,16 +11,19 @@ from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Rows, Run
-from tests.processes.policies import sleeper
+from tests.processes.policies import shell, sleeper, worker
 from tests.processes.supervisors import guardian_of
 from tests.processes.waiting import eventually
 
-from rekindle.actors import Exit, Status
+from rekindle.actors import Exit, RestartPolicy, Status, System, command, launcher
+from rekindle.actors.child import Child
 from rekindle.actors.edges import Inbox
 from rekindle.actors.internal_messages import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
-from rekindle.actors.ports import SpawnRequest
+from rekindle.actors.ports import Control, SpawnRequest
 from rekindle.actors.processes import RealProcesses
 from rekindle.actors.runtime import RealClock
+from rekindle.persistence import open_store
+from rekindle.worker.guardian import marked_processes
 
 ROUNDS = 4
 """Less than the renewals that a guardian is granted."""
@@ -87,6 +91,63 @@ def test_an_order_for_one_that_is_being_started_waits_until_it_is_there(processe
     assert isinstance(news.get(PATIENCE_S), ProcessStarted)
     ended: ProcessExited = news.get(PATIENCE_S)
     assert ended.exit == Exit(signal=signal.SIGKILL)
+
+
+def test_orders_to_one_that_is_being_started_keep_their_order(
+    processes: RealProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause that waited for the start of everybody else came after the resume, and stayed."""
+    news, heard = Inbox(), Inbox()
+    monkeypatch.setattr(Child, "send", lambda _child, control: heard.tell(control))
+    monkeypatch.setattr(launcher, "MOST_ALONE", 1)
+    processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
+    for number in range(20):
+        processes.spawn(SpawnRequest(sleeper(f"s:{number}"), 1, observer=Inbox(), monitor=Inbox()))
+    processes.send("s", 1, Control.PAUSE)
+    assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+    processes.send("s", 1, Control.RESUME)
+    assert [heard.get(PATIENCE_S) for _ in range(2)] == [Control.PAUSE, Control.RESUME]
+
+
+def test_an_end_in_the_middle_of_deaths_and_starts_leaves_nothing(tmp_path: Path, no_traces: None) -> None:
+    """A death that came between the order to end and the last start ended the watch too early."""
+    at_once = RestartPolicy(
+        max_in_window=None, max_lifetime=None, initial_delay_s=0.0, min_delay_s=0.0, max_delay_s=0.0
+    )
+    for number in range(10):
+        specs = [worker(f"w:{n}", command("true"), restart=at_once) for n in range(3)]
+        system = System(specs, store=open_store(tmp_path / f"{number}.db"), guarded=False)
+        system.start()
+        system.wait_until("w:0", lambda w: w.restart_count >= 5, PATIENCE_S)
+        system.stop(timeout_s=0.0)
+
+
+def test_what_one_began_that_finds_no_descriptor_does_not_live_on(
+    processes: RealProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scarce(_pid: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    news = Inbox()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pidfd_open", scarce)
+        processes.spawn(SpawnRequest(shell("s", "sleep 999 & sleep 998"), 1, observer=news, monitor=Inbox()))
+        failed: SpawnFailed = news.get(PATIENCE_S)
+    assert "Too many open files" in failed.error
+    assert eventually(lambda: not marked_processes(processes.mark))
+
+
+def test_an_end_where_the_host_ignores_sigchld_is_an_end(no_traces: None) -> None:
+    """The status of the quick one is lost, and so is every descriptor that could stand for it."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        processes = RealProcesses(RealClock(), guarded=False)
+        for number in range(20):
+            quick = worker(f"w:{number}", command("true"))
+            processes.spawn(SpawnRequest(quick, 1, observer=Inbox(), monitor=Inbox()))
+        assert processes.close()
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def test_an_end_while_many_are_being_started_leaves_nobody(no_traces: None) -> None:

@@ -8,6 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from rekindle.actors.edges import Inbox
 from rekindle.actors.lanes import MOST_HELP, Lane
 
 PATIENCE_S = 20.0
@@ -126,6 +127,14 @@ def test_a_lane_helps_another_with_what_it_posts_there(lane: Lane) -> None:
     its_own = by.get(timeout=PATIENCE_S)
     assert by.get(timeout=PATIENCE_S) == its_own
     assert store.close(PATIENCE_S)
+
+
+def test_a_helper_that_waits_for_an_answer_gets_one(lane: Lane) -> None:
+    """A host's log sink runs on the thread that reads the output, and may ask how a worker is."""
+    inbox = Inbox()
+    with lane.helper():
+        lane.post(lambda: inbox.tell("answer"))
+        assert inbox.get(PATIENCE_S) == "answer"
 
 
 def test_a_call_that_raises_costs_the_others_nothing(lane: Lane) -> None:

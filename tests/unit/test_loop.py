@@ -190,6 +190,8 @@ def test_it_does_what_it_posts_to_the_lane_that_it_helps() -> None:
     loop.post(lambda: lane.post(lambda: made.put(threading.get_ident())))
     its_own = made.get(timeout=PATIENCE_S)
     assert made.get(timeout=PATIENCE_S) == its_own
+    loop.post(lambda: loop.defer(lambda: lane.post(lambda: made.put(threading.get_ident()))))
+    assert made.get(timeout=PATIENCE_S) == its_own
     loop.post(loop.end)
     assert loop.join(PATIENCE_S)
     lane.post(lambda: made.put(threading.get_ident()))
