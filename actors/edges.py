@@ -6,19 +6,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from queue import Empty, SimpleQueue
+from queue import Empty
 from types import TracebackType
 from typing import Any, Self
 
 from .errors import RequestTimeoutError
 from .lanes import give_way
+from .mailbox import Mailbox
 
 
 class Inbox:
     """Takes messages from actors for a thread that waits."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._queue: Mailbox[Any] = Mailbox()
 
     def tell(self, message: Any) -> None:
         """Deliver a message."""
@@ -32,7 +33,7 @@ class Inbox:
         """
         give_way()
         try:
-            return self._queue.get(timeout=max(0.0, timeout_s))
+            return self._queue.get(timeout_s)
         except Empty:
             raise RequestTimeoutError(f"no answer within {timeout_s:g} s") from None
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty
 
 from .lanes import Call, attempt
+from .mailbox import Mailbox
 
 FIRST_STEPS_S = 0.002
 """How long nobody is to be started before something is done about those who were."""
@@ -29,7 +30,7 @@ class Launcher:
     """One thread and its queue; `afterwards` is for what runs on it, all else for everybody."""
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[Call | None] = SimpleQueue()
+        self._calls: Mailbox[Call | None] = Mailbox()
         self._afterwards: list[Call] = []
         self._thread = threading.Thread(target=self._run, name="rekindle-launcher", daemon=True)
         self._thread.start()
@@ -60,7 +61,7 @@ class Launcher:
     def _next(self) -> Call | None:
         if 0 < len(self._afterwards) < MOST_ALONE:
             with suppress(Empty):
-                return self._calls.get(timeout=FIRST_STEPS_S)
+                return self._calls.get(FIRST_STEPS_S)
         self._follow_up()
         return self._calls.get()
 

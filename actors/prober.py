@@ -10,10 +10,11 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import Empty
 
 from .breaker import BreakerPolicy, address
 from .breaker_messages import Probe, ProbeAnswered
+from .mailbox import Mailbox
 from .runtime import tell
 from .tools import run_tool
 
@@ -67,14 +68,14 @@ class Prober:
 
     def _call(self, name: str, function: Callable[[], object], timeout_s: float) -> str | None:
         """Call the host's function, on a thread that can be left behind if it never returns."""
-        answer: SimpleQueue[str | None] = SimpleQueue()
+        answer: Mailbox[str | None] = Mailbox()
         thread = threading.Thread(
             target=_called, args=(function, answer), name="rekindle-probe-call", daemon=True
         )
         self._calls[name] = thread
         thread.start()
         try:
-            return answer.get(timeout=timeout_s)
+            return answer.get(timeout_s)
         except Empty:
             return f"the function did not return within {timeout_s:g} s"
 
@@ -97,7 +98,7 @@ def looked(policy: BreakerPolicy) -> str | None:
     return None if ran.well else f"{policy.probe_command[0]} {ran.exit}"
 
 
-def _called(function: Callable[[], object], answer: SimpleQueue[str | None]) -> None:
+def _called(function: Callable[[], object], answer: Mailbox[str | None]) -> None:
     try:
         answer.put("the function said no" if function() is False else None)
     except BaseException as error:  # noqa: BLE001  # SystemExit included: it is the host's own code

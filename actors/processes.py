@@ -13,7 +13,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import Empty
 
 from loguru import logger
 
@@ -36,6 +36,7 @@ from .internal_messages import (
 from .lanes import Call, Lane, attempt
 from .launcher import Launcher
 from .loop import Loop
+from .mailbox import Mailbox
 from .memory_events import MemoryEvents
 from .ports import Clock, Control, Receiver, SpawnRequest
 from .resources import Usage
@@ -160,10 +161,10 @@ class RealProcesses:
         """Processes that left their worker's session, with the worker that they came from."""
         marked = marked_processes(self.mark)
         # Asked after the look around: a worker that was just being started is known by then.
-        answer: SimpleQueue[set[int]] = SimpleQueue()
+        answer: Mailbox[set[int]] = Mailbox()
         self._launcher.post(lambda: answer.put({child.pid for child in self._living()}))
         try:
-            sessions = answer.get(timeout=timeout_s)
+            sessions = answer.get(timeout_s)
         except Empty:
             return ()
         return tuple((pid, id_) for pid, id_ in marked if _session(pid) not in {*sessions, None})

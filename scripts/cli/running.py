@@ -10,7 +10,7 @@ import signal
 import time
 from collections import Counter
 from contextlib import ExitStack
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Literal
 
 from loguru import logger
@@ -18,6 +18,7 @@ from loguru import logger
 from rekindle.actors import RekindleError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.lifecycle import Urgency
+from rekindle.actors.mailbox import Mailbox
 from rekindle.actors.messages import Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore, open_store
@@ -64,7 +65,7 @@ class Runner:
     def __init__(self, fleet: Fleet, notifier: Notifier) -> None:
         self._fleet = fleet
         self._notifier = notifier
-        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._orders: Mailbox[Order] = Mailbox()
         self._tell_waits = False
         self._next_sign = time.monotonic()
         self._stops_asked = 0
@@ -115,7 +116,7 @@ class Runner:
         """What is to be done; None when the watchdog wants a sign of life before there is anything."""
         watched = self._notifier.watchdog_s is not None
         try:
-            return self._orders.get(timeout=max(0.0, self._next_sign - time.monotonic()) if watched else None)
+            return self._orders.get(self._next_sign - time.monotonic() if watched else None)
         except Empty:
             return None
 
