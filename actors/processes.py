@@ -49,7 +49,6 @@ CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
 closed channel news of its own."""
 
-
 CLOSE_S = 5.0
 """How long the end of everything is waited for."""
 
@@ -216,26 +215,18 @@ class RealProcesses:
             self._refuse(request, error)
             return
         self._children[child.id] = child
-        self._loop.post(lambda: self._arrived(child))
+        news = self._ended if child.pidfd == -1 else self._introduce
+        self._loop.post(lambda: self._arrived(child.id, lambda: news(child)))
 
     def _refuse(self, request: SpawnRequest, error: Exception) -> None:
         failed = SpawnFailed(request.spec.id, request.generation, str(error))
-        self._loop.post(lambda: self._not_arrived(request, failed))
+        self._loop.post(lambda: self._arrived(failed.component_id, lambda: self._tell_both(request, failed)))
 
-    def _not_arrived(self, request: SpawnRequest, failed: SpawnFailed) -> None:
-        orders = self._arrivals.arrived(request.spec.id)
-        self._tell_both(request, failed)
-        for order in orders:
-            attempt(order)
-
-    def _arrived(self, child: Child) -> None:
-        orders = self._arrivals.arrived(child.id)
-        if child.pidfd == -1:
-            self._ended(child)
-        else:
-            self._introduce(child)
-        for order in orders:
-            attempt(order)
+    def _arrived(self, component_id: str, tell_news: Call) -> None:
+        """Tell what became of a start, then carry out the orders that waited for it."""
+        orders = self._arrivals.arrived(component_id)
+        for call in (tell_news, *orders):
+            attempt(call)
 
     def _introduce(self, child: Child) -> None:
         """Watch a new process, and tell that it is there."""
