@@ -13,9 +13,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from queue import SimpleQueue
 from threading import get_ident
 from typing import Any, TypeVar, cast
 
@@ -23,6 +22,8 @@ import pykka
 from loguru import logger
 from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
+
+from .bell import Bell
 
 A = TypeVar("A", bound=pykka.Actor)
 
@@ -37,13 +38,24 @@ OF_PYKKA = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
 MOST_HELP = 64
 """So many calls a helper makes before it goes back to its own work."""
 
+LEISURE_S = 0.002
+"""After so long without anything to do a lane does what can wait: by then a process that it had started
+is on its way, and does not have to wait for us to let go of the interpreter."""
+
+MOST_AT_LEISURE = 8
+"""So much may wait for that at the most, while there is no end of other things to do."""
+
 
 def attempt(call: Call) -> None:
     """Make a call; one misfortune must not keep the others from being made."""
     try:
         call()
     except BaseException as error:  # noqa: BLE001  # one that wants to exit must not take us along
-        logger.opt(exception=error).error("the supervisor met an error and goes on")
+        _report(error)
+
+
+def _report(error: BaseException) -> None:
+    logger.opt(exception=error).error("the supervisor met an error and goes on")
 
 
 _helped_by: dict[int, Lane] = {}
@@ -66,7 +78,8 @@ class Lane:
         self._calls: deque[Call] = deque()
         self._baton = threading.Lock()
         """Held by whoever makes the calls."""
-        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._bell = Bell()
+        self._at_leisure: deque[Call] = deque()
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
         self._thread.start()
@@ -77,6 +90,14 @@ class Lane:
         # In this order: whoever gives the baton back looks for calls then.
         if _helped_by.get(get_ident()) is not self:
             self.ring()
+
+    def at_leisure(self, call: Call) -> None:
+        """Have a call made once there was nothing else to do for a moment."""
+        self._at_leisure.append(call)
+        if len(self._at_leisure) >= MOST_AT_LEISURE:
+            self._take_leisure()
+        if get_ident() != self._thread.ident:
+            self._bell.ring()  # else it looks by itself, before it waits
 
     def help(self) -> None:
         """Make the calls that there are, unless somebody else does; for helpers, soon after they posted."""
@@ -100,14 +121,14 @@ class Lane:
     def close(self, timeout_s: float) -> bool:
         """End the thread once all that was posted is done; whether it ended in time."""
         self._is_over = True
-        self._bell.put(None)
+        self._bell.ring()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def ring(self) -> None:
         """Have the lane's own thread make the calls that there are, unless somebody else does."""
-        if self._calls and not self._baton.locked() and self._bell.empty():
-            self._bell.put(None)
+        if self._calls and not self._baton.locked() and not self._bell.is_rung:
+            self._bell.ring()
 
     def _run(self) -> None:
         if self._helped is None:
@@ -117,11 +138,23 @@ class Lane:
             self._work()
 
     def _work(self) -> None:
-        while True:
-            self._bell.get()
+        while not self._is_over:
+            self._wait()
             self._make_calls(sys.maxsize)
-            if self._is_over:
-                return
+        self._take_leisure()
+        self._make_calls(sys.maxsize)
+
+    def _wait(self) -> None:
+        """Wait for the bell, or for leisure if there is something to be done then."""
+        if not self._at_leisure:
+            self._bell.wait()
+        elif not self._bell.wait(LEISURE_S):
+            self._take_leisure()
+
+    def _take_leisure(self) -> None:
+        with suppress(IndexError):  # others may take some of it meanwhile
+            while True:
+                self._calls.append(self._at_leisure.popleft())
 
     def _make_calls(self, most: int) -> None:
         """Make so many calls at the most, unless somebody else does.
@@ -133,7 +166,11 @@ class Lane:
             try:
                 while self._calls and most > 0:
                     most -= 1
-                    attempt(self._calls.popleft())
+                    call = self._calls.popleft()
+                    try:  # what `attempt` does, without a frame for each message of a death
+                        call()
+                    except BaseException as error:  # noqa: BLE001
+                        _report(error)
                     if self._helped is not None:
                         self._helped.help()
             finally:
@@ -145,11 +182,22 @@ class LaneInbox:
 
     def __init__(self, post: Post) -> None:
         self.post = post
+        self.is_closed = False
+        """Its actor has stopped: nothing is delivered any more."""
         self.actor: pykka.Actor
 
     def put(self, envelope: Envelope[Any], /) -> None:
         """Queue an envelope."""
-        self.post(partial(take, self.actor, envelope))
+        self.post(partial(self._take, envelope))
+
+    def deliver(self, message: Any) -> None:
+        """Hand over what was told, when its turn has come."""
+        if not self.is_closed:
+            self.actor.on_receive(message)
+
+    def _take(self, envelope: Envelope[Any]) -> None:
+        take(self.actor, envelope)
+        self.is_closed = self.actor.actor_stopped.is_set()
 
     def get(self) -> Envelope[Any]:
         """Nobody takes from here: the lane hands envelopes to the actor."""
@@ -169,17 +217,12 @@ class LaneRef(pykka.ActorRef[A]):
         Raises:
             ActorDeadError: there is nobody any more.
         """
-        if self.actor_stopped.is_set() or type(message) in OF_PYKKA:
-            super().tell(message)
-            return
         inbox = self.actor_inbox
         assert isinstance(inbox, LaneInbox)
-        inbox.post(partial(_deliver, inbox.actor, message))
-
-
-def _deliver(actor: pykka.Actor, message: Any) -> None:
-    if not actor.actor_stopped.is_set():
-        actor.on_receive(message)
+        if inbox.is_closed or type(message) in OF_PYKKA:
+            super().tell(message)
+        else:
+            inbox.post(partial(inbox.deliver, message))
 
 
 def take(actor: pykka.Actor, envelope: Envelope[Any]) -> None:

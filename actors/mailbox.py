@@ -7,17 +7,14 @@ happens. `queue.Queue` must not be put into by a signal handler; this one may.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from contextlib import suppress
 from queue import Empty
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+from .bell import Bell
 
-LONGEST_WAIT_S = 86_400.0
-"""The platform refuses to wait for some centuries; whoever is woken early waits again."""
+T = TypeVar("T")
 
 
 class Mailbox(Generic[T]):
@@ -25,9 +22,7 @@ class Mailbox(Generic[T]):
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
-        self._bell = threading.Lock()
-        """Held, but for a moment after it was rung."""
-        self._bell.acquire()
+        self._bell = Bell()
 
     def __len__(self) -> int:
         return len(self._items)
@@ -35,7 +30,7 @@ class Mailbox(Generic[T]):
     def put(self, item: T) -> None:
         """Add an item."""
         self._items.append(item)
-        self._ring()
+        self._bell.ring()
 
     def get(self, timeout_s: float | None = None) -> T:
         """Take the oldest item, as soon as there is one.
@@ -45,19 +40,17 @@ class Mailbox(Generic[T]):
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while True:
-            with suppress(IndexError):
+            try:
                 return self._taken()
+            except IndexError:
+                pass
             left = deadline - time.monotonic()
             if left <= 0:
                 raise Empty
-            self._bell.acquire(timeout=min(left, LONGEST_WAIT_S))
+            self._bell.wait(left)
 
     def _taken(self) -> T:
         item = self._items.popleft()
         if self._items:
-            self._ring()  # one ring may have stood for several items, and others may wait
+            self._bell.ring()  # one ring may have stood for several items, and others may wait
         return item
-
-    def _ring(self) -> None:
-        with suppress(RuntimeError):  # it was rung already
-            self._bell.release()

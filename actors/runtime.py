@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 from typing import Any, ClassVar, Never, TypeVar
 
 import pykka
@@ -106,9 +107,8 @@ def tell(receiver: Receiver | None, message: object) -> bool:
 class RealClock:
     """The system's clocks."""
 
-    def monotonic(self) -> float:
-        """Seconds that never jump."""
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    """Seconds that never jump."""
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970."""
@@ -155,6 +155,11 @@ class ThreadRuntime:
             self._refs = [each for each in self._refs if each.is_alive()]
             self._tidy_at = 2 * len(self._refs) + TIDY_AFTER
         return ref
+
+    def at_leisure(self, receiver: pykka.ActorRef[Any], message: object) -> None:
+        """Tell an actor something once its lane had nothing else to do for a moment."""
+        lane = self._lane(getattr(receiver.actor_class, "lane", CORE))
+        lane.at_leisure(partial(tell, receiver, message))
 
     def _lane(self, name: str) -> Lane:
         """The lane of that name; the others help the core, to which they tell what they did."""

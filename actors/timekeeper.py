@@ -9,10 +9,8 @@ import threading
 import pykka
 from loguru import logger
 
+from .bell import LONGEST_WAIT_S
 from .ports import Clock, Receiver
-
-LONGEST_WAIT_S = 86_400.0
-"""The platform refuses to wait for some centuries; whoever is woken early waits again."""
 
 
 class HeapTimer:

@@ -157,3 +157,46 @@ def test_it_does_what_was_posted_before_it_closes() -> None:
         lane.post(lambda number=number: made.append(number))  # type: ignore[misc]
     assert lane.close(PATIENCE_S)
     assert made == list(range(1000))
+
+
+# ── What can wait ────────────────────────────────────────────────────────────────────────
+
+
+def test_what_can_wait_is_done_after_all_that_was_posted_since(lane: Lane) -> None:
+    made: SimpleQueue[str] = SimpleQueue()
+
+    def begin() -> None:
+        lane.at_leisure(lambda: made.put("at leisure"))
+        lane.post(lambda: lane.post(lambda: made.put("what follows")))
+        lane.post(lambda: made.put("the rest"))
+
+    lane.post(begin)
+    assert [made.get(timeout=PATIENCE_S) for _ in range(3)] == ["the rest", "what follows", "at leisure"]
+
+
+def test_what_can_wait_is_done_by_the_lanes_own_thread_also_when_another_asked_for_it(lane: Lane) -> None:
+    by: SimpleQueue[int] = SimpleQueue()
+    lane.post(lambda: by.put(threading.get_ident()))
+    lane.at_leisure(lambda: by.put(threading.get_ident()))
+    assert by.get(timeout=PATIENCE_S) == by.get(timeout=PATIENCE_S) != threading.get_ident()
+
+
+def test_without_leisure_it_is_done_once_enough_of_it_waits(lane: Lane) -> None:
+    """There is always something to do here, and at each time more that can wait."""
+    made, over = threading.Event(), threading.Event()
+
+    def again() -> None:
+        lane.at_leisure(made.set)
+        if not over.is_set():
+            threading.Thread(target=lane.post, args=(again,)).start()
+
+    lane.post(again)
+    assert made.wait(PATIENCE_S)
+    over.set()
+
+
+def test_what_can_wait_is_done_before_a_lane_closes() -> None:
+    lane, made = Lane("store"), []
+    lane.post(lambda: lane.at_leisure(lambda: made.append("at leisure")))
+    assert lane.close(PATIENCE_S)
+    assert made == ["at leisure"]
