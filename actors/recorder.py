@@ -34,6 +34,7 @@ from .internal_messages import (
     PruneDue,
     RecorderMessage,
     RetryCommit,
+    TellKept,
 )
 from .jobs import JobSettled
 from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered, is_event
@@ -90,6 +91,8 @@ class Recorder(ResilientActor):
         self._mirror: dict[str, HealthMirrored] = {}
         self._commit_queued = False
         self._compact_above = 0
+        self._untold: int | None = None
+        """The last event that is kept and not told yet."""
         self._failures = 0
         self._stood_down = False
         self._trouble: str | None = None
@@ -128,8 +131,11 @@ class Recorder(ResilientActor):
                 self._mirror.update((state.component_id, state) for state in states)
                 if not self._commit_queued and not self._failures:
                     self._commit()  # it has waited already for others to join it
+            case TellKept():
+                self._tell_kept()
             case Flush(reply_to=reply_to):
                 self._commit()
+                self._tell_kept()
                 tell(reply_to, Flushed(len(self._waiting)))
             case Attend(supervisor=supervisor, broker=broker, desk=desk):
                 self._supervisor, self.broker, self._desk = supervisor, broker, desk
@@ -189,17 +195,26 @@ class Recorder(ResilientActor):
         self._compact_above = 0
         self._prune_later(PRUNE_AFTER_S)
         deaths = tuple((r.component_id, r.generation) for r in batch if isinstance(r, DeathRecord))
-        if deaths:
-            # First: a restart is more urgent than that everyone hears of the death.
-            tell(self._supervisor, BatchKept(deaths))
         if events:
-            tell(self.broker, EventsKept(events[-1].id))
+            self._untold = events[-1].id
+        if deaths:
+            tell(self._supervisor, BatchKept(deaths))
+        if deaths and not self._failures:
+            # A restart is more urgent than that everyone hears of the death.
+            self._runtime.at_leisure(self.actor_ref, TellKept())
+        else:
+            self._tell_kept()
         if settled:
             tell(self._desk, JobsSettled(settled))
         if self._failures:
             self._failures, self._trouble = 0, None
             logger.info("the store is back, {} records were written", len(batch))
             self._announce(StoreRecovered())
+
+    def _tell_kept(self) -> None:
+        if self._untold is not None:
+            tell(self.broker, EventsKept(self._untold))
+            self._untold = None
 
     def _prune_later(self, delay_s: float) -> None:
         """Have a look some time after something was written; who writes nothing wakes up never."""

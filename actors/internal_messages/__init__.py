@@ -55,6 +55,7 @@ from .recording import (
     PruneDue,
     RecorderMessage,
     RetryCommit,
+    TellKept,
 )
 from .supervision import (
     BackoffElapsed,
@@ -127,6 +128,7 @@ __all__ = [
     "StartProcess",
     "StopProcess",
     "SupervisorMessage",
+    "TellKept",
     "ToxicSeen",
     "Unregister",
     "UnwatchUsage",

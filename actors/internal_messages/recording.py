@@ -44,6 +44,10 @@ class KeepMirror(msgspec.Struct, frozen=True):
     states: tuple[HealthMirrored, ...]
 
 
+class TellKept(msgspec.Struct, frozen=True):
+    """To itself: a restart is on its way, so let everyone hear what led to it."""
+
+
 class Flush(msgspec.Struct, frozen=True):
     """Write everything now, as far as possible, and answer with `Flushed`."""
 
@@ -56,4 +60,6 @@ class Flushed(msgspec.Struct, frozen=True):
     unsaved: int
 
 
-RecorderMessage = Attend | Keep | KeepTogether | CommitBatch | RetryCommit | PruneDue | KeepMirror | Flush
+RecorderMessage = (
+    Attend | Keep | KeepTogether | CommitBatch | RetryCommit | PruneDue | KeepMirror | TellKept | Flush
+)
