@@ -25,7 +25,7 @@ LAST_WORDS = "REKINDLE_LAST_WORDS"
 """The variable that tells it where to leave stacks and the exception that ends it."""
 
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
-_ROOM = 1024  # more than any C library's attributes, actions or signal sets take
+_Room = ctypes.c_char * 1024  # more than any C library's attributes, actions or signal sets take
 _FIRST_FREE = 5
 _MOST_FURTHER = 3
 """So many variables may differ from one process of a program to the next."""
@@ -55,15 +55,26 @@ class Program:
         self.cwd = cwd
         self.user = user
         self.words = _strings([os.fsencode(word) for word in argv])
+        self._file = os.fsencode(argv[0]) if "/" in argv[0] else None
         variables = [os.fsencode(f"{name}={value}") for name, value in environment.items()]
         self._first_further = len(variables)
         self._variables = _strings([*variables, *(b"" for _ in range(_MOST_FURTHER))])
 
+    def file(self) -> bytes:
+        """The file that is executed; a bare name is looked up anew each time.
+
+        Raises:
+            OSError: there is none of that name.
+        """
+        return self._file or os.fsencode(_file_of(self.argv[0], self.environment))
+
     def variables(self, further: Mapping[str, str]) -> ctypes.Array[ctypes.c_char_p]:
         """Its environment with what one process alone has in it; good until the next one is asked for."""
-        own = [os.fsencode(f"{name}={value}") for name, value in further.items()]
-        for place, variable in enumerate([*own, None], self._first_further):
-            self._variables[place] = variable
+        place = self._first_further
+        for name, value in further.items():
+            self._variables[place] = f"{name}={value}".encode()
+            place += 1
+        self._variables[place] = None
         return self._variables
 
 
@@ -92,6 +103,8 @@ def start_process(
     wanted = [*stdio, *handed.values()]
     numbers = {name: str(number) for number, name in enumerate(handed, len(stdio))}
     further = {**further, **numbers}
+    if min(wanted) >= _FIRST_FREE:
+        return _LIBRARY.spawn(program, further, wanted)
     lifted = [_lifted(descriptor) for descriptor in wanted]
     try:
         return _LIBRARY.spawn(program, further, lifted)
@@ -121,9 +134,9 @@ class _Library:
 
     def spawn(self, program: Program, further: Mapping[str, str], descriptors: Sequence[int]) -> int:
         """Start a program with these descriptors as its 0, 1, 2 …; its pid."""
-        file = _file_of(program.argv[0], program.environment)
+        file = program.file()
         pid = ctypes.c_int()
-        actions = ctypes.create_string_buffer(_ROOM)
+        actions = _Room()
         self._init_actions(actions)
         try:
             if program.cwd is not None:
@@ -133,7 +146,7 @@ class _Library:
             self._add_closefrom(actions, len(descriptors))
             error = self._spawn(
                 ctypes.byref(pid),
-                os.fsencode(file),
+                file,
                 actions,
                 self._attributes,
                 program.words,
@@ -142,13 +155,13 @@ class _Library:
         finally:
             self._destroy_actions(actions)
         if error:
-            raise _failure(error, program, file)
+            raise _failure(error, program, os.fsdecode(file))
         return pid.value
 
     @staticmethod
     def _clean_attributes(library: ctypes.CDLL) -> ctypes.Array[ctypes.c_char]:
         """A session of its own, no signal blocked, none ignored."""
-        attributes, none, every = (ctypes.create_string_buffer(_ROOM) for _ in range(3))
+        attributes, none, every = _Room(), _Room(), _Room()
         library.posix_spawnattr_init(attributes)
         library.sigemptyset(none)
         library.sigfillset(every)

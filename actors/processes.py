@@ -52,6 +52,10 @@ closed channel news of its own."""
 CLOSE_S = 5.0
 """How long the end of everything is waited for."""
 
+TIDY_UP_S = 0.002
+"""How long after a death its descriptors are closed. Nobody waits for that, while whoever waits for the
+next incarnation would: it keeps the interpreter from those who write the death down."""
+
 KEPT_S = 0.1
 """How often an ended process that a debugger keeps is looked after."""
 
@@ -73,6 +77,8 @@ class RealProcesses:
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
         self._children: dict[str, Child] = {}
+        self._untidy: list[Child] = []
+        """Those who have ended and whose descriptors are not closed yet."""
         self._arrivals = Arrivals()
         self._is_closing = False
         """Nobody is to be started any more."""
@@ -215,6 +221,7 @@ class RealProcesses:
             self._refuse(request, error)
             return
         self._children[child.id] = child
+        self._spawner.get_ready()
         news = self._ended if child.pidfd == -1 else self._introduce
         self._loop.post(lambda: self._arrived(child.id, lambda: news(child)))
 
@@ -237,7 +244,8 @@ class RealProcesses:
             # The kernel watches nothing more for us: what cannot be watched must not run.
             child.signal(signal.SIGKILL)
             child.exit = child.reap(wait=True)
-            self._let_go(child)
+            self._unwatch(child)
+            child.close()
             failed = SpawnFailed(child.id, child.generation, f"it cannot be watched: {error}")
             self._tell_both(request, failed)
             return
@@ -294,8 +302,14 @@ class RealProcesses:
             return
         exited = ProcessExited(child.id, child.generation, child.exit, self._remains(child))
         self._tell_both(child.request, exited)
-        self._let_go(child)
+        self._unwatch(child)
+        self._untidy.append(child)
+        self._loop.after(TIDY_UP_S, self._tidy_up)
         self._finish_end()
+
+    def _tidy_up(self) -> None:
+        while self._untidy:
+            self._untidy.pop().close()
 
     def _remains(self, child: Child) -> Remains | None:
         try:
@@ -305,10 +319,9 @@ class RealProcesses:
             logger.opt(exception=error).error("what {} left behind cannot be told", child.id)
             return None
 
-    def _let_go(self, child: Child) -> None:
+    def _unwatch(self, child: Child) -> None:
         for descriptor in child.descriptors():
             self._loop.unwatch(descriptor)
-        child.close()
 
     def _report_closed_channel(self, child: Child) -> None:
         if child.exit is None:
@@ -377,6 +390,7 @@ class RealProcesses:
         """Once the last one is gone, let go of everything."""
         if not self._is_ending or self._living():
             return
+        self._tidy_up()
         if self._guard is not None:
             self._loop.unwatch(self._guard.pidfd)
             self._guard.dismiss()

@@ -170,3 +170,20 @@ def test_one_that_is_being_started_is_no_stray(processes: RealProcesses) -> None
     assert processes.strays() == ()
     assert isinstance(news.get(PATIENCE_S), ProcessStarted)
     assert processes.strays() == ()
+
+
+def test_what_is_open_does_not_grow_with_deaths_and_starts(processes: RealProcesses) -> None:
+    """Pipes are at hand for the next start, and those of the dead are closed a moment later."""
+
+    def live_once(generation: int) -> None:
+        news = Inbox()
+        processes.spawn(SpawnRequest(sleeper("s"), generation, observer=news, monitor=Inbox()))
+        assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+        processes.signal("s", generation, signal.SIGKILL)
+        assert isinstance(news.get(PATIENCE_S), ProcessExited)
+
+    before = len(os.listdir("/proc/self/fd"))
+    for generation in range(1, 21):
+        live_once(generation)
+    at_hand = 2 * 2  # both ends of two pipes
+    assert eventually(lambda: len(os.listdir("/proc/self/fd")) == before + at_hand)
