@@ -182,8 +182,10 @@ class Child:
         return shown(os.pread(self._spawned.last_words, LAST_WORDS_SIZE, 0).rstrip(b"\0"))
 
     def _kill_group(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
+        try:  # noqa: SIM105  # quicker, and whoever waits for the next incarnation waits for this
             os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
 
     def condition(self) -> str:
         """What the kernel says that it does."""

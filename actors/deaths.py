@@ -97,12 +97,12 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
                 return f"{text} ({self.detail})" if self.detail else text
 
 
+_SIGNAL_NAMES = {int(signal): signal.name for signal in signals.Signals}
+
+
 def signal_name(number: int) -> str:
     """SIGKILL for 9; the number itself where it has no name."""
-    try:
-        return signals.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return _SIGNAL_NAMES.get(number) or f"signal {number}"
 
 
 def signal_number(signal: int | str) -> int | None:

@@ -23,6 +23,8 @@ _STATUS = struct.Struct("@iii4xiIi")  # si_signo, si_errno, si_code, si_pid, si_
 _USED = struct.Struct("@18l")  # ru_utime, ru_stime, ru_maxrss, …, ru_majflt, …
 _PEAK, _MAJOR_FAULTS = 4, 9
 
+_Status, _Used = ctypes.c_char * 128, ctypes.c_char * _USED.size
+
 _library = ctypes.CDLL(None, use_errno=True)
 
 _own_peak_kb = 0
@@ -38,7 +40,7 @@ def reap(pidfd: int, *, wait: bool = False) -> tuple[Exit, Spent | None] | None:
     options = os.WEXITED if wait else os.WEXITED | os.WNOHANG
     if _WAITID is None:
         return _without_usage(pidfd, options)
-    status, used = ctypes.create_string_buffer(128), ctypes.create_string_buffer(_USED.size)
+    status, used = _Status(), _Used()
     while _library.syscall(_WAITID, os.P_PIDFD, pidfd, status, options, used) != 0:
         error = ctypes.get_errno()
         if error == errno.ECHILD:

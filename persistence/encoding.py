@@ -65,12 +65,12 @@ def death_values(death: DeathRecord) -> dict[str, Any]:
         "component_id": death.component_id,
         "generation": death.generation,
         "died_at_wall_ms": death.died_at_wall_ms,
-        "cause": death.cause.value,
+        "cause": str(death.cause),
         "exit_code": death.exit_code,
         "signal": death.signal,
         "uptime_ms": death.uptime_ms,
         "job": job_text(death.job),
-        "action": death.action.value,
+        "action": str(death.action),
         "reason": storable(death.reason),
         "delay_ms": death.delay_ms,
     }
@@ -92,7 +92,7 @@ def bundle_values(bundle: Bundle) -> dict[str, Any]:
         "component_id": bundle.component_id,
         "generation": bundle.generation,
         "at_wall_ms": bundle.at_wall_ms,
-        "finding": bundle.finding.value,
+        "finding": str(bundle.finding),
         "crash": bundle.crash,
         "details": _bundle_text(bundle),
     }
@@ -150,7 +150,7 @@ def audit_values(entry: AuditEntry) -> dict[str, Any]:
     """The columns of an audit row."""
     values = asdict(entry)
     return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()} | {
-        "result": entry.result.value
+        "result": str(entry.result)
     }
 
 

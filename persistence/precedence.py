@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -33,17 +32,21 @@ class Precedence:
     def __enter__(self) -> None:
         if self._path is None:
             return
-        with suppress(OSError):
+        try:
             if self._descriptor is None:
                 self._descriptor = open_lock(self._path)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            pass
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._descriptor is not None:
-            with suppress(OSError):
+            try:  # noqa: SIM105  # quicker, and a worker is down meanwhile
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            except OSError:
+                pass
 
     def close(self) -> None:
         """Let go of the descriptor."""

@@ -8,7 +8,7 @@ spared is looking each one up, and its values, again and again: they go to the d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -26,10 +26,9 @@ class Prepared:
     ) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=None if columns is None else list(columns))
         self._text = str(compiled)
-        names: list[str] | None = compiled.positiontup
-        self._in_order = None if names is None else itemgetter(*names)
         # A plain number; what is to come is a symbol.
-        self._fixed = {name: value for name, value in compiled.params.items() if type(value) is int}
+        fixed = {name: value for name, value in compiled.params.items() if type(value) is int}
+        self._arranged = _arrangement(compiled.positiontup, fixed)
 
     def run(self, cursor: DBAPICursor, row: Row) -> int:
         """Send it for one row; how many rows of the table it touched."""
@@ -41,7 +40,12 @@ class Prepared:
         if rows:
             cursor.executemany(self._text, [self._arranged(row) for row in rows])
 
-    def _arranged(self, row: Row) -> Any:
-        """The values in the form that the driver takes: by position, or by name."""
-        values = {**self._fixed, **row} if self._fixed else row
-        return values if self._in_order is None else self._in_order(values)
+
+def _arrangement(names: list[str] | None, fixed: Row) -> Callable[[Row], Any]:
+    """What puts a row's values into the form that the driver takes: by position, or by name."""
+    in_order = None if names is None else itemgetter(*names)
+    if not fixed:
+        return in_order or dict
+    if in_order is None:
+        return lambda row: {**fixed, **row}
+    return lambda row: in_order({**fixed, **row})

@@ -145,7 +145,7 @@ def _at_rest(death: Death, decision: Decision, world: World) -> Idle:
 def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle | None) -> WorkerDied:
     return WorkerDied(
         death,
-        decision.action.value,
+        str(decision.action),
         decision.reason,
         decision.delay_ms / 1000,
         decision.state.restart_count,
