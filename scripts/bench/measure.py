@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from .arena import Arena, Revival
 
-_SETTLE_S = 0.003
-"""Between two kills, so that each one finds its supervisor waiting rather than still at work."""
+_SETTLE_S = 0.03
+"""Between two kills, so that each one finds its supervisor waiting: what there is to write and to tell of
+a start is done 20 ms after it at the latest."""
 
 _MASS_SETTLE_S = 0.1
 """The same when all workers are killed at once."""
