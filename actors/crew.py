@@ -184,8 +184,9 @@ class Crew:
         """
         worker = step.worker
         self._workers[worker.spec.id] = worker
-        self._keep_and_announce(step.effects)
-        self._perform_all(worker, step.effects)
+        if step.effects:
+            self._keep_and_announce(step.effects)
+            self._perform_all(worker, step.effects)
         if self._to_stop:
             self._continue_stopping()  # one that is wanted again keeps nobody from stopping any more
 

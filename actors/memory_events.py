@@ -40,11 +40,9 @@ class MemoryEvents:
             text = os.pread(self._file, 4096, 0)
         except OSError:
             return None
-        for line in text.splitlines():
-            name, _, number = line.partition(b" ")
-            if name == b"oom_kill":
-                return int(number)
-        return None
+        # The space tells it from version 1's oom_kill_disable; a restart waits for this, twice.
+        _, found, rest = text.partition(b"oom_kill ")
+        return int(rest.partition(b"\n")[0]) if found else None
 
     def take(self, since: int | None) -> int | None:
         """How many there were since then that no other death explains; one of them is this death's."""

@@ -102,7 +102,7 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
 
 def delay_s(policy: RestartPolicy, streak: int, chance: float = 0.0) -> float:
     """How long the restart number `streak` of a streak waits, counted from 0."""
-    if policy.immediate_first and streak <= 0:
+    if policy.initial_delay_s == 0.0 or (policy.immediate_first and streak <= 0):
         return policy.min_delay_s
     exponent = max(0, streak - (1 if policy.immediate_first else 0))
     grown = min(_power(policy.multiplier, exponent) * policy.initial_delay_s, policy.max_delay_s)
