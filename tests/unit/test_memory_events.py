@@ -29,7 +29,9 @@ def tree(folder: Path, groups: str, counter: str, text: str, limit: str, value: 
 def test_kills_and_the_limit_are_read_in_both_versions(tmp_path: Path, version: int, below: str) -> None:
     if version == 1:
         counter, limit = f"memory/{below}memory.oom_control", f"memory/{below}memory.limit_in_bytes"
-        events = tree(tmp_path, V1, counter, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", limit, "4096000\n")
+        events = tree(
+            tmp_path, V1, counter, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", limit, "4096000\n"
+        )
     else:
         counter, limit = f"{below}memory.events", f"{below}memory.max"
         events = tree(tmp_path, V2, counter, "oom 9\noom_kill 3\noom_group_kill 0\n", limit, "4096000\n")

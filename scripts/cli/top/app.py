@@ -14,6 +14,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.css.query import NoMatches
+from textual.message import Message
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 
 from ..client import ControlClient, ControlError, path_of
@@ -33,6 +34,14 @@ ACTIONS = {
     "start": ("Start {}?", "It is started now; its counters stay."),
     "stop": ("Stop {}?", "It may finish its job, and stays down until it is started, or the supervisor is."),
 }
+
+
+class FromThread(Message):
+    """Something that another thread wants done by the view's own."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__()
+        self.call = call
 
 
 class Top(App[None]):
@@ -103,9 +112,18 @@ class Top(App[None]):
         return self.query_one("#alert-table", DataTable)
 
     def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Have something done by the view's own thread; a view that is closing does no more."""
-        with suppress(NoMatches, RuntimeError):
-            self.call_from_thread(call, *arguments)
+        """Have something done by the view's own thread; a view that is closing does no more.
+
+        By a message: `call_from_thread` leaves a coroutine behind that nobody awaits when the view
+        closes at that moment.
+        """
+        with suppress(RuntimeError):  # it has closed
+            self.post_message(FromThread(partial(call, *arguments)))
+
+    def on_from_thread(self, message: FromThread) -> None:
+        """Do what another thread wants done."""
+        with suppress(NoMatches):  # a question stands before what it would change
+            message.call()
 
     # ── what is shown ────────────────────────────────────────────────────────────────────
 
