@@ -15,7 +15,7 @@ from .floor import programs
 from .measure import Summary
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
-from .supervisor import Cost, measure_costs
+from .supervisor import Cost, measure_costs, packages_pss_mb
 
 
 def main() -> None:
@@ -25,12 +25,13 @@ def main() -> None:
         print(f"measuring restarts, the floor ({built.kind}) and Rekindle by turns ...", flush=True)
         restarts = measure_restarts(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
         print("measuring what it costs to do nothing ...", flush=True)
-        costs = measure_costs(built, options.idle)
+        costs, packages = measure_costs(built, options.idle), packages_pss_mb()
         print("measuring the events ...", flush=True)
         events = measure_events(built, rounds=options.rounds)
     print("measuring chaos in virtual time ...", flush=True)
     chaos = measure_chaos()
     print(_table(restarts, costs))
+    print(f"an interpreter with the packages loaded and a database open: {packages:.1f} MB PSS")
     print("\n".join(lines(events)))
     print(chaos_table(chaos))
     if options.json:
@@ -38,6 +39,7 @@ def main() -> None:
             "machine": _machine(),
             "restarts": asdict(restarts),
             "costs": [asdict(cost) for cost in costs],
+            "packages_pss_mb": packages,
             "events": asdict(events),
             "chaos": asdict(chaos),
         }

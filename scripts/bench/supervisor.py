@@ -16,6 +16,15 @@ from .footprint import Idle, idle, pss_mb, threads
 
 _STOP_S = 60.0
 HEARTBEAT_S = 5
+PACKAGES = """
+import sys
+import loguru, msgspec, pykka, sqlalchemy
+with sqlalchemy.create_engine("sqlite://").connect() as connection:
+    connection.execute(sqlalchemy.text("SELECT 1"))
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+"""What a program that uses these packages has in memory before it does anything."""
 MAKE_STORE = "import sys; from rekindle.persistence import open_store; open_store(sys.argv[1]).close()"
 
 
@@ -61,6 +70,18 @@ def running_rekindle(built: Programs, arena: Arena, heartbeat_s: int = 0) -> Ite
                 process.kill()
                 process.wait()
             arena.kill_leftovers()
+
+
+def packages_pss_mb() -> float:
+    """The memory of an interpreter that has loaded our packages, opened a database, and waits."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PACKAGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        taken = pss_mb(process.pid)
+        process.stdin.close()
+    return taken
 
 
 def measure_costs(built: Programs, idle_s: float) -> tuple[Cost, ...]:
