@@ -32,4 +32,4 @@ class Bell:
         """Wait until it is rung; whether it was, in time."""
         if timeout_s is None:
             return self._silence.acquire()
-        return self._silence.acquire(timeout=min(timeout_s, LONGEST_WAIT_S))
+        return self._silence.acquire(timeout=max(0.0, min(timeout_s, LONGEST_WAIT_S)))

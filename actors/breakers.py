@@ -141,7 +141,7 @@ class Breakers:
     def ended(self, component_id: str) -> None:
         """A process is gone: if it was a canary, it is healthy no longer."""
         if not self._states:
-            return  # nobody names a breaker, or none of theirs ever had reason to open
+            return  # nothing has happened yet that a breaker minds
         for policy in self._half_open():
             self.take(policy, Health(component_id, healthy=False))
         if component_id not in self._crew:

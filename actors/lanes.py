@@ -92,7 +92,7 @@ class Lane:
             self.ring()
 
     def at_leisure(self, call: Call) -> None:
-        """Have a call made once there was nothing else to do for a moment."""
+        """Have a call made once there was nothing else to do for a moment, or once many such calls wait."""
         self._at_leisure.append(call)
         if len(self._at_leisure) >= MOST_AT_LEISURE:
             self._take_leisure()
@@ -141,8 +141,10 @@ class Lane:
         while not self._is_over:
             self._wait()
             self._make_calls(sys.maxsize)
-        self._take_leisure()
         self._make_calls(sys.maxsize)
+        while self._at_leisure:
+            self._take_leisure()
+            self._make_calls(sys.maxsize)
 
     def _wait(self) -> None:
         """Wait for the bell, or for leisure if there is something to be done then."""
@@ -196,8 +198,10 @@ class LaneInbox:
             self.actor.on_receive(message)
 
     def _take(self, envelope: Envelope[Any]) -> None:
-        take(self.actor, envelope)
-        self.is_closed = self.actor.actor_stopped.is_set()
+        try:
+            take(self.actor, envelope)
+        finally:
+            self.is_closed = self.actor.actor_stopped.is_set()
 
     def get(self) -> Envelope[Any]:
         """Nobody takes from here: the lane hands envelopes to the actor."""

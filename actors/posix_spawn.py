@@ -69,7 +69,7 @@ class Program:
         return self._file or os.fsencode(_file_of(self.argv[0], self.environment))
 
     def variables(self, further: Mapping[str, str]) -> ctypes.Array[ctypes.c_char_p]:
-        """Its environment with what one process alone has in it; good until the next one is asked for."""
+        """Its environment with what one process alone has in it, all ASCII; good until the next call."""
         place = self._first_further
         for name, value in further.items():
             self._variables[place] = f"{name}={value}".encode()

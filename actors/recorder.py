@@ -37,6 +37,7 @@ from .internal_messages import (
     TellKept,
 )
 from .jobs import JobSettled
+from .lanes import give_way
 from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered, is_event
 from .ports import Receiver, Runtime, Store, Timer
 from .records import DeathAmended, DeathRecord, EventRecord, HealthMirrored, Record, Retention, StateRemoved
@@ -100,6 +101,7 @@ class Recorder(ResilientActor):
 
     def recover(self) -> None:
         """Keep the records, which are facts, and try again."""
+        self._tell_kept()
         self._commit_queued = False
         self._failures += 1
         if self._waiting:
@@ -112,6 +114,7 @@ class Recorder(ResilientActor):
             if isinstance(message, Flush):
                 tell(message.reply_to, Flushed(len(self._waiting)))
             return
+        self._tell_kept()  # before anything that may take its time, or go wrong
         match message:
             case Keep(record=record):
                 self._keep(record)
@@ -132,7 +135,7 @@ class Recorder(ResilientActor):
                 if not self._commit_queued and not self._failures:
                     self._commit()  # it has waited already for others to join it
             case TellKept():
-                self._tell_kept()
+                pass  # whatever comes has it told
             case Flush(reply_to=reply_to):
                 self._commit()
                 self._tell_kept()
@@ -178,6 +181,7 @@ class Recorder(ResilientActor):
             self.actor_ref.tell(CommitBatch())
 
     def _commit(self) -> None:
+        give_way()
         batch, events, mirror = self._waiting, self._events, self._mirror
         settled: tuple[JobSettled, ...] = ()
         try:
@@ -200,7 +204,7 @@ class Recorder(ResilientActor):
         if deaths:
             tell(self._supervisor, BatchKept(deaths))
         if deaths and not self._failures:
-            # A restart is more urgent than that everyone hears of the death.
+            # A restart is more urgent than that everyone hears of the death, which must not be long, though.
             self._runtime.at_leisure(self.actor_ref, TellKept())
         else:
             self._tell_kept()
@@ -225,6 +229,7 @@ class Recorder(ResilientActor):
         self._prune_timer = None
         if self._failures:
             return  # the first commit that succeeds brings us back
+        give_way()
         try:
             more = self._store.prune(self._retention, self._plausible_wall_ms())
         except StoreOwnedError as error:

@@ -171,7 +171,7 @@ class Spawner:
         return Begun(pid, descriptors)
 
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
-        """Open what a worker is given beside its output; by the variables that tell it so."""
+        """Open what a worker is handed beside its output; each by the variable that tells it the number."""
         handed: dict[str, int] = {}
         if spec.run.reports_health:
             descriptors.channel, descriptors.peer = channel, peer = socket.socketpair()

@@ -45,7 +45,7 @@ class KeepMirror(msgspec.Struct, frozen=True):
 
 
 class TellKept(msgspec.Struct, frozen=True):
-    """To itself: a restart is on its way, so let everyone hear what led to it."""
+    """To itself: a restart is on its way by now, so let everyone hear what led to it."""
 
 
 class Flush(msgspec.Struct, frozen=True):

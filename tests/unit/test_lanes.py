@@ -6,10 +6,12 @@ import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
 
+import pykka
 import pytest
 
 from rekindle.actors.edges import Inbox
-from rekindle.actors.lanes import MOST_HELP, Lane
+from rekindle.actors.lanes import MOST_HELP, Lane, housed
+from rekindle.actors.runtime import ResilientActor
 
 PATIENCE_S = 20.0
 
@@ -157,6 +159,26 @@ def test_it_does_what_was_posted_before_it_closes() -> None:
         lane.post(lambda number=number: made.append(number))  # type: ignore[misc]
     assert lane.close(PATIENCE_S)
     assert made == list(range(1000))
+
+
+def test_an_actor_that_stops_badly_is_told_nothing_more(lane: Lane) -> None:
+    heard: SimpleQueue[str] = SimpleQueue()
+
+    class Bad(ResilientActor):
+        def handle(self, message: str) -> None:
+            heard.put(message)
+
+        def on_stop(self) -> None:
+            raise SystemExit("a mistake")
+
+    bad = housed(Bad, lane.post).start()
+    bad.tell("before")
+    bad.stop(block=False)
+    bad.tell("on its way")
+    lane.post(lambda: heard.put("the end"))
+    assert [heard.get(timeout=PATIENCE_S) for _ in range(2)] == ["before", "the end"]
+    with pytest.raises(pykka.ActorDeadError):
+        bad.tell("after")
 
 
 # ── What can wait ────────────────────────────────────────────────────────────────────────

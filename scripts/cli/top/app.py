@@ -68,8 +68,10 @@ class Top(App[None]):
     def __init__(self, socket_path: str, client: ControlClient) -> None:
         super().__init__()
         self._control = client
-        self._feed = Feed(socket_path, client, lambda board: self._from_thread(self._show, board))
+        self._feed = Feed(socket_path, client, self._show_soon)
         self._board = Board()
+        self._newest: Board | None = None
+        """What is to be shown next."""
         self._wanted = ""
         self._chosen: str | None = None
         self._rang_at: float | None = None
@@ -117,7 +119,7 @@ class Top(App[None]):
         By a message: `call_from_thread` leaves a coroutine behind that nobody awaits when the view
         closes at that moment.
         """
-        with suppress(RuntimeError):  # it has closed
+        with suppress(RuntimeError):  # its loop is closed
             self.post_message(FromThread(partial(call, *arguments)))
 
     def on_from_thread(self, message: FromThread) -> None:
@@ -126,6 +128,17 @@ class Top(App[None]):
             message.call()
 
     # ── what is shown ────────────────────────────────────────────────────────────────────
+
+    def _show_soon(self, board: Board) -> None:
+        """Have a board shown; if drawing takes its time, only the newest one waits for it."""
+        is_awaited, self._newest = self._newest is not None, board
+        if not is_awaited:
+            self._from_thread(self._show_newest)
+
+    def _show_newest(self) -> None:
+        board, self._newest = self._newest, None
+        if board is not None:
+            self._show(board)
 
     def _show(self, board: Board) -> None:
         noisy = bool(self._board.at) and new_noise(self._board.alerts, board.alerts)

@@ -1,0 +1,109 @@
+"""The Recorder by itself: a restart goes first, and then everyone hears of the death."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pykka
+import pytest
+from tests.contract.records import death
+
+from rekindle.actors.broker_messages import EventsKept
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.internal_messages import Attend, BatchKept, Flush, Flushed, KeepTogether
+from rekindle.actors.jobs import JobSettled
+from rekindle.actors.messages import StoreDegraded
+from rekindle.actors.recorder import Recorder
+from rekindle.actors.records import EventRecord, Record
+from rekindle.actors.simulation.runtime import SimulationRuntime
+from rekindle.persistence import MemoryStore
+
+
+def died(number: int) -> KeepTogether:
+    """A death with its event."""
+    event = EventRecord(id=number, at_wall_ms=0, type="worker_died", component_id="w", payload="{}")
+    return KeepTogether((death(number), event))
+
+
+class Desk:
+    """A Recorder with all that it tells and does, in order."""
+
+    def __init__(self) -> None:
+        self.log: list[object] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What happens while the store writes."""
+        self.runtime = SimulationRuntime()
+        self.store = LoggedStore(self)
+        self.recorder: pykka.ActorRef[Recorder] = self.runtime.start(
+            Recorder, runtime=self.runtime, store=self.store
+        )
+        self.recorder.tell(Attend(self, self, self))
+
+    def tell(self, message: object) -> None:
+        """Hear what the Recorder says, to whomever."""
+        self.log.append(message)
+
+    def settle(self) -> list[object]:
+        """Let everything under way happen; what that was."""
+        self.runtime.settle()
+        return self.log
+
+
+class LoggedStore(MemoryStore):
+    """A store whose commits stand in the log."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        self._desk.log.append("commit")
+        settled = super().commit(records)
+        self._desk.meanwhile()
+        return settled
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_restart_goes_before_that_everyone_hears_of_the_death(desk: Desk) -> None:
+    desk.recorder.tell(died(1))
+    assert desk.settle() == ["commit", BatchKept((("worker:tag:0", 1),)), EventsKept(1)]
+
+
+def test_deaths_without_end_do_not_keep_anybody_from_hearing_of_them(desk: Desk) -> None:
+    """There was no leisure then, and it waited for eight commits of a slow store."""
+    coming = iter(range(2, 6))
+
+    def another() -> None:
+        for number in coming:
+            desk.recorder.tell(died(number))
+            return
+
+    desk.meanwhile = another
+    desk.recorder.tell(died(1))
+    steps = [step for step in desk.settle() if not isinstance(step, BatchKept)]
+    assert steps == [step for number in range(1, 6) for step in ("commit", EventsKept(number))]
+
+
+def test_that_a_death_is_kept_is_told_before_the_outage_that_follows(desk: Desk) -> None:
+    """Told after it, it was taken for the end of the outage, and the next event waited for the store."""
+
+    def gone() -> None:
+        desk.store.fault = StoreUnavailableError("database is locked")
+        desk.recorder.tell(died(2))
+
+    desk.meanwhile = gone
+    desk.recorder.tell(died(1))
+    told = [type(step) for step in desk.settle() if isinstance(step, EventsKept | StoreDegraded)]
+    assert told[0] is EventsKept
+    assert set(told[1:]) == {StoreDegraded}
+
+
+def test_who_has_everything_written_finds_it_told(desk: Desk) -> None:
+    desk.recorder.tell(died(1))
+    desk.recorder.tell(Flush(desk))
+    log = desk.settle()
+    assert log.index(EventsKept(1)) < log.index(Flushed(0))
