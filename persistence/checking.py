@@ -64,6 +64,17 @@ def check_store(where: str | os.PathLike[str]) -> StoreCheck:
         )
 
 
+def is_current(where: str | os.PathLike[str]) -> bool:
+    """Whether a store's tables are those of this Rekindle.
+
+    Raises:
+        StoreError: as `check_store` does.
+    """
+    engine, name = read_only_engine(os.fspath(where))
+    with translated(name), engine.connect() as connection:
+        return revision_of(connection) == REVISIONS[-1]
+
+
 def _problems(connection: Connection) -> tuple[str, ...]:
     if connection.dialect.name != "sqlite":
         return ()  # PostgreSQL looks after its own pages

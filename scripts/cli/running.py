@@ -21,7 +21,7 @@ from rekindle.actors.lifecycle import Urgency
 from rekindle.actors.mailbox import Mailbox
 from rekindle.actors.messages import Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
-from rekindle.persistence import MemoryStore, open_store
+from rekindle.persistence import MemoryStore
 
 from .adopting import adopting
 from .alert_sending import sending_alerts
@@ -33,6 +33,7 @@ from .notify import Notifier
 from .settling import settle
 from .signals import hearing
 from .state_lock import StateLock
+from .upgrading import opened
 
 Order = Literal["stop", "reload", "stand_down", "tell"]
 
@@ -41,7 +42,7 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
     """Run the workers of a file until we are told to stop; the exit code."""
     with ExitStack() as stack:
         stack.enter_context(StateLock(config.state_dir))
-        fleet = Fleet(config, store=_passing_store() if ignore_state else open_store(config.database))
+        fleet = Fleet(config, store=_passing_store() if ignore_state else opened(config.database))
         # Whatever else fails from here on, no worker is left running.
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)

@@ -63,3 +63,16 @@ def test_f21_the_workers_run_beside_a_damaged_database_if_the_operator_says_so(r
     assert "WARNING the database is ignored" in running.text()
     assert running.stop() == 0
     assert (state / "rekindle.db").read_bytes() == GARBAGE
+
+
+def test_the_first_start_takes_no_more_memory_than_the_next(run: Run, state: Path) -> None:
+    """What makes the tables (12 MB) is loaded by a process that ends, not by the supervisor."""
+    taken = []
+    for _ in ("without a database", "with one"):
+        running = run(SLEEPER)
+        running.wait_for("worker:sleep:0", status="healthy")
+        rollup = Path(f"/proc/{running.process.pid}/smaps_rollup").read_text().split()
+        taken.append(int(rollup[rollup.index("Pss_Anon:") + 1]) / 1024)
+        assert running.stop() == 0
+    first, second = taken
+    assert first < second + 5, f"{first:.1f} MB, then {second:.1f}"
