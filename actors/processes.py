@@ -8,7 +8,6 @@ what it tells them: a worker that floods us with output must not keep them from 
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import uuid
@@ -43,7 +42,7 @@ from .resources import Usage
 from .runtime import tell
 from .sampling import Sampler
 from .spawning import Begun, Spawner
-from .strangers import reap_strangers
+from .strangers import reap_strangers, session_of
 
 CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
@@ -172,7 +171,7 @@ class RealProcesses:
             sessions = answer.get(timeout_s)
         except Empty:
             return ()
-        return tuple((pid, id_) for pid, id_ in marked if _session(pid) not in {*sessions, None})
+        return tuple((pid, id_) for pid, id_ in marked if session_of(pid) not in {*sessions, None})
 
     def reap_strangers(self) -> None:
         """Reap ended children that are no workers of ours; never in a host's process."""
@@ -397,11 +396,3 @@ class RealProcesses:
         self._spawner.close()
         self._memory.close()
         self._loop.end()
-
-
-def _session(pid: int) -> int | None:
-    """The session that a process belongs to; None if it has ended."""
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return None

@@ -1,6 +1,7 @@
-"""Ended children that are nobody's: what workers leave behind comes to us if we adopt it.
+"""What workers leave behind: processes that left their session, and ended children that are nobody's.
 
-Only a process that is ours alone may reap them; a host's children are the host's.
+The latter come to us if we adopt them. Only a process that is ours alone may reap them; a host's
+children are the host's.
 """
 
 from __future__ import annotations
@@ -31,3 +32,11 @@ def reap_strangers(known: Container[int]) -> None:
                 os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
             except ChildProcessError:
                 return
+
+
+def session_of(pid: int) -> int | None:
+    """The session that a process belongs to; None if it has ended."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
