@@ -5,7 +5,8 @@ itself, and all that was queued before that message arrives is committed togethe
 that is locked, full or gone costs nothing but time: the records wait, in order, and are tried
 again with growing delays until they are in. One that another supervisor has taken over is left
 alone for good: what waits would overwrite what that one knows. Tells the Supervisor `BatchKept`, the Broker
-`EventsKept` and the JobDesk `JobsSettled`, and the first two when the store degrades and recovers.
+`EventsKept` and the JobDesk `JobsSettled`, and the first two when the store degrades and recovers. After a
+death the Supervisor comes first, and the Broker when the restart is on its way.
 
 It lives on a lane of its own, since committing blocks.
 """
