@@ -12,13 +12,14 @@ from loguru import logger
 
 from .channel import FrameReader
 from .deaths import Exit
+from .descriptors import LAST_WORDS_SIZE
 from .evidence import Fingerprint, Line, Remains, Spent
 from .frames import Frame
 from .memory_events import MemoryEvents
 from .output import OutputTail, shown
 from .ports import Control, SpawnRequest
 from .reaping import reap
-from .spawning import LAST_WORDS_SIZE, Spawned
+from .spawning import Spawned
 
 CHUNK = 64 * 1024
 OUTPUT_CHUNK = 4 * 1024

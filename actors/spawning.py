@@ -11,7 +11,6 @@ the supervisor's memory (3.5 ms at 45 MB) and run Python beside locks that nobod
 
 from __future__ import annotations
 
-import fcntl
 import fnmatch
 import json
 import os
@@ -24,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from .descriptors import Descriptors, place_for_last_words
 from .job_policy import JobPolicy
 from .posix_spawn import CHANNEL, LAST_WORDS, Program, start_process
 from .spec import Command, PythonCall, WorkerSpec
@@ -47,54 +47,6 @@ class Spawned(msgspec.Struct):
     """Where a Python function leaves its stacks; -1 for all others."""
 
 
-class Descriptors:
-    """Both ends of what a process is given."""
-
-    def __init__(self) -> None:
-        self.ours: list[int] = []
-        self.theirs: list[int] = []
-        self.channel: socket.socket | None = None
-        self.peer: socket.socket | None = None
-
-    @classmethod
-    def with_output(cls) -> Descriptors:
-        """The pipes of stdout and stderr, which every process is given.
-
-        Raises:
-            OSError: there are no descriptors left.
-        """
-        descriptors = cls()
-        try:
-            for _ in ("stdout", "stderr"):
-                read, write = os.pipe2(os.O_CLOEXEC)
-                descriptors.ours.append(read)
-                descriptors.theirs.append(write)
-                os.set_blocking(read, False)
-        except BaseException:
-            descriptors.close()
-            raise
-        return descriptors
-
-    def close(self) -> None:
-        """Let go of all of them."""
-        self.close_ours()
-        self.close_theirs()
-
-    def close_theirs(self) -> None:
-        """Let go of the child's ends: while they are open here, no end of file would ever be seen."""
-        for descriptor in self.theirs:
-            os.close(descriptor)
-        if self.peer is not None:
-            self.peer.close()
-
-    def close_ours(self) -> None:
-        """Let go of the other ones."""
-        for descriptor in self.ours:
-            os.close(descriptor)
-        if self.channel is not None:
-            self.channel.close()
-
-
 class Begun(msgspec.Struct, frozen=True):
     """A process that has just begun. Nothing is lost on it if it has to wait a moment for the rest."""
 
@@ -115,9 +67,6 @@ class Begun(msgspec.Struct, frozen=True):
             raise
         stdout, stderr, last_words = (*descriptors.ours, -1)[:3]
         return Spawned(self.pid, pidfd, stdout, stderr, descriptors.channel, last_words)
-
-
-LAST_WORDS_SIZE = 64 * 1024
 
 
 class Spawner:
@@ -181,7 +130,7 @@ class Spawner:
                 # The first line that it reads. Not in its environment: there may be a password in it.
                 channel.send(self._address)
         if isinstance(spec.run, PythonCall):
-            descriptors.ours.append(_place_for_last_words())
+            descriptors.ours.append(place_for_last_words())
             handed[LAST_WORDS] = descriptors.ours[-1]
         return handed
 
@@ -263,15 +212,6 @@ def worker_file(name: str = "") -> Path:
     """A file of the package that runs inside workers; it is found, not imported."""
     package = Path(__file__).parent.parent / "worker"
     return package / name if name else package
-
-
-def _place_for_last_words() -> int:
-    """A file in memory of a fixed size: a worker that writes on and on takes no more of it."""
-    place = os.memfd_create("rekindle-last-words", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(place, LAST_WORDS_SIZE)
-    seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
-    fcntl.fcntl(place, fcntl.F_ADD_SEALS, seals)
-    return place
 
 
 def _pidfd(pid: int) -> int:

@@ -1,0 +1,67 @@
+"""The pipes that a worker writes into: everything is read from them, and their end is no news."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.processes.conftest import Rows, Run
+from tests.processes.policies import QUICK, shell
+from tests.processes.waiting import PATIENCE_S, eventually
+
+from rekindle.actors import Status
+from rekindle.actors.descriptors import Descriptors
+
+
+@contextmanager
+def pipes() -> Iterator[Descriptors]:
+    """Those of one process that has written a line and ended."""
+    descriptors = Descriptors.with_output()
+    try:
+        os.write(descriptors.theirs[0], b"last words\n")
+        descriptors.close_theirs()
+        yield descriptors
+    finally:
+        descriptors.close_ours()
+
+
+def reported(descriptor: int) -> int:
+    """What the kernel has to say of it now."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return dict(poll.poll(0)).get(descriptor, 0)
+
+
+def test_the_end_of_a_pipe_wakes_nobody_and_loses_nothing(no_traces: None) -> None:
+    with pipes() as descriptors:
+        stdout, stderr = descriptors.ours
+        assert (reported(stdout), reported(stderr)) == (select.POLLIN, 0)
+        assert os.read(stdout, 100) == b"last words\n"
+        assert reported(stdout) == 0
+        with pytest.raises(BlockingIOError):
+            os.read(stdout, 100)
+
+
+def test_without_proc_the_end_of_a_pipe_is_seen_as_usual(
+    monkeypatch: pytest.MonkeyPatch, no_traces: None
+) -> None:
+    def refuse(*_: object) -> int:
+        raise FileNotFoundError("/proc")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pipes() as descriptors:
+        stdout, stderr = descriptors.ours
+        assert os.read(stdout, 100) == b"last words\n"
+        assert (os.read(stdout, 100), reported(stderr)) == (b"", select.POLLHUP)
+
+
+def test_a_worker_that_closes_its_output_is_left_alone_until_it_dies(run: Run, rows: Rows) -> None:
+    script = "echo first; exec >&- 2>&-; sleep 0.3; exit 7"
+    system = run(shell("w", script, restart=QUICK))
+    assert eventually(lambda: rows.deaths("w"))
+    assert rows.deaths("w")[0] == (1, "exited", 7, None, "restart")
+    system.wait_until("w", lambda worker: worker.generation > 1, timeout_s=PATIENCE_S)
+    assert system.wait_for("w", Status.HEALTHY, timeout_s=PATIENCE_S).generation > 1
