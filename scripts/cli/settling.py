@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 
+from .code_pages import give_back_code
+
 COLLECT_AFTER = 10_000
 """So many more objects than before are worth a look by the collector (the interpreter's own default
 of 700 has it look every few restarts, which takes 3 % of a restart's time)."""
@@ -17,3 +19,4 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
+    give_back_code()
