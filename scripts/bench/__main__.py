@@ -84,7 +84,8 @@ def _cost_line(cost: Cost) -> str:
     beat = f"{cost.heartbeat_s} s heartbeats" if cost.heartbeat_s else "no heartbeats"
     idle = cost.idle
     return (
-        f"{cost.workers} workers, {beat}: {cost.pss_mb:.1f} MB PSS, {cost.threads} threads, "
+        f"{cost.workers} workers, {beat}: {cost.pss_mb:.1f} MB PSS ({cost.worked_pss_mb:.1f} when each has "
+        f"died once), {cost.threads} threads, "
         f"{idle.wakeups} wake-ups and {idle.cpu_percent:.2f} % of a core in {idle.seconds:.0f} s"
     )
 

@@ -36,6 +36,8 @@ class Cost:
     heartbeat_s: int
     """0: its workers send none."""
     pss_mb: float
+    worked_pss_mb: float
+    """The same once every worker has died and come back: what was given back at first may be needed then."""
     threads: int
     idle: Idle
 
@@ -90,10 +92,12 @@ def measure_costs(built: Programs, idle_s: float) -> tuple[Cost, ...]:
     for count, heartbeat_s in ((100, 0), (100, HEARTBEAT_S), (1000, HEARTBEAT_S)):
         with fresh_arena(count) as arena, running_rekindle(built, arena, heartbeat_s) as pid:
             idle(pid, 3.0)  # let the start settle: the mirror is written, the caches are warm
-            costs.append(_cost(pid, count, heartbeat_s, idle_s))
+            costs.append(_cost(pid, arena, heartbeat_s, idle_s))
     return tuple(costs)
 
 
-def _cost(pid: int, workers: int, heartbeat_s: int, idle_s: float) -> Cost:
-    doing_nothing = idle(pid, idle_s)
-    return Cost(workers, heartbeat_s, pss_mb(pid), threads(pid), doing_nothing)
+def _cost(pid: int, arena: Arena, heartbeat_s: int, idle_s: float) -> Cost:
+    doing_nothing, fresh = idle(pid, idle_s), pss_mb(pid)
+    for slot in range(arena.slots):
+        arena.kill_and_wait(slot)
+    return Cost(arena.slots, heartbeat_s, fresh, pss_mb(pid), threads(pid), doing_nothing)
