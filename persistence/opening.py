@@ -19,6 +19,11 @@ from .store import SqlStore
 
 PAGE_SIZE = 1024
 
+CHECKPOINT_AFTER = 4000
+"""So many pages may gather in the log: the 4 MB that SQLite has in mind, with pages four times as large.
+Whoever writes the last of them waits until they all are in the file, which is to be one restart in more
+than a hundred."""
+
 
 def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
     """The store that an address names; `open_store` has the details."""
@@ -49,7 +54,12 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
         writer = sqlite_engine(
             name,
             begin=BEGIN_WRITING,
-            pragmas={"busy_timeout": busy_timeout_ms, "journal_mode": "WAL", "synchronous": "FULL"},
+            pragmas={
+                "busy_timeout": busy_timeout_ms,
+                "journal_mode": "WAL",
+                "synchronous": "FULL",
+                "wal_autocheckpoint": CHECKPOINT_AFTER,
+            },
         )
         reader = sqlite_engine(
             name, begin="BEGIN", pragmas={"busy_timeout": busy_timeout_ms, "query_only": "ON"}
