@@ -20,6 +20,7 @@ from .output import OutputTail, shown
 from .ports import Control, SpawnRequest
 from .reaping import reap
 from .spawning import Spawned
+from .transcript import Transcript, Written
 
 CHUNK = 64 * 1024
 OUTPUT_CHUNK = 4 * 1024
@@ -43,19 +44,26 @@ CONDITIONS = {
 class Child:
     """One process of ours, from its spawn to its reaping."""
 
-    def __init__(self, request: SpawnRequest, spawned: Spawned, oom_kills: int | None = None) -> None:
+    def __init__(
+        self,
+        request: SpawnRequest,
+        spawned: Spawned,
+        transcript: Transcript,
+        oom_kills: int | None = None,
+    ) -> None:
         self.request = request
         self.id = request.spec.id
         self.generation = request.generation
         self.pid = spawned.pid
         self.pidfd = spawned.pidfd
         self.channel = spawned.channel
-        self.streams = {spawned.stdout: "out", spawned.stderr: "err"}
-        self.tail = OutputTail()
+        self.streams = [spawned.stdout, spawned.stderr]
+        self.tail = OutputTail(self._written)
         self.exit: Exit | None = None
         self.fingerprint: Fingerprint | None = None
         """Which code it runs under which configuration, once that was looked up."""
         self._spawned = spawned
+        self._transcript = transcript
         self._kills_before = oom_kills
         self._sent: int | None = None
         self._stack_signal: int | None = None
@@ -92,12 +100,12 @@ class Child:
             data = os.read(stream, OUTPUT_CHUNK)
         except BlockingIOError:
             return True
-        self._pass_on(self.tail.feed(stream, data), self.streams[stream])
+        self._pass_on(self.tail.feed(stream, data))
         return bool(data)
 
     def drain_output(self) -> None:
         """Take the last words of a process that has ended."""
-        for stream in tuple(self.streams):
+        for stream in self.streams:
             for _ in range(LAST_CHUNKS):
                 try:
                     data = os.read(stream, OUTPUT_CHUNK)
@@ -105,14 +113,18 @@ class Child:
                     break
                 if not data:
                     break
-                self._pass_on(self.tail.feed(stream, data), self.streams[stream])
-        self._pass_on(self.tail.finish(), "out")
+                self._pass_on(self.tail.feed(stream, data))
+        self._pass_on(self.tail.finish())
 
-    def _pass_on(self, lines: Iterator[str], name: str) -> None:
+    def _written(self, stream: int, text: str) -> Written:
+        name = "out" if stream == self._spawned.stdout else "err"
+        return self._transcript.take(self.id, self.generation, name, text)
+
+    def _pass_on(self, lines: Iterator[Written]) -> None:
         for line in lines:
             # The text is an argument, never the template: a worker may write braces.
-            logger.bind(worker=self.id, generation=self.generation, stream=name).info(
-                "{} {} | {}", self.id, name, line
+            logger.bind(worker=self.id, generation=self.generation, stream=line.stream).info(
+                "{} {} | {}", self.id, line.stream, line.text
             )
 
     # ── what is done to it ───────────────────────────────────────────────────────────────
@@ -173,9 +185,7 @@ class Child:
         )
 
     def _last_lines(self) -> tuple[Line, ...]:
-        stdout = self._spawned.stdout
-        labelled = self.tail.labelled(LAST_LINES)
-        return tuple([("out" if stream == stdout else "err", text) for stream, text in labelled])
+        return tuple([(line.stream, line.text) for line in self.tail.last(LAST_LINES)])
 
     def _last_words(self) -> str:
         if self._spawned.last_words == -1:
@@ -207,14 +217,14 @@ class Child:
 
     def close_stream(self, stream: int) -> None:
         """Let go of an output stream that has ended."""
-        del self.streams[stream]
+        self.streams.remove(stream)
         os.close(stream)
 
     def close(self) -> None:
         """Let go of every descriptor."""
         for stream in self.streams:
             os.close(stream)
-        self.streams = {}
+        self.streams = []
         for descriptor in (self.pidfd, self._spawned.last_words):
             if descriptor != -1:
                 os.close(descriptor)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pykka
+from msgspec.structs import replace
 
 from .alert import Alert
 from .asking import ANSWER_S, Asking
@@ -40,6 +41,7 @@ from .runtime import tell
 from .spec import WorkerSpec
 from .timeline import Timeline
 from .topics import problem
+from .transcript import Lines
 
 GLANCE_S = 0.05
 """How often `wait_until` looks while nothing happens."""
@@ -141,6 +143,20 @@ class Looking(Asking):
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines that a worker wrote."""
         return () if self._processes is None else self._processes.output(component_id)
+
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
+        """What these workers wrote, or all: after the line of that number, or the last lines of each."""
+        processes = self._processes
+        if processes is None:
+            return Lines((), 0, 0)
+        if after is not None:
+            found = processes.transcript.after(after)
+            theirs = tuple(line for line in found.lines if not ids or line.component_id in ids)
+            return replace(found, lines=theirs)
+        newest = processes.transcript.newest  # first: what is written from here on comes after it
+        tails = [processes.written(id_)[-last:] for id_ in ids or (spec.id for spec in self._specs)]
+        lines = sorted(line for tail in tails for line in tail if line.number <= newest)
+        return Lines(tuple(lines), newest, 0)
 
     def usages(self) -> dict[str, Usage]:
         """What every worker that runs uses at this moment, with all that it started."""

@@ -37,6 +37,7 @@ class Loop:
         self._later: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
         self._handlers: dict[int, Call] = {}
+        self._urgent: set[int] = set()
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
@@ -67,10 +68,12 @@ class Loop:
         """End the thread, now that nothing is to be watched any more."""
         self._is_over = True
 
-    def watch(self, descriptor: int, handler: Call) -> None:
-        """Have a call made whenever there is something to read."""
+    def watch(self, descriptor: int, handler: Call, *, urgent: bool = False) -> None:
+        """Have a call made whenever there is something to read; an urgent one before all others."""
         self._epoll.register(descriptor, select.EPOLLIN)
         self._handlers[descriptor] = handler
+        if urgent:
+            self._urgent.add(descriptor)
 
     def watches(self, descriptor: int) -> bool:
         """Whether somebody hears of this descriptor."""
@@ -79,6 +82,7 @@ class Loop:
     def unwatch(self, descriptor: int) -> None:
         """Do not watch a descriptor any longer, if it is watched; before it is closed."""
         if self._handlers.pop(descriptor, None) is not None:
+            self._urgent.discard(descriptor)
             self._epoll.unregister(descriptor)
 
     def defer(self, call: Call) -> None:
@@ -126,16 +130,21 @@ class Loop:
         self._help()
 
     def _handle(self, reported: list[int]) -> None:
-        """Handle what the kernel reports, the latest first: an end leaves nothing else to be heard."""
+        """Handle what the kernel reports, in its order but for what is urgent."""
         help_at = time.monotonic() + UNHELPED_S
-        while reported:
-            handler = self._handlers.get(reported.pop())
+        if len(reported) > 1:
+            reported.sort(key=self._can_wait)
+        for descriptor in reported:
+            handler = self._handlers.get(descriptor)
             if handler is not None:
                 attempt(handler)
                 if time.monotonic() > help_at:
                     self._help()
                     help_at = time.monotonic() + UNHELPED_S
         self._help()
+
+    def _can_wait(self, descriptor: int) -> bool:
+        return descriptor not in self._urgent
 
     def _help(self) -> None:
         if self._helped is not None:

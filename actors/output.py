@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Generic, TypeVar
+
+Line = TypeVar("Line")
 
 MOST_LINES = 200
 LONGEST_LINE = 4096
@@ -17,21 +20,23 @@ def shown(data: bytes) -> str:
     return "\n".join(line.translate(_SHOWN) for line in data.decode("utf-8", "backslashreplace").split("\n"))
 
 
-class OutputTail:
+class OutputTail(Generic[Line]):
     """Splits what arrives into lines and keeps the last of them.
 
     Text that never ends its line is cut. Bytes that are not UTF-8 are shown as escapes, and so
     are control characters: a worker must not write on the terminal of whoever reads its lines.
     """
 
-    __slots__ = ("_lines", "_partial", "dropped")
+    __slots__ = ("_lines", "_made", "_partial", "dropped")
 
-    def __init__(self) -> None:
-        self._lines: deque[tuple[int, str]] = deque(maxlen=MOST_LINES)
+    def __init__(self, made: Callable[[int, str], Line]) -> None:
+        """Of lines that are made of the stream that each came from, and of its text."""
+        self._made = made
+        self._lines: deque[Line] = deque(maxlen=MOST_LINES)
         self._partial: dict[int, bytes] = {}
         self.dropped = 0
 
-    def feed(self, stream: int, data: bytes) -> Iterator[str]:
+    def feed(self, stream: int, data: bytes) -> Iterator[Line]:
         """Take in what one stream gave; the lines that it completes."""
         *whole, rest = (self._partial.get(stream, b"") + data).split(b"\n")
         if len(rest) > LONGEST_LINE:
@@ -41,24 +46,21 @@ class OutputTail:
         for line in whole:
             yield self._keep(stream, line)
 
-    def finish(self) -> Iterator[str]:
+    def finish(self) -> Iterator[Line]:
         """The streams have ended: what is left of their last lines counts too."""
         for stream, rest in self._partial.items():
             if rest:
                 yield self._keep(stream, rest)
         self._partial.clear()
 
-    def lines(self, most: int = MOST_LINES) -> tuple[str, ...]:
+    def last(self, most: int = MOST_LINES) -> tuple[Line, ...]:
         """The last lines, oldest first."""
-        return tuple(text for _, text in self.labelled(most))
-
-    def labelled(self, most: int = MOST_LINES) -> tuple[tuple[int, str], ...]:
-        """The same, each with the stream that it came from."""
         return tuple(islice(self._lines, max(0, len(self._lines) - most), None))
 
-    def _keep(self, stream: int, line: bytes) -> str:
+    def _keep(self, stream: int, line: bytes) -> Line:
         text = line[:LONGEST_LINE].decode("utf-8", "backslashreplace").rstrip("\r").translate(_SHOWN)
         if len(self._lines) == MOST_LINES:
             self.dropped += 1
-        self._lines.append((stream, text))
-        return text
+        made = self._made(stream, text)
+        self._lines.append(made)
+        return made

@@ -43,6 +43,7 @@ from .runtime import tell
 from .sampling import Sampler
 from .spawning import Begun, Spawner
 from .strangers import reap_strangers, session_of
+from .transcript import Transcript, Written
 
 CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
@@ -83,6 +84,7 @@ class RealProcesses:
         """Nobody is to be started any more."""
         self._is_ending = False
         """Nobody is being started any more: once the last one is gone, all is over."""
+        self.transcript = Transcript()
         self._sampler = Sampler()
         self._sampling = threading.Lock()
         self._spawner = Spawner(self.mark, database)
@@ -140,8 +142,12 @@ class RealProcesses:
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines of the latest incarnation."""
+        return tuple([line.text for line in self.written(component_id)])
+
+    def written(self, component_id: str) -> tuple[Written, ...]:
+        """The same, with their numbers in the transcript of all."""
         child = self._children.get(component_id)
-        return () if child is None else child.tail.lines()
+        return () if child is None else child.tail.last()
 
     def condition(self, component_id: str) -> str:
         """What the kernel says that the process does: running, sleeping, stopped…"""
@@ -215,7 +221,7 @@ class RealProcesses:
     def _take_in(self, request: SpawnRequest, begun: Begun, kills: int | None) -> None:
         """Have a new process among the children: whoever looks for strangers must know it."""
         try:
-            child = Child(request, begun.finish(), kills)
+            child = Child(request, begun.finish(), self.transcript, kills)
         except OSError as error:
             self._refuse(request, error)
             return
@@ -257,7 +263,8 @@ class RealProcesses:
             child.fingerprint = self._fingerprints.of(child.request.spec)
 
     def _watch(self, child: Child) -> None:
-        self._loop.watch(child.pidfd, lambda: self._ended(child))
+        # An end leaves nothing else to be heard.
+        self._loop.watch(child.pidfd, lambda: self._ended(child), urgent=True)
         for stream in child.streams:
             self._loop.watch(stream, lambda stream=stream: self._wrote(child, stream))  # type: ignore[misc]
         if child.channel is not None:

@@ -224,7 +224,7 @@ def _environment(order: ReleaseOrder, mark: str) -> Mapping[str, str]:
 
 
 def _lines(ran: Ran) -> tuple[str, ...]:
-    tail = OutputTail()
+    tail = OutputTail(lambda _stream, text: text)
     for _ in (*tail.feed(0, ran.output), *tail.finish()):
         pass  # the tail keeps them
-    return tail.lines(LINES)
+    return tail.last(LINES)

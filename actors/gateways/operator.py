@@ -20,6 +20,7 @@ from ..records import DeathRecord, EventPage
 from ..resources import Usage
 from ..spec import WorkerSpec
 from ..timeline import Timeline
+from ..transcript import Lines
 from .state import GatewayState
 
 Summary = Mapping[str, object]
@@ -65,6 +66,10 @@ class Operator(Protocol):
 
     def output(self, component_id: str, /) -> tuple[str, ...]:
         """The last lines that a worker wrote."""
+        ...
+
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
+        """What these workers wrote, or all: after the line of that number, or the last lines of each."""
         ...
 
     def usages(self) -> Mapping[str, Usage]:

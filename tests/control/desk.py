@@ -23,6 +23,7 @@ from rekindle.actors.ports import Jobs, Receiver
 from rekindle.actors.records import DeathRecord, EventPage
 from rekindle.actors.resources import Usage
 from rekindle.actors.timeline import Timeline
+from rekindle.actors.transcript import Lines
 
 GROUPS = ("tag",)
 """The groups that there are; the system itself knows none."""
@@ -82,6 +83,9 @@ class Desk:
 
     def output(self, component_id: str) -> tuple[str, ...]:
         return self.system.output(component_id)
+
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
+        return self.system.written(*ids, after=after, last=last)
 
     def usages(self) -> Mapping[str, Usage]:
         return self.system.usages()

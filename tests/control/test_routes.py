@@ -69,6 +69,21 @@ def test_the_last_lines_of_a_worker_are_shown(serve: Serve) -> None:
     assert eventually(lambda: served.client.get(where)["lines"] == ["hello"])
 
 
+def test_what_workers_write_is_followed_by_number(serve: Serve) -> None:
+    served = serve(
+        shell(WORKER, "echo hello; exec sleep 1000"), shell("worker:tag:1", "echo me; exec sleep 1000")
+    )
+    assert eventually(lambda: len(served.client.get("/output")["lines"]) == 2)
+    first = served.client.get(f"/output?ids={WORKER}&last=5")
+    assert [(line["component_id"], line["stream"], line["text"]) for line in first["lines"]] == [
+        (WORKER, "out", "hello")
+    ]
+    after = f"/output?ids={WORKER}&after={first['newest']}"
+    assert served.client.get(after) == {"lines": [], "newest": first["newest"], "lost": 0}
+    served.client.post(path_of("workers", WORKER, "restart"))
+    assert eventually(lambda: [line["generation"] for line in served.client.get(after)["lines"]] == [2])
+
+
 def test_a_restarted_worker_has_another_process(served: Served) -> None:
     before = pid_of(served)
     assert served.client.post(path_of("workers", WORKER, "restart")) == {"result": "done", "detail": {}}
@@ -148,6 +163,9 @@ def test_curl_gets_the_workers(served: Served) -> None:
         ("/workers/no%20body/restart", ("-XPOST",), (404, "unknown_worker")),
         ("/workers/nobody/history", (), (404, "unknown_worker")),
         ("/workers/nobody/output", (), (404, "unknown_worker")),
+        (f"/output?ids={WORKER},nobody", (), (404, "unknown_worker")),
+        ("/output?after=-1", (), (422, "invalid")),
+        ("/output?last=201", (), (422, "invalid")),
         ("/groups/nobody/scale", ("-d", '{"count": 1}'), (404, "unknown_worker")),
         ("/groups/nobody/restart", ("-XPOST",), (409, "refused")),
         ("/nowhere", (), (404, "no_such_path")),

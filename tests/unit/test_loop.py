@@ -221,3 +221,35 @@ def test_the_lane_does_what_others_post_while_it_has_much_to_do(pipe: tuple[int,
     loop.post(loop.end)
     assert loop.join(PATIENCE_S)
     assert lane.close(PATIENCE_S)
+
+
+def test_what_is_urgent_comes_first_and_all_else_in_the_order_of_the_kernel(loop: Loop) -> None:
+    pipes = [os.pipe() for _ in range(4)]
+    made: SimpleQueue[int] = SimpleQueue()
+    watched, held = threading.Event(), threading.Event()
+
+    def take(place: int) -> None:
+        os.read(pipes[place][0], 1)
+        made.put(place)
+
+    def watch_all() -> None:
+        for place, (read, _) in enumerate(pipes):
+            loop.watch(read, partial(take, place), urgent=place == 2)
+        watched.set()
+        held.wait(PATIENCE_S)
+
+    loop.post(watch_all)
+    assert watched.wait(PATIENCE_S)
+    for place in (1, 0, 3, 2):
+        os.write(pipes[place][1], b"x")
+    held.set()
+    try:
+        assert [made.get(timeout=PATIENCE_S) for _ in pipes] == [2, 1, 0, 3]
+    finally:
+        gone = threading.Event()
+        for read, _ in pipes:
+            loop.post(partial(loop.unwatch, read))
+        loop.post(gone.set)
+        assert gone.wait(PATIENCE_S)
+        for descriptor in (end for pipe in pipes for end in pipe):
+            os.close(descriptor)

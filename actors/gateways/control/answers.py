@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 
 from ...audit import AuditEntry
+from ...errors import UnknownWorkerError
 from ...event_text import document
 from ...messages import BreakerStatus, WorkerStatus
 from ...records import DeathRecord
 from ...topics import Topics
+from ...transcript import Lines
 from ..state import GatewayState
 from .log_reading import read_log
-from .requests import InvalidRequestError, Reading, topics_of
+from .requests import InvalidRequestError, Reading, Writing, topics_of
 from .served import Asked
 from .wire import Outcome, view, view_type
 
@@ -23,6 +25,7 @@ Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
 Breaker = view_type(BreakerStatus)
+WrittenLines = view_type(Lines)
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,6 +167,16 @@ def explanation(asked: Asked) -> object:
 def output(asked: Asked) -> object:
     asked.operator.status(asked.target)
     return Output(asked.target, list(asked.operator.output(asked.target)))
+
+
+def written(asked: Asked) -> object:
+    wanted: Writing = asked.arguments
+    ids = tuple(filter(None, wanted.ids.split(",")))
+    known = {worker.component_id for worker in asked.operator.report().workers} if ids else set()
+    for id_ in ids:
+        if id_ not in known:
+            raise UnknownWorkerError(id_[:80], known)
+    return view(asked.operator.written(*ids, after=wanted.after, last=wanted.last))
 
 
 def resources(asked: Asked) -> object:

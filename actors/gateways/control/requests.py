@@ -78,8 +78,18 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Number = Annotated[int, Meta(ge=0, le=10**18)]
+MOST_LINES = 200
 Patterns = Annotated[str, Meta(min_length=1, max_length=2000)]
 """Topics, with commas between them."""
+
+
+class Writing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose lines to answer with: those after a number, or else the last ones of each worker."""
+
+    ids: Annotated[str, Meta(max_length=20_000)] = ""
+    """With commas between them; none: everybody's."""
+    after: Number | None = None
+    last: Annotated[int, Meta(ge=0, le=MOST_LINES)] = 10
 
 
 class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from . import alarms, answers, autopsy
 from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
-from .requests import Following, Looking, PauseArguments, Reading, Rows, ScaleArguments
+from .requests import Following, Looking, PauseArguments, Reading, Rows, ScaleArguments, Writing
 from .served import Asked, Served
 from .wire import Outcome
 
@@ -80,6 +80,13 @@ ROUTES: tuple[Served, ...] = (
     ),
     Served(
         path="/workers/{id}/output", summary="Its last lines", answer=answers.output, result=answers.Output
+    ),
+    Served(
+        path="/output",
+        summary="What workers write, line by line; ask again after the newest",
+        answer=answers.written,
+        result=answers.WrittenLines,
+        query=Writing,
     ),
     Served(
         path="/resources",

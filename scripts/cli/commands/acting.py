@@ -23,9 +23,12 @@ from .asking import (
     worker_ids,
 )
 from .failures import BAD_USAGE, say
+from .naming import members
 from .orders import Sentence, give
 
 EVERYTHING = ("",)
+STOPS_AT_ONCE = 6
+"""The supervisor has eight places for orders that take their time."""
 
 
 def _named(_ctx: click.Context, _param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -66,13 +69,15 @@ def pause(ids: tuple[str, ...], reason: str, for_s: float | None, state: Path, a
     \b
       $ rekindle pause --reason "new disk" --for 30m
       $ rekindle pause worker:tag:0 worker:tag:1
+      $ rekindle pause tag                           # a whole group, by its name in the file
     """
     body: dict[str, Any] = {"reason": reason, "for_s": for_s}
 
     def sentence(id_: str, _detail: object) -> str:
         return pause_line((id_,) if id_ else (), reason, for_s)
 
-    give(ids or EVERYTHING, lambda id_: _post(state, id_, "pause", body), sentence, as_json=as_json)
+    chosen = members(client_of(state), ids) or EVERYTHING
+    give(chosen, lambda id_: _post(state, id_, "pause", body), sentence, as_json=as_json)
 
 
 @click.command()
@@ -97,7 +102,8 @@ def resume(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
         alone = [worker["component_id"] for worker in workers if worker["paused"]]
         return no_pause_line(alone) if already else resume_line(alone)
 
-    give(ids or EVERYTHING, lambda id_: _post(state, id_, "resume"), sentence, as_json=as_json)
+    chosen = members(client_of(state), ids) or EVERYTHING
+    give(chosen, lambda id_: _post(state, id_, "resume"), sentence, as_json=as_json)
 
 
 @click.command()
@@ -116,7 +122,8 @@ def start(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
     def sentence(id_: str, detail: Document) -> str:
         return f"{id_} is running already." if detail.get("already") else f"{id_} is being started."
 
-    give(ids, lambda id_: _post(state, id_, "start"), sentence, as_json=as_json)
+    chosen = members(client_of(state), ids)
+    give(chosen, lambda id_: _post(state, id_, "start"), sentence, as_json=as_json)
 
 
 @click.command()
@@ -131,8 +138,16 @@ def stop(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
 
     \b
       $ rekindle stop worker:tag:0
+      $ rekindle stop tag
     """
-    give(ids, lambda id_: _post(state, id_, "stop", timeout_s=LONG_S), stop_line, as_json=as_json)
+    chosen = members(client_of(state), ids)
+    give(
+        chosen,
+        lambda id_: _post(state, id_, "stop", timeout_s=LONG_S),
+        stop_line,
+        as_json=as_json,
+        at_once=STOPS_AT_ONCE,
+    )
 
 
 @click.command()
@@ -146,7 +161,8 @@ def reset(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
       $ rekindle reset worker:tag:0
     """
     said = _said("The counters and the failure of {} are cleared.")
-    give(ids, lambda id_: _post(state, id_, "reset"), said, as_json=as_json)
+    chosen = members(client_of(state), ids)
+    give(chosen, lambda id_: _post(state, id_, "reset"), said, as_json=as_json)
 
 
 @click.command()
@@ -177,13 +193,15 @@ def restart(
 
     \b
       $ rekindle restart worker:tag:0
-      $ rekindle restart --rolling tag
+      $ rekindle restart tag               # all of a group at once
+      $ rekindle restart --rolling tag     # one after the other
     """
     if (name is None) == (not ids):
         raise click.UsageError("name workers, or a group with --rolling NAME")
     if name is None:
         said = _said("{} is being started afresh, with its counters cleared.")
-        give(ids, lambda id_: _post(state, id_, "restart"), said, as_json=as_json)
+        chosen = members(client_of(state), ids)
+        give(chosen, lambda id_: _post(state, id_, "restart"), said, as_json=as_json)
         return
     from .rolling import roll
 

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from ..client import ControlClient, ControlError
 from ..words import printable, seconds_of
+from .naming import group_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,15 +90,19 @@ def line(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
 
 
 def worker_ids(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The workers that are not on the line yet."""
-    given = ctx.params.get("ids") or ()
-    return [CompletionItem(id_) for id_ in _known(ctx) if id_.startswith(begun) and id_ not in given]
+    """The workers, and the groups, that are not on the line yet."""
+    given, known = ctx.params.get("ids") or (), _known(ctx)
+    names = [*known, *_groups(known)]
+    return [CompletionItem(name) for name in names if name.startswith(begun) and name not in given]
 
 
 def group_names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """The groups whose workers there are."""
-    names = dict.fromkeys(id_.split(":")[1] for id_ in _known(ctx) if id_.count(":") == 2)
-    return [CompletionItem(name) for name in names if name.startswith(begun)]
+    return [CompletionItem(name) for name in _groups(_known(ctx)) if name.startswith(begun)]
+
+
+def _groups(ids: list[str]) -> list[str]:
+    return list(dict.fromkeys(name for name in map(group_of, ids) if name is not None))
 
 
 def _known(ctx: click.Context) -> list[str]:

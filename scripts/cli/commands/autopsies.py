@@ -11,6 +11,7 @@ import click
 from ..client import ControlClient, path_of
 from ..words import cut, printable
 from .asking import client_of, json_option, limit_option, print_json, state_option, worker_ids
+from .naming import the_one
 from .terminal import columns
 
 
@@ -36,6 +37,7 @@ def history(id_: str, bundle: str | None, limit: int, state: Path, as_json: bool
     that it wrote, what it used, its job, its last heartbeat, and which code it ran.
     """
     client = client_of(state)
+    id_ = the_one(client, id_)
     if bundle is not None:
         _show_bundle(client, id_, bundle, as_json=as_json)
         return
@@ -100,7 +102,8 @@ def report(id_: str, file: Path | None, state: Path, as_json: bool) -> None:
     and how it is declared. Values of environment variables are left out, and what looks like a
     secret is masked; still, look it through before you pass it on: it holds what the worker wrote.
     """
-    answer = client_of(state).get(path_of("workers", id_, "report"))
+    client = client_of(state)
+    answer = client.get(path_of("workers", the_one(client, id_), "report"))
     if as_json:
         import json
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import select
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +16,8 @@ from ..event_client import StreamEvent, stream
 from ..event_lines import event_line
 from ..words import printable
 from .asking import SOCKET_NAME, client_of, json_option, limit_option, print_json, state_option
-from .failures import NOT_READ, say
+from .failures import say
+from .terminal import mind_the_reader
 
 AGAIN_S = 0.5
 """How long to wait before a lost supervisor is looked for again."""
@@ -130,7 +130,7 @@ def _for_ever(path: str, topics: str | None, after: int | None) -> Iterator[Stre
     was_there = False
     while True:
         try:
-            for event in stream(path, topics=topics, after=after, still_there=_mind_the_reader):
+            for event in stream(path, topics=topics, after=after, still_there=mind_the_reader):
                 was_there = True
                 after = event.document.get("last_id", after) if after is None else after
                 after = after if event.id is None else event.id
@@ -140,14 +140,6 @@ def _for_ever(path: str, topics: str | None, after: int | None) -> Iterator[Stre
             if not (was_there and is_passing):
                 raise
         time.sleep(AGAIN_S)
-
-
-def _mind_the_reader() -> None:
-    """End with whoever reads what we print: `head` has gone long before the next event may come."""
-    output = select.poll()
-    output.register(sys.stdout.fileno(), 0)
-    if any(news & select.POLLERR for _, news in output.poll(0)):
-        raise SystemExit(NOT_READ)
 
 
 def _print(event: dict[str, Any], as_json: bool) -> None:

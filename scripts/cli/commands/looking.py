@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, explain, output, resources, audit."""
+"""Commands that look and change nothing: status, explain, resources, audit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import click
 
 from ..client import UnknownWorkerError, path_of
 from ..table import Document, status_lines
-from ..words import printable, printable_lines
+from ..words import printable_lines
 from .asking import client_of, json_option, limit_option, print_json, state_option, worker_ids
+from .naming import meant, members, the_one
 from .terminal import colour_wanted, columns
 
 
@@ -27,9 +28,11 @@ def status(ids: tuple[str, ...], watch: bool, wide: bool, state: Path, as_json: 
 
     \b
       $ rekindle status
+      $ rekindle status tag
       $ rekindle status worker:tag:0 --json | jq '.workers[0].pid'
       $ rekindle status --watch
 
+    An ID may be the name of a group, as it stands in the file: all of its workers.
     RESTARTS tells how much is used of the limit that is nearest to its end: 4/5 means that
     one more restart is left. NEXT tells what happens next, or why nothing does.
     """
@@ -58,12 +61,15 @@ def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     if not ids:
         return report
     there: dict[str, Document] = {worker["component_id"]: worker for worker in report["workers"]}
-    for id_ in ids:
-        if id_ not in there:
-            near = [each for each in there if id_ and id_ in each][:3]
-            meant = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise UnknownWorkerError(f"no worker is called {id_!r}{meant}", "unknown_worker", 404)
-    return {**report, "workers": [there[id_] for id_ in dict.fromkeys(ids)]}
+    found: dict[str, Document] = {}
+    for name in ids:
+        named = meant(name, there)
+        if not named:
+            near = [each for each in there if name and name in each][:3]
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise UnknownWorkerError(f"no worker is called {name!r}{hint}", "unknown_worker", 404)
+        found |= {id_: there[id_] for id_ in named}
+    return {**report, "workers": list(found.values())}
 
 
 @click.command()
@@ -76,31 +82,12 @@ def explain(id_: str, state: Path, as_json: bool) -> None:
     \b
       $ rekindle explain worker:tag:0
     """
-    answer = client_of(state).get(path_of("workers", id_, "explain"))
+    client = client_of(state)
+    answer = client.get(path_of("workers", the_one(client, id_), "explain"))
     if as_json:
         print_json(answer)
     else:
         click.echo(printable_lines(answer["text"]))
-
-
-@click.command()
-@click.argument("id_", metavar="ID", shell_complete=worker_ids)
-@state_option
-@json_option
-def output(id_: str, state: Path, as_json: bool) -> None:
-    """Print the last lines that a worker wrote.
-
-    What could steer a terminal is made harmless.
-
-    \b
-      $ rekindle output worker:tag:0
-    """
-    answer = client_of(state).get(path_of("workers", id_, "output"))
-    if as_json:
-        print_json(answer)
-        return
-    for line in answer["lines"]:
-        click.echo(printable(line.expandtabs().rstrip("\r\n")))
 
 
 @click.command()
@@ -117,6 +104,7 @@ def resources(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
     CPU is a share of one core since the last look, or since the worker's start.
     """
     client = client_of(state)
+    ids = members(client, ids)
     for id_ in ids:
         client.get(path_of("workers", id_))  # one that is not there is an error, one that is down is not
     used = [each for each in client.get("/resources")["workers"] if not ids or each["id"] in ids]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -16,7 +16,7 @@ Order = Callable[[str], dict[str, Any]]
 Sentence = Callable[[str, dict[str, Any]], str]
 
 
-def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool) -> None:
+def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool, at_once: int = 1) -> None:
     """Give an order to each of these workers, whatever becomes of the others.
 
     Args:
@@ -24,21 +24,18 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool)
         order: gives it, and returns the server's answer.
         sentence: what was done, from the id and the answer.
         as_json: print the answers instead.
+        at_once: so many are given at the same time, if each takes its time.
 
     Raises:
         NoSupervisorError: there is nobody to give it to.
     """
     results: list[dict[str, Any]] = []
     code = 0
-    for id_ in dict.fromkeys(ids):
-        try:
-            answer = order(id_)
-        except NoSupervisorError:
-            raise
-        except ControlError as error:
-            code = code or exit_code(error)
-            results.append({"id": id_ or None, "result": error.error or "failed", "message": str(error)})
-            say(f"{error}{_remedy(error, id_)}")
+    for id_, answer in _answers(tuple(dict.fromkeys(ids)), order, at_once):
+        if isinstance(answer, ControlError):
+            code = code or exit_code(answer)
+            results.append({"id": id_ or None, "result": answer.error or "failed", "message": str(answer)})
+            say(f"{answer}{_remedy(answer, id_)}")
             continue
         results.append({"id": id_ or None, **answer})
         if answer["detail"].get("gone") is False:
@@ -49,6 +46,28 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool)
         print_json({"results": results})
     if code:
         raise SystemExit(code)
+
+
+def _answers(
+    ids: Sequence[str], order: Order, at_once: int
+) -> Iterator[tuple[str, dict[str, Any] | ControlError]]:
+    """What came of each, in their order."""
+
+    def tried(id_: str) -> dict[str, Any] | ControlError:
+        try:
+            return order(id_)
+        except NoSupervisorError:
+            raise
+        except ControlError as error:
+            return error
+
+    if at_once == 1 or len(ids) == 1:
+        yield from ((id_, tried(id_)) for id_ in ids)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(at_once) as hands:
+        yield from zip(ids, hands.map(tried, ids), strict=True)
 
 
 def _remedy(error: ControlError, id_: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Never
+
+from .failures import NOT_READ
 
 
 def is_terminal() -> bool:
@@ -42,3 +45,11 @@ def until_interrupted() -> Iterator[None]:
         pass
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def mind_the_reader() -> None:
+    """End with whoever reads what we print: `head` has gone long before the next event may come."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    if any(news & select.POLLERR for _, news in output.poll(0)):
+        raise SystemExit(NOT_READ)

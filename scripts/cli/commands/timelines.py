@@ -10,6 +10,7 @@ import click
 from ..client import path_of
 from ..words import printable
 from .asking import client_of, duration, json_option, limit_option, print_json, state_option, worker_ids
+from .naming import the_one
 
 
 @click.command()
@@ -39,7 +40,9 @@ def timeline(id_: str, since: float | None, limit: int, state: Path, as_json: bo
     query = f"?limit={limit}"
     if since is not None:
         query += f"&since={max(0, time.time_ns() // 1_000_000 - round(since * 1000))}"
-    answer = client_of(state).get(path_of("workers", id_, "timeline") + query)
+    client = client_of(state)
+    id_ = the_one(client, id_)
+    answer = client.get(path_of("workers", id_, "timeline") + query)
     if as_json:
         print_json(answer)
         return

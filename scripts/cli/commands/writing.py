@@ -1,0 +1,128 @@
+"""`rekindle output`: what workers wrote, and what they write."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..client import ControlClient, ControlError, NoSupervisorError, path_of
+from ..words import printable
+from .asking import client_of, json_option, print_json, state_option, worker_ids
+from .failures import say
+from .following import AGAIN_S, TOO_BUSY
+from .naming import members
+from .terminal import mind_the_reader
+
+GLANCE_S = 0.2
+"""How often to look for more; what comes meanwhile is kept, within bounds."""
+AT_FIRST = 10
+MOST = 200
+MOST_NAMED = 50
+"""Past this many it is easier to be told everything, and to choose."""
+
+
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what they write, until Ctrl-C.")
+@click.option(
+    "-n",
+    "--lines",
+    "last",
+    type=click.IntRange(0, MOST),
+    metavar="N",
+    help=f"How many lines of each to show at first.  [default: {MOST}; with --follow {AT_FIRST}]",
+)
+@state_option
+@json_option
+def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as_json: bool) -> None:
+    """Print the last lines that these workers wrote, or all of them.
+
+    What could steer a terminal is made harmless. An ID may be the name of a group.
+
+    \b
+      $ rekindle output worker:tag:0
+      $ rekindle output tag --follow
+      $ rekindle output --follow --lines 0 --json | jq .text
+
+    The lines are those of the latest start; --follow goes on across restarts, of the supervisor
+    too. Lines of several workers are told apart by their ids; --follow --json prints one document
+    a line.
+    """
+    client = client_of(state)
+    chosen = members(client, ids)
+    if follow:
+        for line in _for_ever(client, chosen, AT_FIRST if last is None else last):
+            click.echo(json.dumps(line) if as_json else _shown(line, alone=len(chosen) == 1))
+            sys.stdout.flush()
+    elif len(chosen) == 1:
+        _print_one(client, chosen[0], MOST if last is None else last, as_json=as_json)
+    else:
+        answer = client.get(_path(chosen, last=MOST if last is None else last))
+        answer["lines"] = _theirs(answer["lines"], chosen)
+        if as_json:
+            print_json(answer)
+            return
+        for line in answer["lines"]:
+            click.echo(_shown(line, alone=False))
+
+
+def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool) -> None:
+    answer = client.get(path_of("workers", id_, "output"))
+    answer["lines"] = answer["lines"][-last:] if last else []
+    if as_json:
+        print_json(answer)
+        return
+    for text in answer["lines"]:
+        click.echo(_harmless(text))
+
+
+def _for_ever(client: ControlClient, ids: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
+    """The last lines, then all that come.
+
+    Raises:
+        NoSupervisorError: there was none at the first try.
+    """
+    after: int | None = None
+    while True:
+        try:
+            answer = client.get(_path(ids, last=last) if after is None else _path(ids, after=after))
+        except ControlError as error:
+            is_passing = isinstance(error, NoSupervisorError) or error.status >= TOO_BUSY
+            if after is None or not is_passing:
+                raise
+            if isinstance(error, NoSupervisorError):
+                after = 0  # the next one counts anew
+            time.sleep(AGAIN_S)
+            continue
+        if answer["lost"] and after:
+            say("some lines came faster than they could be told")
+        yield from _theirs(answer["lines"], ids)
+        after = answer["newest"]
+        mind_the_reader()
+        time.sleep(GLANCE_S)
+
+
+def _path(ids: Sequence[str], **numbers: int) -> str:
+    query = [f"{name}={number}" for name, number in numbers.items()]
+    if 0 < len(ids) <= MOST_NAMED:
+        query.append("ids=" + ",".join(path_of(id_).removeprefix("/") for id_ in ids))
+    return "/output?" + "&".join(query)
+
+
+def _theirs(lines: list[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
+    return [line for line in lines if not ids or line["component_id"] in ids]
+
+
+def _shown(line: dict[str, Any], *, alone: bool) -> str:
+    text = _harmless(line["text"])
+    return text if alone else f"{line['component_id']} {line['stream']} | {text}"
+
+
+def _harmless(text: str) -> str:
+    return printable(text.expandtabs().rstrip("\r\n"))

@@ -1,0 +1,71 @@
+"""Workers by the name of their group, as it stands in the file."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import Client
+from tests.running.conftest import Running
+
+from rekindle.cli.commands.naming import group_of
+
+
+@pytest.mark.parametrize(
+    ("component_id", "group"),
+    [
+        ("worker:tag:0", "tag"),
+        ("worker:a:b:12", "a:b"),
+        ("worker::0", None),
+        ("worker:tag", None),
+        ("plugin:tag:0", None),
+        ("tag", None),
+        ("worker:tag:x", None),
+    ],
+)
+def test_a_group_is_what_stands_between_kind_and_number(component_id: str, group: str | None) -> None:
+    assert group_of(component_id) == group
+
+
+def test_a_group_is_stopped_started_paused_and_resumed_by_its_name(web: Running, rekindle: Client) -> None:
+    both = ["worker:web:0", "worker:web:1"]
+    stopped = rekindle("stop", "web", "--json").document["results"]
+    assert [(each["id"], each["detail"]["gone"]) for each in stopped] == [(id_, True) for id_ in both]
+    assert rekindle("start", "web").lines == [f"{id_} is being started." for id_ in both]
+    assert [each["id"] for each in rekindle("pause", "web", "--json").document["results"]] == both
+    assert rekindle("resume", "web").lines == [f"{id_} goes on." for id_ in both]
+    assert [each["id"] for each in rekindle("restart", "web", "--json").document["results"]] == both
+    assert [each["id"] for each in rekindle("reset", "web", "--json").document["results"]] == both
+
+
+def test_a_worker_is_named_once_however_often_it_is_meant(rekindle: Client) -> None:
+    results = rekindle("restart", "worker:web:1", "web", "web", "--json").document["results"]
+    assert [each["id"] for each in results] == ["worker:web:1", "worker:web:0"]
+
+
+def test_status_and_resources_of_a_group(many: Client) -> None:
+    workers = many("status", "web", "flaky", "--json").document["workers"]
+    ids = [worker["component_id"] for worker in workers]
+    assert ids == ["worker:web:0", "worker:web:1", "worker:flaky:0"]
+    assert {each["id"] for each in many("resources", "web", "--json").document["workers"]} == set(ids[:2])
+
+
+@pytest.mark.parametrize("command", ["explain", "history", "timeline", "report"])
+def test_who_asks_about_one_worker_may_name_its_group_if_it_is_alone_in_it(
+    many: Client, command: str
+) -> None:
+    alone = many(command, "spent", "--json")
+    assert alone.code == 0
+    assert "worker:spent:0" in alone.out
+    several = many(command, "web")
+    assert (several.code, several.out) == (4, "")
+    assert "worker:web:0, worker:web:1" in several.err
+
+
+def test_a_name_that_nobody_has_is_an_error_and_the_others_are_served(web: Running, rekindle: Client) -> None:
+    said = rekindle("reset", "wbe", "web")
+    assert said.code == 4
+    assert len(said.lines) == 2
+    assert "wbe" in said.err
+
+
+def test_without_a_supervisor_a_name_is_exit_code_3(nobody: Client) -> None:
+    assert [nobody(command, "web").code for command in ("stop", "explain", "output")] == [3, 3, 3]

@@ -1,0 +1,48 @@
+"""What all workers wrote last, for whoever follows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rekindle.actors.transcript import MOST_LINES, Transcript
+
+
+def written(count: int) -> Transcript:
+    """A transcript of so many lines, by two workers in turn."""
+    transcript = Transcript()
+    for number in range(1, count + 1):
+        transcript.take(f"w:{number % 2}", 1, "out", str(number))
+    return transcript
+
+
+def test_lines_of_all_workers_are_numbered_in_the_order_in_which_they_came() -> None:
+    found = written(3).after(0)
+    assert [(line.number, line.component_id, line.text) for line in found.lines] == [
+        (1, "w:1", "1"),
+        (2, "w:0", "2"),
+        (3, "w:1", "3"),
+    ]
+    assert (found.newest, found.lost) == (3, 0)
+
+
+def test_who_asks_after_the_newest_is_told_what_came_since() -> None:
+    transcript = written(3)
+    assert transcript.after(3).lines == ()
+    transcript.take("w:0", 2, "err", "more")
+    assert [line.text for line in transcript.after(3).lines] == ["more"]
+
+
+@pytest.mark.parametrize(("after", "lost"), [(0, 7), (5, 2), (7, 0), (8, 0)])
+def test_how_many_lines_were_lost_is_told(after: int, lost: int) -> None:
+    found = written(MOST_LINES + 7).after(after)
+    assert (found.lost, found.newest) == (lost, MOST_LINES + 7)
+    assert len(found.lines) == MOST_LINES - max(0, after - 7)
+
+
+def test_a_number_that_is_yet_to_come_was_another_supervisors() -> None:
+    assert [line.number for line in written(2).after(99).lines] == [1, 2]
+
+
+def test_nothing_was_written_yet() -> None:
+    found = Transcript().after(0)
+    assert (found.lines, found.newest, found.lost) == ((), 0, 0)
