@@ -64,11 +64,11 @@ def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(
     refused = threading.Event()
     watch = Loop.watch
 
-    def scarce(loop: Loop, descriptor: int, handler: Callable[[], object]) -> None:
+    def scarce(loop: Loop, descriptor: int, handler: Callable[[], object], **how: bool) -> None:
         if len(loop._handlers) > 2 and not refused.is_set():
             refused.set()
             raise OSError(errno.ENOSPC, "No space left on device")
-        watch(loop, descriptor, handler)
+        watch(loop, descriptor, handler, **how)
 
     monkeypatch.setattr(Loop, "watch", scarce)
     system = run(python("wait"))

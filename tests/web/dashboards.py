@@ -120,7 +120,9 @@ class Window:
 
     def wait_until(self, condition: str) -> None:
         """Wait until an expression is true in the page; asked from outside, as its policy forbids `eval`."""
-        assert eventually(lambda: self.page.evaluate(condition)), (condition, self.errors)
+        # A condition on an element that is not there yet is not true yet.
+        tried = f"() => {{ try {{ return {condition} }} catch (error) {{ return false }} }}"
+        assert eventually(lambda: self.page.evaluate(tried)), (condition, self.errors)
 
 
 def watched(context: BrowserContext) -> Window:
