@@ -232,6 +232,8 @@ class Breakers:
         if worker is None or worker.spec.breaker is None or worker.spec.breaker.name != name:
             return False
         match worker.phase:
+            case Up() if self._crew.waits_for(worker):
+                return not self._needs(worker) & self._held(name)
             case Up() | BackingOff() | Stopping(relaunch=True):
                 return True
             case _:
@@ -239,11 +241,27 @@ class Breakers:
 
     def _candidates(self, name: str) -> tuple[str, ...]:
         """Those who may try for all; who waits for one that is held back itself would wait for ever."""
-        held = [worker for worker in self._members(name) if is_held(worker)]
-        ids = {worker.id for worker in held}
-        free = [worker for worker in held if not ids.intersection(worker.spec.after)]
+        held = self._held(name)
+        free = [
+            worker for worker in self._members(name) if worker.id in held and not self._needs(worker) & held
+        ]
         ready = [worker for worker in free if all(map(self._is_healthy, worker.spec.after))]
         return tuple(worker.id for worker in ready or free)
+
+    def _held(self, name: str) -> set[str]:
+        return {worker.id for worker in self._members(name) if is_held(worker)}
+
+    def _needs(self, worker: Worker) -> set[str]:
+        """All that it waits for, and that these wait for, and so on."""
+        found: set[str] = set()
+        todo = list(worker.spec.after)
+        while todo:
+            id_ = todo.pop()
+            if id_ not in found:
+                found.add(id_)
+                other = self._crew.get(id_)
+                todo += () if other is None else other.spec.after
+        return found
 
     def _is_healthy(self, component_id: str) -> bool:
         worker = self._crew.get(component_id)

@@ -92,3 +92,30 @@ def test_a_canary_that_is_paused_leaves_the_trial_to_the_next() -> None:
     bench.tell(PauseWorkers(ids(1)))
     bench.run(600)
     assert healthy(bench) == list(ids(3)[1:])
+
+
+def test_a_canary_that_comes_to_wait_for_one_who_is_held_back_leaves_the_trial_to_that_one() -> None:
+    """The one that it waited for was pending when it was chosen, died, and was held: nobody tried."""
+    breaker = BreakerPolicy(name="x", deaths=2, window_s=30, canary_delay_s=2, hold_s=3)
+    scripts = {
+        "db": lives(Life(dies_after_s=4), Life(healthy_after_s=10, dies_after_s=5), then=Life()),
+        "app": lives(Life(dies_after_s=5.5), then=Life()),
+    }
+    bench = Bench(
+        worker("db", breaker=breaker), worker("app", after=("db",), breaker=breaker), scripts=scripts
+    ).start()
+    bench.run(600)
+    assert healthy(bench) == ["db", "app"]
+
+
+def test_a_canary_is_none_that_waits_for_one_who_waits_for_another_who_is_held_back() -> None:
+    chain = (worker("a", breaker=DB, after=("b",)), worker("b", after=("c",)), worker("c", breaker=DB))
+    scripts = {
+        "a": lives(Life(dies_after_s=20), then=Life()),
+        "c": lives(Life(dies_after_s=20), then=Life()),
+        "b": lives(Life(dies_after_s=19), then=Life()),
+    }
+    bench = Bench(*chain, scripts=scripts).start()
+    bench.run(600)
+    assert canaries(bench)[0] == "c"
+    assert healthy(bench) == ["a", "b", "c"]
