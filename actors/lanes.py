@@ -55,7 +55,8 @@ def attempt(call: Call) -> None:
 
 
 def _report(error: BaseException) -> None:
-    logger.opt(exception=error).error("the supervisor met an error and goes on")
+    with suppress(Exception):  # the log is the host's, and may raise as well
+        logger.opt(exception=error).error("the supervisor met an error and goes on")
 
 
 _helped_by: dict[int, Lane] = {}

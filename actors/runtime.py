@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Never, TypeVar
 
@@ -73,12 +74,12 @@ class ResilientActor(pykka.ThreadingActor):
     def _replace(self, message: Any, error: BaseException) -> None:
         """Rebuild the state, then try the message once more: a death or a command must not get lost."""
         name, kind = type(self).__name__, type(message).__name__
-        logger.opt(exception=error).error("{} raised while handling {} and is made anew", name, kind)
+        _complain(error, "{} raised while handling {} and is made anew", name, kind)
         self._rebuild()
         try:
             self.handle(message)
         except BaseException as again:  # noqa: BLE001
-            logger.opt(exception=again).error("{} raised again, {} is dropped", name, kind)
+            _complain(again, "{} raised again, {} is dropped", name, kind)
             self._rebuild()
             self.dropped(message)
         if not isinstance(message, ActorReplaced):
@@ -88,7 +89,13 @@ class ResilientActor(pykka.ThreadingActor):
         try:
             self.recover()
         except BaseException as error:  # noqa: BLE001
-            logger.opt(exception=error).critical("{} could not be rebuilt", type(self).__name__)
+            _complain(error, "{} could not be rebuilt", type(self).__name__)
+
+
+def _complain(error: BaseException, template: str, *words: str) -> None:
+    """Log an error; the log is the host's, may raise itself, and must not keep anybody from being rebuilt."""
+    with suppress(Exception):
+        logger.opt(exception=error).error(template, *words)
 
 
 def tell(receiver: Receiver | None, message: object) -> bool:
@@ -99,7 +106,7 @@ def tell(receiver: Receiver | None, message: object) -> bool:
         receiver.tell(message)
     except Exception as error:  # noqa: BLE001
         if not isinstance(error, pykka.ActorDeadError):
-            logger.opt(exception=error).warning("a receiver refused {}", type(message).__name__)
+            _complain(error, "a receiver refused {}", type(message).__name__)
         return False
     return True
 
