@@ -26,7 +26,7 @@ import msgspec
 from .descriptors import Descriptors, place_for_last_words
 from .job_policy import JobPolicy
 from .posix_spawn import CHANNEL, LAST_WORDS, Program, start_process
-from .spec import Command, PythonCall, WorkerSpec
+from .spec import RESERVED, Command, PythonCall, WorkerSpec
 
 HANDED_DOWN = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR",
@@ -160,7 +160,7 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
     environment = {
         name: value
         for name, value in ours.items()
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
+        if name not in RESERVED and any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
     }
     environment.update(spec.env)
     environment["REKINDLE_WORKER"] = spec.id

@@ -366,7 +366,19 @@ def served_by(specs: Iterable[WorkerSpec]) -> tuple[str, ...]:
     return tuple(sorted({queue for spec in specs for queue in spec.serves}))
 
 
+RESERVED = frozenset(
+    f"REKINDLE_{name}"
+    for name in (
+        "FD", "GENERATION", "HEARTBEAT_S", "JOBS", "LAST_WORDS", "PATH", "PYTHONPATH", "SUPERVISOR_PID",
+        "SYSTEM", "WORKER",
+    )
+)  # fmt: skip
+"""What tells a worker who it is. A supervisor that is somebody's worker itself hands none of it down."""
+
+
 def _environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:
     for name, value in env.items():
+        if name in RESERVED:
+            yield Problem("env", f"{name} is what Rekindle tells the worker")
         if not name or "=" in name or "\0" in name or "\0" in value:
             yield Problem("env", f"{name!r:.80} cannot stand in an environment")

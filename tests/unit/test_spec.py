@@ -14,6 +14,7 @@ from rekindle.actors.errors import SpecError
 from rekindle.actors.job_policy import JobPolicy
 from rekindle.actors.limits import ResourceLimits
 from rekindle.actors.spec import (
+    RESERVED,
     Command,
     HealthPolicy,
     OnExhausted,
@@ -263,6 +264,11 @@ def test_a_target_names_a_module_and_a_function(target: Any) -> None:
 )
 def test_an_environment_that_no_process_could_have_is_refused(env: Any) -> None:
     assert "env" in refused(WorkerSpec, "a", RUN, env=env)
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_a_variable_that_tells_a_worker_who_it_is_cannot_be_set(name: str) -> None:
+    assert "env" in refused(WorkerSpec, "a", RUN, env={name: "x"})
 
 
 def test_the_environment_of_a_spec_is_a_copy_that_nobody_changes() -> None:
