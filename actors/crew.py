@@ -313,6 +313,11 @@ class Crew:
             self._to_stop.setdefault(id_, Stop(supervision.pause))
         self._continue_stopping()
 
+    def unpause(self, component_id: str) -> None:
+        """A pause is over that may be yet to come: whoever is needed by others waits for their end first."""
+        if (stop := self._to_stop.get(component_id)) is not None and stop.change is supervision.pause:
+            del self._to_stop[component_id]
+
     def is_to_stop(self, component_id: str) -> bool:
         """Whether its stop is decided and waits for others."""
         return component_id in self._to_stop
@@ -376,6 +381,7 @@ class Crew:
             # By the way that its deaths took: it must not overtake them.
             tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
             tell(self._to.broker, WorkerForgotten(worker.id))
+            self.start_those_who_waited()  # nobody can wait for it any more
         elif isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
             # Nobody watches it any more: people must not read its last health for ever.
             tell(self._to.broker, KeepTogether((mirrored_at_rest(worker),)))

@@ -230,6 +230,7 @@ class Operations:
             return
         for id_ in self._staying(ids):
             if id_ in self._crew and not self._pauses.holds(id_):
+                self._crew.unpause(id_)
                 self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
 
     def _keep_pauses(self, records: Iterable[MetaSet], events: Iterable[PauseBegan | PauseEnded]) -> None:
@@ -262,7 +263,7 @@ class Operations:
         if refusal is None and spec.id in self._crew:
             refusal = Refused(f"a worker is called {spec.id!r} already")
         if refusal is None:
-            refusal = _disorder([*(worker.spec for worker in self._crew), spec])
+            refusal = _disorder([*(worker.spec for worker in self._crew), spec], spec)
         if refusal is None:
             self._versions.update(versions)
             self._take_up(spec)
@@ -387,9 +388,10 @@ def _note_unknown(message: Never) -> None:
     logger.warning("the Supervisor does not understand {!r}", message)
 
 
-def _disorder(specs: Iterable[WorkerSpec]) -> Refused | None:
+def _disorder(specs: Iterable[WorkerSpec], newcomer: WorkerSpec | None = None) -> Refused | None:
+    """Why these cannot be supervised together; the others may name somebody who has left already."""
     try:
-        check_order(specs)
+        check_order(specs, None if newcomer is None else newcomer.id)
     except SpecError as error:
         return Refused(str(error))
     return None

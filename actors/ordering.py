@@ -11,8 +11,12 @@ from .errors import Problem, SpecError
 from .spec import WorkerSpec
 
 
-def check_order(specs: Iterable[WorkerSpec]) -> None:
+def check_order(specs: Iterable[WorkerSpec], newcomer: str | None = None) -> None:
     """Refuse workers that wait for nobody we know, or for each other.
+
+    Args:
+        specs: all of them.
+        newcomer: the only one that must name those who are there; None: all must.
 
     Raises:
         SpecError: naming the worker and whom it waits for.
@@ -20,7 +24,7 @@ def check_order(specs: Iterable[WorkerSpec]) -> None:
     after = {spec.id: spec.after for spec in specs}
     for id_, others in after.items():
         unknown = [other for other in others if other not in after]
-        if unknown:
+        if unknown and newcomer in (None, id_):
             raise SpecError(id_, [Problem("after", f"names no worker: {other!r}") for other in unknown])
     cycle = find_cycle(after)
     if cycle:

@@ -9,6 +9,7 @@ from tests.virtual.bench import Bench, dies_after, worker
 from rekindle.actors.changes import Changes
 from rekindle.actors.health import Status
 from rekindle.actors.messages import (
+    AddWorker,
     ChangeWorkers,
     Done,
     PauseWorkers,
@@ -328,3 +329,45 @@ def test_a_pause_does_not_undo_a_stop_that_waits_for_its_turn() -> None:
     bench.tell(ResumeWorkers(None))
     bench.run(10)
     assert [bench.status(id_).shown for id_ in ("db", "web")] == ["stopped", "stopped"]
+
+
+def test_a_pause_that_is_over_before_it_could_begin_for_one_holds_nobody_down() -> None:
+    """The one that others needed was paused when they had stopped, after the pause was over."""
+    slow = {"app": lambda _generation: Life(stops_after_s=5.0)}
+    bench = Bench(worker("db"), worker("app", after=("db",)), scripts=slow).start()
+    bench.run(1)
+    bench.tell(PauseWorkers(None, for_s=2.0))
+    bench.run(60)
+    assert [bench.status(id_).status for id_ in ("db", "app")] == [Status.HEALTHY, Status.HEALTHY]
+    assert started(bench) == ["db", "app", "app"]
+
+
+def test_a_stop_that_an_operator_ordered_outlasts_the_pause_meanwhile() -> None:
+    slow = {"app": lambda _generation: Life(stops_after_s=5.0)}
+    bench = Bench(worker("db"), worker("app", after=("db",)), scripts=slow).start()
+    bench.run(1)
+    bench.tell(StopWorkers(("db", "app")))
+    bench.tell(PauseWorkers(None, for_s=2.0))
+    bench.run(60)
+    assert [bench.status(id_).status for id_ in ("db", "app")] == [None, None]
+
+
+def test_who_waits_for_one_that_is_removed_waits_no_longer() -> None:
+    never = {"db": lambda _generation: Life(healthy_after_s=None)}
+    bench = Bench(worker("app", after=("db",)), worker("db"), scripts=never).start()
+    bench.run(1)
+    bench.tell(RemoveWorker("db"))
+    bench.run(60)
+    assert bench.status("app").status is Status.HEALTHY
+
+
+def test_others_can_be_added_after_one_was_removed_that_somebody_names() -> None:
+    bench = Bench(worker("app", after=("db",)), worker("db")).start()
+    bench.run(1)
+    bench.tell(RemoveWorker("db"))
+    bench.run(60)
+    assert bench.ask(lambda reply: AddWorker(worker("other"), reply)) == Done()
+    refused = bench.ask(lambda reply: AddWorker(worker("late", after=("db",)), reply))
+    assert isinstance(refused, Refused)
+    assert bench.ask(lambda reply: AddWorker(worker("db", after=("app",)), reply)) != Done(), "a circle"
+    assert bench.ask(lambda reply: AddWorker(worker("db"), reply)) == Done()
