@@ -87,6 +87,21 @@ class Child:
             self._stack_signal = frames[-1].stack_signal
         return frames, bool(data)
 
+    def last_frames(self, now: float) -> list[Frame]:
+        """All that the channel of an ended process still holds; a last line without a line end counts too."""
+        frames: list[Frame] = []
+        if self.channel is not None:
+            for _ in range(LAST_CHUNKS):
+                try:
+                    data = self.channel.recv(CHUNK)
+                except OSError:  # nothing more, or somebody else holds it open
+                    break
+                if not data:
+                    break
+                frames += self._reader.feed(data, now)
+            frames += self._reader.finish(now)
+        return frames
+
     def new_violation(self) -> str | None:
         """Why it must be ended, said once."""
         if self._reader.violation is None or self._violation_told:

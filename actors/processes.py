@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Empty
 
 from loguru import logger
@@ -22,6 +22,7 @@ from .arrivals import Arrivals
 from .child import Child
 from .evidence import Remains
 from .fingerprints import Fingerprints
+from .frames import Frame
 from .guard import Guard
 from .internal_messages import (
     ChannelClosed,
@@ -277,21 +278,20 @@ class RealProcesses:
 
     def _said(self, child: Child) -> None:
         assert child.channel is not None
-        open_still = self._hear(child)
+        frames, open_still = child.read_frames(self._clock.monotonic())
+        self._pass_on(child, frames)
         if not open_still:
             self._loop.unwatch(child.channel.fileno())
             self._loop.after(CHANNEL_GRACE_S, lambda: self._report_closed_channel(child))
 
-    def _hear(self, child: Child) -> bool:
-        """Pass on what the channel holds; False once it has ended."""
-        request = child.request
-        frames, open_still = child.read_frames(self._clock.monotonic())
+    def _pass_on(self, child: Child, frames: Iterable[Frame]) -> None:
+        """Tell what came over a channel."""
+        monitor = child.request.monitor
         for frame in frames:
-            request.monitor.tell(FrameReceived(child.id, child.generation, frame))
+            monitor.tell(FrameReceived(child.id, child.generation, frame))
         violation = child.new_violation()
         if violation is not None:
-            request.monitor.tell(ProtocolViolated(child.id, child.generation, violation))
-        return open_still
+            monitor.tell(ProtocolViolated(child.id, child.generation, violation))
 
     def _ended(self, child: Child) -> None:
         """The process is a zombie: take its last words, end its group, reap it, tell, tidy up."""
@@ -299,7 +299,7 @@ class RealProcesses:
             return
         # Whatever cannot be gathered of it, its death is told.
         if child.channel is not None and self._loop.watches(child.channel.fileno()):
-            attempt(lambda: self._hear(child))
+            attempt(lambda: self._pass_on(child, child.last_frames(self._clock.monotonic())))
         attempt(child.drain_output)
         child.exit = child.reap()
         if child.exit is None:

@@ -288,3 +288,14 @@ def test_an_ended_process_that_a_debugger_keeps_holds_nobody_up(run: Run, rows: 
         debugger.stdin.close()
         system.wait_until("kept", lambda w: w.generation == 2 and w.pid is not None, PATIENCE_S)
     assert rows.deaths("kept") == [(1, "signalled", None, 9, "restart")]
+
+
+def test_a_last_frame_without_a_line_end_still_names_the_job_of_the_dead(run: Run, rows: Rows) -> None:
+    script = (
+        'printf \'{"status":"healthy"}\\n\' >&$REKINDLE_FD; sleep 0.2; '
+        'printf \'{"status":"healthy","current_job":42}\' >&$REKINDLE_FD; kill -9 $$'
+    )
+    once = replace(QUICK, enabled=False)
+    run(*[worker(f"w:{n}", command("sh", "-c", script, reports_health=True), restart=once) for n in range(6)])
+    assert eventually(lambda: rows("SELECT count(*) FROM rekindle_death") == [(6,)])
+    assert rows("SELECT DISTINCT job FROM rekindle_death") == [("42",)]
