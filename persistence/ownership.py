@@ -7,6 +7,7 @@ import select
 import socket
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -69,6 +70,7 @@ class FileOwnership:
         # Information for people and for the refusal above; the lock is what counts.
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        _held_by_files.add(self)
 
     def confirm(self) -> None:
         """A `flock` is not lost while its descriptor is open."""
@@ -78,6 +80,18 @@ class FileOwnership:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+_held_by_files: WeakSet[FileOwnership] = WeakSet()
+
+
+def _disown() -> None:
+    """A fork of the host shares the descriptor, and would hold the lock for as long as it lives."""
+    for ownership in tuple(_held_by_files):
+        ownership.release()
+
+
+os.register_at_fork(after_in_child=_disown)
 
 
 class ServerOwnership:

@@ -190,3 +190,32 @@ def cut_the_owner(engine: Engine) -> None:
     )
     with engine.connect() as connection:
         assert connection.scalars(cut).all() == [True]
+
+
+def test_a_fork_of_the_host_does_not_keep_the_store_for_itself(tmp_path: Path) -> None:
+    """A lock of a file belongs to all who share the descriptor, and goes with the last of them."""
+    store = open_store(tmp_path / "rekindle.db")
+    ready, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(go)
+        os.read(ready, 1)  # until its parent lets go
+        os._exit(0)
+    try:
+        store.close()
+        open_store(tmp_path / "rekindle.db").close()
+    finally:
+        os.close(go)
+        os.close(ready)
+        os.waitpid(child, 0)
+
+
+def test_a_fork_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "rekindle.db")
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    with pytest.raises(StoreOwnedError):
+        open_store(tmp_path / "rekindle.db")
+    store.close()
