@@ -136,14 +136,17 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
 def reconcile(worker: Worker, found: int | None, world: World) -> Step:
     """Fit what is wanted to what really runs; the answer of the process table is the truth."""
     rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
-    late = () if found is not None else _amendment(worker, worker.generation, Exit(), None)
-    worker = replace(worker, lingering=found, open_death=worker.open_death if found is not None else None)
+    late: tuple[Effect, ...] = ()
+    if found is None:
+        late = (*_amendment(worker, worker.generation, Exit(), None), *_late_release(worker, Exit()))
+        worker = replace(worker, open_death=None, unreleased=None)
+    worker = replace(worker, lingering=found)
     match worker.phase:
         case Up(generation=generation):
             # Whether it is dead, and of what, is the monitor's to tell.
             idle = world.paused and worker.spec.pause_mode is PauseMode.IDLE
             pause = (Idling(generation, paused=True),) if idle else ()
-            return Step(worker, (Examine(found), *pause))
+            return Step(worker, (*late, Examine(found), *pause))
         case BackingOff() as phase:
             again = back_off(worker, phase, world)
             halt = () if found is None else (Halt(found, Urgency.FIRM),)
@@ -151,7 +154,8 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
             keep = () if phase.former else (KeepRecord(phase.record),)
             return Step(again.worker, (*keep, *late, *halt, *again.effects))
         case Stopping() as phase if found is None:
-            return _stopped(worker, phase, Exit(), None, world)
+            stopped = _stopped(worker, phase, Exit(), None, world)
+            return Step(stopped.worker, (*late, *stopped.effects))
         case Stopping() as phase:
             return Step(worker, (Halt(phase.generation, phase.urgency),))
         case Idle() | Failed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.builders import TAG, crash, silence, spec
 from tests.unit.supervised import Scene
 
@@ -24,6 +25,7 @@ from rekindle.actors.restarts import DEFAULT_FAILURE, Action, RestartState
 from rekindle.actors.spec import WorkerSpec
 from rekindle.actors.supervision import SAVE_TIMEOUT_MS
 from rekindle.actors.verdict import Finding
+from rekindle.actors.work_items import ReleasePolicy
 from rekindle.actors.worker_state import (
     Announce,
     AwaitSave,
@@ -39,6 +41,7 @@ from rekindle.actors.worker_state import (
     Idling,
     KeepRecord,
     Launch,
+    ReleaseWork,
     ReportStop,
     Rest,
     Schedule,
@@ -785,6 +788,17 @@ def test_a_manual_restart_does_not_wait_for_a_delay_of_a_former_run() -> None:
 def test_a_running_worker_is_examined_by_the_monitor() -> None:
     assert supervision.reconcile(up(), 1, world()).effects == (Examine(1),)
     assert supervision.reconcile(up(), None, world()).effects == (Examine(None),)
+
+
+def test_what_a_hung_worker_held_is_released_when_its_process_is_found_gone() -> None:
+    """The news of its end was lost with an actor that raised; the item went out with the next one's end."""
+    release = ReleasePolicy(command=("br", "update", "{work_item}"), cwd="/tmp")
+    worker = supervision.job_changed(up(under=spec(release=release)), 1, "bead-7").worker
+    hung = supervision.died(worker, replace(silence(), job="bead-7"), world()).worker
+    step = supervision.reconcile(hung, None, world(NOW + 20))
+    released = [effect.order.release for effect in step.effects if isinstance(effect, ReleaseWork)]
+    assert [(each.generation, each.work_item) for each in released] == [(1, "bead-7")]
+    assert supervision.reconcile(step.worker, None, world(NOW + 30)).worker.unreleased is None
 
 
 def test_a_worker_that_waits_gets_its_timer_back_and_its_record_kept_again() -> None:
