@@ -12,12 +12,14 @@ import errno
 import os
 import resource
 import struct
+import sys
 
 from .deaths import Exit
 from .evidence import Spent
 
 _CALLS = {"x86_64": 247, "aarch64": 95, "riscv64": 95, "ppc64le": 272, "s390x": 281}
-_WAITID = _CALLS.get(os.uname().machine)
+# A program of 32 bits has other numbers, whatever the kernel calls the machine.
+_WAITID = _CALLS.get(os.uname().machine) if sys.maxsize > 2**32 else None
 
 _STATUS = struct.Struct("@iii4xiIi")  # si_signo, si_errno, si_code, si_pid, si_uid, si_status
 _USED = struct.Struct("@18l")  # ru_utime, ru_stime, ru_maxrss, …, ru_majflt, …

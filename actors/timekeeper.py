@@ -5,12 +5,16 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+from contextlib import suppress
 
 import pykka
 from loguru import logger
 
 from .bell import LONGEST_WAIT_S
 from .ports import Clock, Receiver
+
+TIDY_ABOVE = 1000
+"""So many timers may wait, and then twice those that were left, before the cancelled ones are looked for."""
 
 
 class HeapTimer:
@@ -23,7 +27,7 @@ class HeapTimer:
         self.message: object = message
 
     def cancel(self) -> None:
-        """Drop the message; its place in the heap is cleared when its time comes."""
+        """Drop the message; its place in the heap is cleared when its time comes, or many are."""
         self.receiver = self.message = None
 
 
@@ -34,6 +38,7 @@ class Timekeeper:
         self._clock = clock
         self._heap: list[tuple[float, int, HeapTimer]] = []
         self._order = itertools.count()
+        self._tidy_at = TIDY_ABOVE
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="rekindle-timekeeper", daemon=True)
@@ -45,9 +50,17 @@ class Timekeeper:
         due = self._clock.monotonic() + max(0.0, delay_s)
         with self._changed:
             heapq.heappush(self._heap, (due, next(self._order), timer))
+            if len(self._heap) > self._tidy_at:
+                self._tidy_up()
             if self._heap[0][2] is timer:
                 self._changed.notify()
         return timer
+
+    def _tidy_up(self) -> None:
+        """Forget the timers that were cancelled: some would have come in days."""
+        self._heap = [entry for entry in self._heap if entry[2].receiver is not None]
+        heapq.heapify(self._heap)
+        self._tidy_at = 2 * len(self._heap) + TIDY_ABOVE
 
     def close(self, timeout_s: float) -> None:
         """End the thread; what has not been delivered never is."""
@@ -86,4 +99,5 @@ class Timekeeper:
         except pykka.ActorDeadError:
             pass
         except Exception as error:  # noqa: BLE001
-            logger.opt(exception=error).error("a timer could not be delivered")
+            with suppress(Exception):  # the log is the host's, and may raise as well
+                logger.opt(exception=error).error("a timer could not be delivered")
