@@ -3,57 +3,105 @@
 A start runs through far more machine code than the life after it: the set-up of OpenSSL, which Python's
 asyncio brings along, is 3 MB of it. The kernel leaves all of that mapped, and counts it as ours. A page
 that was given back is mapped again at the next touch, from the kernel's cache of the file.
+
+What holds only what its file holds is told twice: by the loader, which knows the parts of libraries that
+it never writes to, and by the kernel, which knows the pages that somebody changed nevertheless (a
+debugger, say). The loader is asked while nobody can load or unload a library.
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 OWN_MAPS = Path("/proc/self/smaps")
 
+_PART, _WRITABLE = 1, 2  # PT_LOAD, PF_W
 
-class Mapping(msgspec.Struct, frozen=True):
-    """A part of a file that is mapped, from one address up to but not including another."""
+Addresses = tuple[int, int]
+"""From one up to but not including the other."""
 
-    start: int
-    end: int
+
+class _Header(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("offset", ctypes.c_uint64),
+        ("address", ctypes.c_uint64),
+        ("physical", ctypes.c_uint64),
+        ("in_file", ctypes.c_uint64),
+        ("in_memory", ctypes.c_uint64),
+        ("alignment", ctypes.c_uint64),
+    )
+
+
+class _Library(ctypes.Structure):
+    _fields_ = (
+        ("base", ctypes.c_uint64),
+        ("name", ctypes.c_char_p),
+        ("headers", ctypes.POINTER(_Header)),
+        ("count", ctypes.c_uint16),
+    )
+
+
+_Visit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Library), ctypes.c_size_t, ctypes.c_void_p)
 
 
 def give_back_code(maps: Path = OWN_MAPS) -> None:
-    """Give back every page that can be had from its file again; what cannot be given back stays."""
-    with suppress(OSError, ValueError, AttributeError):  # no /proc, a path of strange bytes, no madvise
-        advise = ctypes.CDLL(None).madvise
-        advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    """Give back every page of a library that can be had from its file again; what cannot be, stays."""
+    if sys.maxsize < 2**32:
+        return  # the headers look different there
+    with suppress(OSError, ValueError, AttributeError):  # no /proc, a path of strange bytes, another system
+        # Without letting go of the interpreter: whoever loads a library may want it under the loader's lock.
+        system = ctypes.PyDLL(None)
+        system.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         with maps.open() as lines:
-            for mapping in unchanged(lines):
-                advise(mapping.start, mapping.end - mapping.start, mmap.MADV_DONTNEED)
+            clean = frozenset(unchanged(lines))
+
+        def visit(library: ctypes._Pointer[_Library], _size: int, _: object) -> int:
+            for start, end in _parts(library.contents):
+                if (start, end) in clean:
+                    system.madvise(start, end - start, mmap.MADV_DONTNEED)
+            return 0
+
+        system.dl_iterate_phdr(_Visit(visit), None)
 
 
-def unchanged(lines: Iterable[str]) -> Iterator[Mapping]:
-    """Those of the mappings in `smaps` that nobody can write to, and that hold what their file holds.
+def _parts(library: _Library) -> Iterator[Addresses]:
+    """The parts of a library that the loader never writes to, in whole pages."""
+    for header in library.headers[: library.count]:
+        if header.type == _PART and not header.flags & _WRITABLE:
+            start = library.base + header.address
+            yield _page(start), _page(start + header.in_file + mmap.PAGESIZE - 1)
 
-    Not even one changed page may be among them: the loader writes addresses into what it protects
-    afterwards, and those are in no file.
-    """
-    mapping: Mapping | None = None
+
+def _page(address: int) -> int:
+    return address - address % mmap.PAGESIZE
+
+
+def unchanged(lines: Iterable[str]) -> Iterator[Addresses]:
+    """Those of the mappings in `smaps` that nobody can write to and nobody ever wrote to."""
+    mapping: Addresses | None = None
     for line in lines:
         name, _, rest = line.partition(" ")
         if not name.endswith(":"):
+            if mapping is not None:
+                yield mapping
             mapping = _of_a_file(name, rest)
-        elif name == "Anonymous:" and mapping is not None and rest.split() == ["0", "kB"]:
-            yield mapping
+        elif name in ("Anonymous:", "Swap:") and rest.split() != ["0", "kB"]:
+            mapping = None
+    if mapping is not None:
+        yield mapping
 
 
-def _of_a_file(addresses: str, rest: str) -> Mapping | None:
+def _of_a_file(addresses: str, rest: str) -> Addresses | None:
     """The mapping that a heading tells of: addresses, permissions, offset, device, inode and path."""
     permissions, _, _, inode, *path = rest.split(maxsplit=4)
     if permissions not in ("r-xp", "r--p") or inode == "0" or not path:
         return None
     start, _, end = addresses.partition("-")
-    return Mapping(int(start, 16), int(end, 16))
+    return int(start, 16), int(end, 16)
