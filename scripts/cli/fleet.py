@@ -23,8 +23,15 @@ from .listings import change_lines
 PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
 
+STAYS_UP_S = 1.0
+"""So long a worker must have run before it is the next one's turn: many a program runs for a moment before
+it finds that it cannot."""
+
 DOWN = ("failed", "stopped")
 """Members that are not up, and that nobody expects to be."""
+
+GLANCE_S = 0.25
+"""How often a rolling restart looks while nothing happens."""
 
 Summary = Mapping[str, object]
 
@@ -65,7 +72,9 @@ class Fleet(System):
             try:
                 config = load(self._config.path)
             except ConfigError as error:
-                raise RequestRefusedError(f"nothing was changed: {error}") from None
+                refusal = RequestRefusedError(f"nothing was changed: {error}")
+                logger.error("{}", str(refusal))
+                raise refusal from None
             changes = self.change(config.specs())
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
@@ -73,6 +82,8 @@ class Fleet(System):
         summary = _summary(changes)
         if ignored:
             summary["after_a_restart_of_the_supervisor"] = ignored
+        if config.warnings:
+            summary["warnings"] = [str(warning) for warning in config.warnings]
         logger.info("reloaded {}. {}", str(config.path), " ".join(change_lines(summary)))
         return summary
 
@@ -99,7 +110,11 @@ class Fleet(System):
             )
             self._rolling[name] = thread
             thread.start()
-        return {"workers": list(group.ids), "min_healthy": group.min_healthy}
+        return {
+            "workers": list(group.ids),
+            "min_healthy": group.min_healthy,
+            "stays_up_ms": round(STAYS_UP_S * 1000),
+        }
 
     def end_rolling(self) -> None:
         """Let no rolling restart go on; the one that is under way ends at its next step."""
@@ -128,7 +143,7 @@ class Fleet(System):
         self.restart(id_)
         self._wait(
             lambda: self._is_renewed(id_, before),
-            stop + spec.health.startup_timeout_s + PATIENCE_S,
+            stop + spec.health.startup_timeout_s + STAYS_UP_S + PATIENCE_S,
             f"{id_} to be healthy again",
         )
 
@@ -143,7 +158,10 @@ class Fleet(System):
         worker = self.status(id_)
         if worker.shown == "failed":
             raise RequestRefusedError(f"{id_} failed: {worker.failure_reason}")
-        return worker.generation > before and worker.status is Status.HEALTHY
+        if worker.generation > before and (worker.shown == "crashed" or worker.restart_count):
+            raise RequestRefusedError(f"{id_} did not stay up")  # its counters were cleared by our restart
+        up_s = worker.uptime_s if worker.status is Status.HEALTHY else None
+        return worker.generation > before and up_s is not None and up_s >= STAYS_UP_S
 
     def _wait(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
         deadline = time.monotonic() + within_s
@@ -155,7 +173,7 @@ class Fleet(System):
                 if left <= 0:
                     raise RequestTimeoutError(f"waited {within_s:g} s for {what}")
                 with suppress(RequestTimeoutError):
-                    events.next(min(left, 1.0))
+                    events.next(min(left, GLANCE_S))
 
 
 def _summary(changes: Changes) -> dict[str, object]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.conftest import Client, client_of
 from tests.cli.documents import down, worker
 from tests.cli.terminals import Terminal
+from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 
 from rekindle.cli.commands.rolling import progress
@@ -79,3 +82,30 @@ def test_a_rolling_restart_that_comes_to_nothing_fails(run: Run) -> None:
     assert said.code == 1
     assert said.out == "web: 0 of 1 workers restarted and healthy; worker:web:1 stayed down.\n"
     assert said.err == "rekindle: nothing happened for 1 s; not restarted: worker:web:0\n"
+
+
+def test_one_that_runs_for_a_moment_only_has_failed_and_is_not_done() -> None:
+    before = {id_: worker(id_) for id_ in ("a", "b", "c")}
+    now = {
+        "a": worker("a", generation=2, uptime_ms=1000),
+        "b": worker("b", generation=2, uptime_ms=999),
+        "c": worker("c", generation=3, restart_count=1, uptime_ms=5000),
+    }
+    reached = progress(("a", "b", "c"), before, now, stays_up_ms=1000)
+    assert (reached.done, reached.left, reached.failed) == (("a",), ("b",), ("c",))
+
+
+def test_a_bad_version_costs_one_worker_of_a_rolling_restart_and_not_all(run: Run, tmp_path: Path) -> None:
+    """A program that ran for a moment before it failed was taken for healthy, one worker after the other."""
+    program = tmp_path / "app.sh"
+    program.write_text("sleep 1000\n")
+    running = run(f'[worker.web]\ncommand = ["bash", "{program}"]\ncount = 3\nmin_healthy = 2\n')
+    for number in range(3):
+        running.wait_for(f"worker:web:{number}", status="healthy")
+    program.write_text("sleep 0.3; exit 1\n")
+    said = client_of(running)("restart", "--rolling", "web")
+    assert said.code == 1
+    assert "worker:web:0" in said.err
+    others = [running.worker(f"worker:web:{number}") for number in (1, 2)]
+    assert [(each["generation"], each["status"]) for each in others] == [(1, "healthy")] * 2
+    assert eventually(lambda: "did not stay up" in running.text())

@@ -33,13 +33,13 @@ class Progress:
     """Not restarted, because they were stopped or failed before."""
 
 
-def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
-    """Pure: who of a group has a new process that is healthy. One that was removed has no part in it."""
+def progress(group: Sequence[str], before: Workers, now: Workers, stays_up_ms: int = 0) -> Progress:
+    """Pure: who of a group has a new process that stays up. One that was removed has no part in it."""
     here = [id_ for id_ in group if id_ in now and id_ in before]
     spared = [id_ for id_ in here if before[id_]["shown"] in ("failed", "stopped")]
     part = [id_ for id_ in here if id_ not in spared]
-    failed = [id_ for id_ in part if now[id_]["shown"] == "failed"]
-    done = [id_ for id_ in part if _renewed(before[id_], now[id_])]
+    failed = [id_ for id_ in part if now[id_]["shown"] == "failed" or _died(before[id_], now[id_])]
+    done = [id_ for id_ in part if id_ not in failed and _renewed(before[id_], now[id_], stays_up_ms)]
     left = [id_ for id_ in part if id_ not in done and id_ not in failed]
     return Progress(tuple(done), tuple(left), tuple(failed), tuple(spared))
 
@@ -56,7 +56,8 @@ def roll(client: ControlClient, name: str, *, wait: bool, patience_s: float, as_
     if not wait:
         _tell(answer, f"The rolling restart of {printable(name)} ({len(group)} workers) has begun.", as_json)
         return
-    reached = _follow(client, group, before, patience_s, quiet=as_json)
+    stays_up_ms = answer["detail"].get("stays_up_ms", 0)
+    reached = _follow(client, group, before, patience_s, stays_up_ms, quiet=as_json)
     result = "failed" if reached.failed or reached.left else "done"
     _tell({"result": result, "detail": _document(answer, reached)}, _sentence(name, reached), as_json)
     if result == "failed":
@@ -69,6 +70,7 @@ def _follow(
     group: Sequence[str],
     before: Workers,
     patience_s: float,
+    stays_up_ms: int,
     *,
     quiet: bool,
 ) -> Progress:
@@ -76,7 +78,7 @@ def _follow(
     shown: tuple[object, ...] = ()
     while True:
         now = _workers(client)
-        reached = progress(group, before, now)
+        reached = progress(group, before, now, stays_up_ms)
         picture = (reached, tuple((now[id_]["shown"], now[id_]["generation"]) for id_ in reached.left))
         if picture != shown:
             shown, deadline = picture, time.monotonic() + patience_s
@@ -99,8 +101,15 @@ def _show(reached: Progress, now: Workers) -> None:
     click.echo("\r" + cut(line, width - 1) + "\x1b[K" + end, nl=False, err=True)
 
 
-def _renewed(before: Document, now: Document) -> bool:
-    return bool(now["generation"] > before["generation"] and now["status"] == "healthy")
+def _renewed(before: Document, now: Document, stays_up_ms: int) -> bool:
+    is_up = now["status"] == "healthy" and (now.get("uptime_ms") or 0) >= stays_up_ms
+    return bool(now["generation"] > before["generation"] and is_up)
+
+
+def _died(before: Document, now: Document) -> bool:
+    """Whether it died after its restart, which had cleared its counters."""
+    again = now["shown"] == "crashed" or now.get("restart_count")
+    return bool(now["generation"] > before["generation"] and again)
 
 
 def _workers(client: ControlClient) -> Workers:
