@@ -65,6 +65,35 @@ def _is_fresh(database: Path) -> bool:
     return True
 
 
+class SameFile:
+    """Whether the name of a database still leads to the file that was opened.
+
+    SQLite goes on with a file that was removed, as the kernel lets it; what it writes goes with it.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._identity = self._look()
+
+    def confirm(self) -> None:
+        """Refuse to write into nothing.
+
+        Raises:
+            StoreUnavailableError: it was removed, or another one has its name.
+        """
+        found = self._look()
+        if found != self._identity:
+            what = "was removed" if found is None else "is another one now"
+            raise StoreUnavailableError(f"the store {self._database} is unavailable: its file {what}")
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._database)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
 def _create_whole(database: Path, create: Callable[[Path], None]) -> None:
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked(side_file(database, ".migrating")):

@@ -47,6 +47,7 @@ from rekindle.actors.restarts import Action
 
 from . import statements as sql
 from .alerts import alert_values, forget_alerts, load_alerts
+from .database_file import SameFile
 from .encoding import (
     MOST_BUNDLES,
     PRUNED_EVERY,
@@ -95,6 +96,7 @@ class SqlStore:
         """Where a worker finds the queues. It holds the password, and belongs in no log."""
         self.jobs = JobQueue(writer, reader, name=name, database=database)
         self._precedence = Precedence(database)
+        self._file = None if database is None else SameFile(database)
         self._writer = writer
         self._reader = reader
         self._ownership = ownership or Unowned()
@@ -240,6 +242,8 @@ class SqlStore:
         if self._closed:
             raise StoreUnavailableError(f"the store {self.name} is closed")
         self._ownership.confirm()
+        if self._file is not None:
+            self._file.confirm()
 
     def _keep_deaths(self, deaths: list[DeathRecord]) -> None:
         kept = [death for death in deaths if self._add_death(death)]

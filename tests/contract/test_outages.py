@@ -158,3 +158,20 @@ def test_a_server_whose_tables_are_gone_is_damaged_not_unavailable(postgres_url:
         store.commit([death(1), event(1)])
     assert store.deaths() == ()
     store.close()
+
+
+def test_a_database_that_was_removed_is_noticed_and_taken_up_again_when_it_is_back(tmp_path: Path) -> None:
+    """SQLite went on writing into a file that nobody could find any more."""
+    database, elsewhere = tmp_path / "rekindle.db", tmp_path / "elsewhere.db"
+    store = open_store(database)
+    store.commit([death(1)])
+    database.rename(elsewhere)
+    with pytest.raises(StoreUnavailableError, match="its file was removed"):
+        store.commit([death(2)])
+    database.touch()
+    with pytest.raises(StoreUnavailableError, match="its file is another one now"):
+        store.commit([death(2)])
+    elsewhere.rename(database)
+    store.commit([death(2)])
+    assert known(store).restart_count == 2
+    store.close()
