@@ -15,13 +15,14 @@ from typing import Literal
 
 from loguru import logger
 
-from rekindle.actors import RekindleError, StopResult
+from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.lifecycle import Urgency
 from rekindle.actors.mailbox import Mailbox
 from rekindle.actors.messages import Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore
+from rekindle.worker.guardian import marked_processes, sweep
 
 from .adopting import adopting
 from .alert_sending import sending_alerts
@@ -37,22 +38,37 @@ from .upgrading import opened
 
 Order = Literal["stop", "reload", "stand_down", "tell"]
 
+STRAYS_S = 2.0
+"""How long the end of what workers detached is waited for."""
+
 
 def run(config: Config, *, ignore_state: bool = False) -> int:
     """Run the workers of a file until we are told to stop; the exit code."""
     with ExitStack() as stack:
         stack.enter_context(StateLock(config.state_dir))
         fleet = Fleet(config, store=_passing_store() if ignore_state else opened(config.database))
-        # Whatever else fails from here on, no worker is left running.
+        # Whatever else fails from here on, nobody is left running.
+        leftovers = stack.enter_context(ExitStack())
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)
         fleet.open()
+        leftovers.callback(_end_strays, fleet.mark)
         stack.enter_context(adopting(fleet.reap_strangers))
         fleet.edges.open(fleet, config, stack)
         dashboard = serve_http(fleet, config.state_dir, config.http, stack)
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
         stack.enter_context(sending_alerts(fleet, config.alerts))
         return Runner(fleet, Notifier()).run()
+
+
+def _end_strays(mark: str) -> None:
+    """End what workers detached from themselves: it would end with us if we were killed, too."""
+    strays = marked_processes(mark)
+    if strays:
+        whose = ", ".join(f"{pid} of {id_}" for pid, id_ in strays)
+        logger.warning("processes that workers had detached are killed: {}", whose)
+        if not sweep(mark, STRAYS_S):
+            logger.error("not all of them ended within {} s", STRAYS_S)
 
 
 def _passing_store() -> Store:
@@ -137,6 +153,8 @@ class Runner:
         self._notifier.reloading(time.monotonic_ns() // 1000)
         try:
             self._fleet.reload()
+        except RequestRefusedError:
+            pass  # it is in the log already
         except RekindleError as error:
             logger.error("{}", str(error))
         self._notifier.ready(self._summary())

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.processes.waiting import eventually
+from tests.processes.waiting import PATIENCE_S, Held, eventually
 from tests.running.conftest import Run, Running
 
 AS_PID_1 = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child=SIGTERM")
@@ -85,3 +85,14 @@ def test_f8_a_guardian_that_was_killed_is_renewed_by_a_supervisor_that_adopts(ru
     assert eventually(lambda: "the guardian ended and is renewed" in running.text())
     assert eventually(lambda: len(set(children(running.process.pid)) - {worker, guardian}) == 1)
     assert eventually(lambda: no_zombies(running.process.pid))
+
+
+def test_what_workers_detached_ends_with_a_clean_stop_too(run: Run) -> None:
+    running = run('[worker.det]\ncommand = ["bash", "-c", "setsid sleep 8881 & echo $! ; exec sleep 1000"]\n')
+    running.wait_for("worker:det:0", status="healthy")
+    assert eventually(lambda: running.client.get("/workers/worker:det:0/output")["lines"])
+    stray = int(running.client.get("/workers/worker:det:0/output")["lines"][0])
+    with Held([stray]) as held:
+        running.stop()
+        assert held.all_end(PATIENCE_S)
+    assert "processes that workers had detached are killed" in running.text()
