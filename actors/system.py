@@ -90,7 +90,11 @@ class System(Operating, Looking):
         Raises:
             SpecError: two workers share an id.
         """
-        super().__init__(specs, store)
+        try:
+            super().__init__(specs, store)
+        except BaseException:
+            store.close()  # who made it for us may have no other hold of it
+            raise
         self._max_concurrent_starts = max_concurrent_starts
         self._guarded = guarded
         self._alert_policy = alerts

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, text
 from tests.contract.processes import Opener
 from tests.contract.records import death, known
 
+from rekindle.actors import SpecError, System, WorkerSpec, command
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from rekindle.persistence import open_store, ownership
 from rekindle.persistence.ownership import ServerOwnership
@@ -219,3 +220,11 @@ def test_a_fork_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
     with pytest.raises(StoreOwnedError):
         open_store(tmp_path / "rekindle.db")
     store.close()
+
+
+def test_a_system_that_cannot_be_leaves_its_store_to_the_next(tmp_path: Path) -> None:
+    """Its caller had no other hold of the store, which stayed locked by the process itself."""
+    spec = WorkerSpec("worker:t:0", command("sleep", "1"))
+    with pytest.raises(SpecError):
+        System([spec, spec], store=open_store(tmp_path / "rekindle.db"))
+    open_store(tmp_path / "rekindle.db").close()
