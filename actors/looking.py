@@ -41,7 +41,7 @@ from .runtime import tell
 from .spec import WorkerSpec
 from .timeline import Timeline
 from .topics import problem
-from .transcript import Lines
+from .transcript import Lines, Written
 
 GLANCE_S = 0.05
 """How often `wait_until` looks while nothing happens."""
@@ -153,10 +153,13 @@ class Looking(Asking):
             found = processes.transcript.after(after)
             theirs = tuple(line for line in found.lines if not ids or line.component_id in ids)
             return replace(found, lines=theirs)
-        newest = processes.transcript.newest  # first: what is written from here on comes after it
-        tails = [processes.written(id_)[-last:] for id_ in ids or (spec.id for spec in self._specs)]
-        lines = sorted(line for tail in tails for line in tail if line.number <= newest)
-        return Lines(tuple(lines), newest, 0)
+        recent = processes.transcript.after(0)  # first: what is written from here on comes after it
+        lines: list[Written] = []
+        for id_ in ids or [spec.id for spec in self._specs]:
+            known = {line for line in recent.lines if line.component_id == id_}  # former starts' included
+            known |= {line for line in processes.written(id_) if line.number <= recent.newest}
+            lines += sorted(known)[-last:] if last else []
+        return Lines(tuple(sorted(lines)), recent.newest, 0)
 
     def usages(self) -> dict[str, Usage]:
         """What every worker that runs uses at this moment, with all that it started."""

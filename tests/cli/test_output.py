@@ -123,3 +123,10 @@ def test_followers_of_nobody_are_told_so(talkers: Running, nobody: Client) -> No
 def test_what_could_steer_a_terminal_is_harmless_for_followers_too(many: Client) -> None:
     with following(many, "chatty") as process:
         assert [line(process), line(process)] == ["plain", "\\x1b[2Jdrawn"]
+
+
+def test_the_last_lines_are_also_those_of_the_start_before(talkers: Running) -> None:
+    """Whoever looks at a crash loop mostly finds a worker that has just begun."""
+    os.kill(talkers.wait_for("worker:again:0", status="healthy")["pid"], signal.SIGKILL)
+    client = client_of(talkers)
+    assert eventually(lambda: client("output", "again").lines == ["generation 1", "generation 2"])

@@ -50,9 +50,9 @@ def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as
       $ rekindle output tag --follow
       $ rekindle output --follow --lines 0 --json | jq .text
 
-    The lines are those of the latest start; --follow goes on across restarts, of the supervisor
-    too. Lines of several workers are told apart by their ids; --follow --json prints one document
-    a line.
+    The last lines are also those of former starts, as long as there is room for them; --follow
+    goes on across restarts, of the supervisor too. Lines of several workers are told apart by
+    their ids; --follow --json prints one document a line.
     """
     client = client_of(state)
     chosen = members(client, ids)
@@ -73,12 +73,11 @@ def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as
 
 
 def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool) -> None:
-    answer = client.get(path_of("workers", id_, "output"))
-    answer["lines"] = answer["lines"][-last:] if last else []
+    lines = [line["text"] for line in client.get(_path([id_], last=last))["lines"]]
     if as_json:
-        print_json(answer)
+        print_json({"id": id_, "lines": lines})
         return
-    for text in answer["lines"]:
+    for text in lines:
         click.echo(_harmless(text))
 
 
