@@ -151,7 +151,7 @@ def change_lines(detail: Document) -> list[str]:
     later = detail.get("after_a_restart_of_the_supervisor")
     if later:
         lines.append(f"Not before the supervisor is started anew: {_listed(later)}.")
-    return lines
+    return [*lines, *(printable(warning) for warning in detail.get("warnings", ()))]
 
 
 def _put_off_line(ids: Sequence[str], until: str) -> str:

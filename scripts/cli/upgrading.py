@@ -6,6 +6,7 @@ a supervisor lives for long.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,9 +17,9 @@ from rekindle.persistence import open_store
 from rekindle.persistence.checking import is_current
 
 _UPGRADE = """
-import sys
+import os, sys
 from rekindle.persistence import open_store
-open_store(sys.stdin.read(), exclusive=False).close()
+open_store(os.fsdecode(sys.stdin.buffer.read()), exclusive=False).close()
 """
 _PATIENCE_S = 120.0
 
@@ -49,7 +50,7 @@ def _upgrade_apart(database: str) -> None:
         subprocess.run(
             [sys.executable, "-P", "-c", _UPGRADE],
             # Not as an argument, where everybody could read the password in it.
-            input=database.encode(),
+            input=os.fsencode(database),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_PATIENCE_S,

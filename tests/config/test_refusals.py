@@ -305,6 +305,14 @@ class TestWarnings:
             )
         ]
 
+    def test_a_longest_delay_that_is_shorter_than_the_shortest(self) -> None:
+        assert warned(one("restart = { initial_delay_s = 0.2, max_delay_s = 0.2 }")) == [
+            (
+                "workers.toml:3: warning: worker.a.restart.max_delay_s = 0.2: "
+                "is less than min_delay_s, which wins: every delay is 1 s"
+            )
+        ]
+
     def test_a_file_without_workers(self) -> None:
         assert warned("") == ["workers.toml: warning: names no workers: nothing would run"]
 

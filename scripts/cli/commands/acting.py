@@ -113,7 +113,7 @@ def resume(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
 def start(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
     """Start workers now, whatever delay they are in.
 
-    Their counters stay; `rekindle restart` clears them. One that is paused is resumed instead.
+    Their counters stay; `rekindle restart` clears them. One that is paused has to be resumed.
 
     \b
       $ rekindle start worker:tag:0

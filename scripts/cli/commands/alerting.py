@@ -45,7 +45,7 @@ def alerts(everything: bool, state: Path, as_json: bool) -> None:
 @state_option
 @json_option
 def ack(numbers: tuple[int, ...], by: str, state: Path, as_json: bool) -> None:
-    """Take note of an alert: it makes no more noise, and stays until it is over.
+    """Take note of an alert: it is quiet unless it gets worse, and stays until it is over.
 
     \b
       $ rekindle ack 3

@@ -60,7 +60,8 @@ SECTIONS = {
     },
     "Act": {
         "ack": Entry(
-            "commands.alerting", "Take note of an alert: it makes no more noise, and stays until it is over."
+            "commands.alerting",
+            "Take note of an alert: it is quiet unless it gets worse, and stays until it is over.",
         ),
         "pause": Entry("commands.acting", "Pause these workers, or everything."),
         "resume": Entry("commands.acting", "End the pause of these workers, or of everything."),

@@ -50,6 +50,10 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(
             ("health",), "has no effect: a command without reports_health is healthy while it runs"
         )
+    restart = group.template.restart
+    if restart.max_delay_s < restart.min_delay_s:
+        reason = f"is less than min_delay_s, which wins: every delay is {restart.min_delay_s:g} s"
+        yield layers.finding(("restart", "max_delay_s"), reason, restart.max_delay_s)
     if changed(layers.worker.jobs) and not group.template.serves:
         yield layers.finding(("jobs",), "has no effect: it names no queues")
     if group.declared_min_healthy == group.count > 0:

@@ -29,7 +29,7 @@ def read_text(path: Path) -> str:
     if len(raw) > LARGEST:
         raise _refused(path, f"is larger than {LARGEST} bytes")
     try:
-        return raw.decode()
+        return raw.decode().removeprefix("\ufeff")  # as some editors begin a file
     except UnicodeDecodeError as error:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
