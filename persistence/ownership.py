@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import socket
@@ -65,7 +66,7 @@ class FileOwnership:
             raise StoreUnavailableError(f"{path} cannot be opened: {error.strerror}") from error
         if not try_lock(self._descriptor):
             owner = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            self.release()
+            self.disown()
             raise StoreOwnedError(f"the store {database} is in use by another supervisor, pid {owner}")
         # Information for people and for the refusal above; the lock is what counts.
         os.ftruncate(self._descriptor, 0)
@@ -76,7 +77,14 @@ class FileOwnership:
         """A `flock` is not lost while its descriptor is open."""
 
     def release(self) -> None:
-        """Close the descriptor; the file stays, since removing it would race with the next owner."""
+        """Give the lock back; the file stays, since removing it would race with the next owner."""
+        if self._descriptor is not None:
+            # Not only by closing it: a fork that has just begun may have a copy still.
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self.disown()
+
+    def disown(self) -> None:
+        """Close the descriptor, and leave the lock to those who share it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -88,7 +96,7 @@ _held_by_files: WeakSet[FileOwnership] = WeakSet()
 def _disown() -> None:
     """A fork of the host shares the descriptor, and would hold the lock for as long as it lives."""
     for ownership in tuple(_held_by_files):
-        ownership.release()
+        ownership.disown()
 
 
 os.register_at_fork(after_in_child=_disown)
