@@ -117,6 +117,8 @@ def outlook(worker: Document) -> str:
     if shown == "healthy":
         return "" if worker["status"] == "healthy" else str(worker["status"] or "")
     why = printable(worker["why"])
+    if why == shown == "stopped":
+        return "stays so until it is started"
     return "" if why == shown else why
 
 

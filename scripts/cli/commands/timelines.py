@@ -34,7 +34,8 @@ def timeline(id_: str, since: float | None, limit: int, state: Path, as_json: bo
 
     Starts, heartbeats lost and found, jobs, what it used, stops, pauses, deaths, and every
     decision with its reason: "retry in 16 s: 5th in a row; window 4 of 5; lifetime 11 of 20".
-    At the end the mean time between failures: how long it ran, by how often it died.
+    At the end the mean time between failures: how long the lives lasted that ended in a death,
+    and the present one, by how often it died.
     With --json the newest entry comes first.
     """
     query = f"?limit={limit}"
