@@ -56,6 +56,8 @@ def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
             for result in fleet.stop():
                 how = "was not running" if result.exit is None else str(result.exit)
                 click.echo(f"  {result.component_id} {how}", err=True)
+    except BrokenPipeError:
+        raise  # whoever read what we print has gone, which is no error
     except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
 

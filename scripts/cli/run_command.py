@@ -40,6 +40,7 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     after a clean stop, 1 if it could not run, 2 if the file has problems; then nothing was started.
     """
     from rekindle.actors import RekindleError, StoreDamagedError
+    from rekindle.actors.errors import StoreUnavailableError
 
     from .config import ConfigError, load
     from .log import close, set_up
@@ -58,7 +59,7 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     set_up(as_json=log_json, verbose=verbose)
     try:
         code = run_workers(config, ignore_state=ignore_state)
-    except StoreDamagedError as error:
+    except (StoreDamagedError, StoreUnavailableError) as error:
         way_out = "to run beside it, remembering nothing: rekindle run FILE --ignore-state"
         raise click.ClickException(f"{error}; {way_out}") from None
     except (RekindleError, OSError) as error:
