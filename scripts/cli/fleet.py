@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from rekindle.actors import RekindleError, RequestRefusedError, RequestTimeoutError, Status, System
 from rekindle.actors.changes import Changes
+from rekindle.actors.gateways.operator import Rolling
 from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Store
 
@@ -24,8 +25,8 @@ PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
 
 STAYS_UP_S = 1.0
-"""So long a worker must have run before it is the next one's turn: many a program runs for a moment before
-it finds that it cannot."""
+"""So long a worker must have been healthy before it is the next one's turn: many a program runs for a
+moment before it finds that it cannot."""
 
 DOWN = ("failed", "stopped")
 """Members that are not up, and that nobody expects to be."""
@@ -51,6 +52,8 @@ class Fleet(System):
         self._begun_with = config
         self._changing = threading.Lock()
         self._rolling: dict[str, threading.Thread] = {}
+        self._given_up: dict[str, str] = {}
+        """Why the latest rolling restart of a group came to nothing."""
         self._ending = threading.Event()
         self.edges = Edges()
 
@@ -66,15 +69,20 @@ class Fleet(System):
         """Apply the file as it is now; a bad one changes nothing.
 
         Raises:
-            RequestRefusedError: the file has problems, or the system stops.
+            RequestRefusedError: the file has problems, or the system stops; the log tells it, too.
         """
+        try:
+            return self._reload()
+        except RequestRefusedError as error:
+            logger.error("{}", str(error))
+            raise
+
+    def _reload(self) -> Summary:
         with self._changing:
             try:
                 config = load(self._config.path)
             except ConfigError as error:
-                refusal = RequestRefusedError(f"nothing was changed: {error}")
-                logger.error("{}", str(refusal))
-                raise refusal from None
+                raise RequestRefusedError(f"nothing was changed: {error}") from None
             changes = self.change(config.specs())
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
@@ -110,11 +118,13 @@ class Fleet(System):
             )
             self._rolling[name] = thread
             thread.start()
-        return {
-            "workers": list(group.ids),
-            "min_healthy": group.min_healthy,
-            "stays_up_ms": round(STAYS_UP_S * 1000),
-        }
+        return {"workers": list(group.ids), "min_healthy": group.min_healthy}
+
+    def rolling(self, name: str, /) -> Rolling:
+        """How the latest rolling restart of a group is."""
+        self._config.group(name)
+        thread = self._rolling.get(name)
+        return Rolling(thread is not None and thread.is_alive(), self._given_up.get(name))
 
     def end_rolling(self) -> None:
         """Let no rolling restart go on; the one that is under way ends at its next step."""
@@ -125,10 +135,12 @@ class Fleet(System):
     # ── a rolling restart ────────────────────────────────────────────────────────────────
 
     def _roll(self, group: Group) -> None:
+        self._given_up.pop(group.name, None)
         try:
             for id_ in group.ids:
                 self._roll_one(id_, group)
         except RekindleError as error:
+            self._given_up[group.name] = str(error)
             logger.error("the rolling restart of {} was given up: {}", group.name, str(error))
         else:
             logger.info("the rolling restart of {} is done", group.name)
@@ -141,8 +153,9 @@ class Fleet(System):
         self._wait(lambda: self._can_spare(id_, group), PATIENCE_S, f"{group.min_healthy} healthy others")
         before = self.status(id_).generation
         self.restart(id_)
+        healthy_since: list[float] = []
         self._wait(
-            lambda: self._is_renewed(id_, before),
+            lambda: self._is_renewed(id_, before, healthy_since),
             stop + spec.health.startup_timeout_s + STAYS_UP_S + PATIENCE_S,
             f"{id_} to be healthy again",
         )
@@ -154,14 +167,20 @@ class Fleet(System):
         fewest = max(0, wanted - 1) if group.declared_min_healthy is None else group.min_healthy
         return id_ not in healthy or len(healthy - {id_}) >= fewest
 
-    def _is_renewed(self, id_: str, before: int) -> bool:
+    def _is_renewed(self, id_: str, before: int, healthy_since: list[float]) -> bool:
+        """Whether its next life has been healthy for long enough; since when it is stands in the list."""
         worker = self.status(id_)
         if worker.shown == "failed":
             raise RequestRefusedError(f"{id_} failed: {worker.failure_reason}")
         if worker.generation > before and (worker.shown == "crashed" or worker.restart_count):
             raise RequestRefusedError(f"{id_} did not stay up")  # its counters were cleared by our restart
-        up_s = worker.uptime_s if worker.status is Status.HEALTHY else None
-        return worker.generation > before and up_s is not None and up_s >= STAYS_UP_S
+        if worker.generation == before or worker.status is not Status.HEALTHY:
+            healthy_since.clear()
+            return False
+        now = time.monotonic()
+        if not healthy_since:
+            healthy_since.append(now)
+        return now - healthy_since[0] >= STAYS_UP_S
 
     def _wait(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
         deadline = time.monotonic() + within_s

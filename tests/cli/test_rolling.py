@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Client, client_of
 from tests.cli.documents import down, worker
 from tests.cli.terminals import Terminal
@@ -84,25 +85,32 @@ def test_a_rolling_restart_that_comes_to_nothing_fails(run: Run) -> None:
     assert said.err == "rekindle: nothing happened for 1 s; not restarted: worker:web:0\n"
 
 
-def test_one_that_runs_for_a_moment_only_has_failed_and_is_not_done() -> None:
-    before = {id_: worker(id_) for id_ in ("a", "b", "c")}
-    now = {
-        "a": worker("a", generation=2, uptime_ms=1000),
-        "b": worker("b", generation=2, uptime_ms=999),
-        "c": worker("c", generation=3, restart_count=1, uptime_ms=5000),
-    }
-    reached = progress(("a", "b", "c"), before, now, stays_up_ms=1000)
-    assert (reached.done, reached.left, reached.failed) == (("a",), ("b",), ("c",))
+HEALTHY = 'printf \'{"status":"healthy"}\\n\' >&$REKINDLE_FD; '
 
 
-def test_a_bad_version_costs_one_worker_of_a_rolling_restart_and_not_all(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("reports", "good", "bad"),
+    [
+        ("false", "echo up; exec sleep 1000", "sleep 0.3; exit 1"),
+        ("true", HEALTHY + "echo up; exec sleep 1000", f"sleep 1.3; {HEALTHY} sleep 0.3; exit 1"),
+    ],
+    ids=["healthy at once", "healthy after a while"],
+)
+def test_a_bad_version_costs_one_worker_of_a_rolling_restart_and_not_all(
+    run: Run, tmp_path: Path, reports: str, good: str, bad: str
+) -> None:
     """A program that ran for a moment before it failed was taken for healthy, one worker after the other."""
     program = tmp_path / "app.sh"
-    program.write_text("sleep 1000\n")
-    running = run(f'[worker.web]\ncommand = ["bash", "{program}"]\ncount = 3\nmin_healthy = 2\n')
+    program.write_text(f"{good}\n")
+    running = run(
+        f'[worker.web]\ncommand = ["bash", "{program}"]\ncount = 3\nmin_healthy = 2\n'
+        f"reports_health = {reports}\nhealth = {{ staleness_s = 60, heartbeat_interval_s = 20 }}\n"
+    )
     for number in range(3):
         running.wait_for(f"worker:web:{number}", status="healthy")
-    program.write_text("sleep 0.3; exit 1\n")
+        where = f"/workers/worker:web:{number}/output"
+        assert eventually(lambda: running.client.get(where)["lines"] == ["up"])  # noqa: B023  # it has read its program
+    program.write_text(f"{bad}\n")
     said = client_of(running)("restart", "--rolling", "web")
     assert said.code == 1
     assert "worker:web:0" in said.err

@@ -33,13 +33,13 @@ class Progress:
     """Not restarted, because they were stopped or failed before."""
 
 
-def progress(group: Sequence[str], before: Workers, now: Workers, stays_up_ms: int = 0) -> Progress:
-    """Pure: who of a group has a new process that stays up. One that was removed has no part in it."""
+def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
+    """Pure: who of a group has a new process that is healthy. One that was removed has no part in it."""
     here = [id_ for id_ in group if id_ in now and id_ in before]
     spared = [id_ for id_ in here if before[id_]["shown"] in ("failed", "stopped")]
     part = [id_ for id_ in here if id_ not in spared]
-    failed = [id_ for id_ in part if now[id_]["shown"] == "failed" or _died(before[id_], now[id_])]
-    done = [id_ for id_ in part if id_ not in failed and _renewed(before[id_], now[id_], stays_up_ms)]
+    failed = [id_ for id_ in part if now[id_]["shown"] == "failed"]
+    done = [id_ for id_ in part if _renewed(before[id_], now[id_])]
     left = [id_ for id_ in part if id_ not in done and id_ not in failed]
     return Progress(tuple(done), tuple(left), tuple(failed), tuple(spared))
 
@@ -56,36 +56,38 @@ def roll(client: ControlClient, name: str, *, wait: bool, patience_s: float, as_
     if not wait:
         _tell(answer, f"The rolling restart of {printable(name)} ({len(group)} workers) has begun.", as_json)
         return
-    stays_up_ms = answer["detail"].get("stays_up_ms", 0)
-    reached = _follow(client, group, before, patience_s, stays_up_ms, quiet=as_json)
-    result = "failed" if reached.failed or reached.left else "done"
+    reached, given_up = _follow(client, name, group, before, patience_s, quiet=as_json)
+    result = "failed" if given_up or reached.failed or reached.left else "done"
     _tell({"result": result, "detail": _document(answer, reached)}, _sentence(name, reached), as_json)
     if result == "failed":
-        say(_trouble(name, reached, patience_s))
+        say(_trouble(name, reached, given_up, patience_s))
         raise SystemExit(FAILED)
 
 
 def _follow(
     client: ControlClient,
+    name: str,
     group: Sequence[str],
     before: Workers,
     patience_s: float,
-    stays_up_ms: int,
     *,
     quiet: bool,
-) -> Progress:
+) -> tuple[Progress, str | None]:
+    """How far it came, and why not further, if the supervisor gave it up."""
     deadline = time.monotonic() + patience_s
     shown: tuple[object, ...] = ()
     while True:
+        # First: when it is over, the workers are as it left them.
+        state = client.get(path_of("groups", name, "rolling"))
         now = _workers(client)
-        reached = progress(group, before, now, stays_up_ms)
+        reached = progress(group, before, now)
         picture = (reached, tuple((now[id_]["shown"], now[id_]["generation"]) for id_ in reached.left))
         if picture != shown:
             shown, deadline = picture, time.monotonic() + patience_s
             if not quiet:
                 _show(reached, now)
-        if not reached.left or reached.failed or time.monotonic() > deadline:
-            return reached
+        if not state["under_way"] or time.monotonic() > deadline:
+            return reached, state["given_up"]
         time.sleep(_GLANCE_S)
 
 
@@ -101,15 +103,8 @@ def _show(reached: Progress, now: Workers) -> None:
     click.echo("\r" + cut(line, width - 1) + "\x1b[K" + end, nl=False, err=True)
 
 
-def _renewed(before: Document, now: Document, stays_up_ms: int) -> bool:
-    is_up = now["status"] == "healthy" and (now.get("uptime_ms") or 0) >= stays_up_ms
-    return bool(now["generation"] > before["generation"] and is_up)
-
-
-def _died(before: Document, now: Document) -> bool:
-    """Whether it died after its restart, which had cleared its counters."""
-    again = now["shown"] == "crashed" or now.get("restart_count")
-    return bool(now["generation"] > before["generation"] and again)
+def _renewed(before: Document, now: Document) -> bool:
+    return bool(now["generation"] > before["generation"] and now["status"] == "healthy")
 
 
 def _workers(client: ControlClient) -> Workers:
@@ -132,9 +127,10 @@ def _sentence(name: str, reached: Progress) -> str:
     return f"{printable(name)}: {what}{spared}."
 
 
-def _trouble(name: str, reached: Progress, patience_s: float) -> str:
-    if reached.failed:
-        return f"the rolling restart of {name} stopped: {', '.join(reached.failed)} failed"
+def _trouble(name: str, reached: Progress, given_up: str | None, patience_s: float) -> str:
+    if given_up or reached.failed:
+        why = given_up or f"{', '.join(reached.failed)} failed"
+        return f"the rolling restart of {name} was given up: {why}"
     return f"nothing happened for {patience_s:g} s; not restarted: {', '.join(reached.left)}"
 
 
