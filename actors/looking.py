@@ -34,6 +34,7 @@ from .messages import (
     WorkerStatus,
 )
 from .notes import Notes
+from .output import MOST_LINES
 from .ports import Receiver, Store
 from .records import DeathRecord, EventPage
 from .resources import Usage
@@ -148,18 +149,22 @@ class Looking(Asking):
         """What these workers wrote, or all: after the line of that number, or the last lines of each."""
         processes = self._processes
         if processes is None:
-            return Lines((), 0, 0)
-        if after is not None:
-            found = processes.transcript.after(after)
-            theirs = tuple(line for line in found.lines if not ids or line.component_id in ids)
-            return replace(found, lines=theirs)
-        recent = processes.transcript.after(0)  # first: what is written from here on comes after it
-        lines: list[Written] = []
-        for id_ in ids or [spec.id for spec in self._specs]:
-            known = {line for line in recent.lines if line.component_id == id_}  # former starts' included
-            known |= {line for line in processes.written(id_) if line.number <= recent.newest}
-            lines += sorted(known)[-last:] if last else []
-        return Lines(tuple(sorted(lines)), recent.newest, 0)
+            return Lines((), 0, 0, "")
+        recent = processes.transcript.after(0 if after is None else after)
+        if after is not None and not ids:
+            return recent
+        # A worker's own last lines are kept beside a noisy one's, and the transcript has former starts'.
+        known: dict[str, set[Written]] = {id_: set() for id_ in ids or [spec.id for spec in self._specs]}
+        for line in recent.lines:
+            if line.component_id in known:
+                known[line.component_id].add(line)
+        for id_, lines in known.items():
+            lines |= {line for line in processes.written(id_) if (after or 0) < line.number <= recent.newest}
+        most = last if after is None else len(recent.lines) + MOST_LINES
+        chosen = [line for lines in known.values() for line in sorted(lines)[-most:] if most]
+        # What others wrote and was lost is no loss for who follows these.
+        lost = 0 if after is None or len(chosen) < MOST_LINES else recent.lost
+        return replace(recent, lines=tuple(sorted(chosen)), lost=lost)
 
     def usages(self) -> dict[str, Usage]:
         """What every worker that runs uses at this moment, with all that it started."""

@@ -228,10 +228,11 @@ class Operations:
         self._keep_pauses(records, ended)
         if self._stopping:
             return
-        for id_ in self._staying(ids):
-            if id_ in self._crew and not self._pauses.holds(id_):
-                self._crew.unpause(id_)
-                self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
+        free = [id_ for id_ in self._staying(ids) if id_ in self._crew and not self._pauses.holds(id_)]
+        for id_ in free:  # all of them first: one that goes on lets those be paused that it needs
+            self._crew.unpause(id_)
+        for id_ in free:
+            self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
 
     def _keep_pauses(self, records: Iterable[MetaSet], events: Iterable[PauseBegan | PauseEnded]) -> None:
         tell(self._broker, KeepTogether((*records, *events)))

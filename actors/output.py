@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Generic, TypeVar
 
 Line = TypeVar("Line")
@@ -55,7 +54,8 @@ class OutputTail(Generic[Line]):
 
     def last(self, most: int = MOST_LINES) -> tuple[Line, ...]:
         """The last lines, oldest first."""
-        return tuple(islice(self._lines, max(0, len(self._lines) - most), None))
+        kept = tuple(self._lines)  # at once: another thread may add to them
+        return kept[max(0, len(kept) - most) :]
 
     def _keep(self, stream: int, line: bytes) -> Line:
         text = line[:LONGEST_LINE].decode("utf-8", "backslashreplace").rstrip("\r").translate(_SHOWN)

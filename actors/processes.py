@@ -85,7 +85,7 @@ class RealProcesses:
         """Nobody is to be started any more."""
         self._is_ending = False
         """Nobody is being started any more: once the last one is gone, all is over."""
-        self.transcript = Transcript()
+        self.transcript = Transcript(self.mark)
         self._sampler = Sampler()
         self._sampling = threading.Lock()
         self._spawner = Spawner(self.mark, database)

@@ -30,12 +30,15 @@ class Lines(msgspec.Struct, frozen=True):
     """The number of the last line of all; ask for what came after it."""
     lost: int
     """How many were asked for that are not kept any longer, whoever wrote them."""
+    run: str
+    """Which system's lines these are: another one numbers its own anew."""
 
 
 class Transcript:
     """Written by one thread, read by any."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: str = "") -> None:
+        self.run = run
         self._lines: deque[Written] = deque(maxlen=MOST_LINES)
         self.newest = 0
 
@@ -53,4 +56,4 @@ class Transcript:
         begin = number if number <= newest else 0
         oldest = kept[0].number if kept else 1
         lines = tuple(line for line in kept if line.number > begin)
-        return Lines(lines, newest, max(0, oldest - 1 - begin))
+        return Lines(lines, newest, max(0, oldest - 1 - begin), self.run)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+import msgspec
+
 from ..alert import Alert
 from ..audit import AuditEntry
 from ..bundles import Bundle
@@ -25,6 +27,14 @@ from .state import GatewayState
 
 Summary = Mapping[str, object]
 """What an order led to, in a few words and numbers."""
+
+
+class Rolling(msgspec.Struct, frozen=True):
+    """How a rolling restart is."""
+
+    under_way: bool
+    given_up: str | None
+    """Why the latest one came to nothing, if it did."""
 
 
 class Operator(Protocol):
@@ -148,6 +158,10 @@ class Operator(Protocol):
 
     def scale(self, name: str, count: int, /) -> Summary | None:
         """Have so many workers of a group."""
+        ...
+
+    def rolling(self, name: str, /) -> Rolling:
+        """How the latest rolling restart of a group is."""
         ...
 
     def rolling_restart(self, name: str, /) -> Summary | None:

@@ -24,6 +24,7 @@ from rekindle.actors.jobs import (
     served_queues,
 )
 
+from ..database_file import SameFile
 from ..encoding import storable
 from ..failures import failure, translated
 from ..precedence import Precedence
@@ -44,6 +45,7 @@ class JobQueue:
         self.name = name
         self._reader = reader
         self._precedence = Precedence(database)
+        self._file = None if database is None else SameFile(database)
         self._lock = threading.Lock()
         self._writing = Writing(writer)
         self._closed = False
@@ -181,6 +183,8 @@ class JobQueue:
             try:
                 if self._closed:
                     raise StoreUnavailableError(f"the store {self.name} is closed")
+                if self._file is not None:
+                    self._file.confirm()
                 with self._precedence, self._writing:
                     yield self._writing.connection
             except self._writing.errors as error:

@@ -168,6 +168,8 @@ def test_a_database_that_was_removed_is_noticed_and_taken_up_again_when_it_is_ba
     database.rename(elsewhere)
     with pytest.raises(StoreUnavailableError, match="its file was removed"):
         store.commit([death(2)])
+    with pytest.raises(StoreUnavailableError, match="its file was removed"):
+        store.jobs.retry([1])
     database.touch()
     with pytest.raises(StoreUnavailableError, match="its file is another one now"):
         store.commit([death(2)])

@@ -17,7 +17,7 @@ from rekindle.actors import (
 from rekindle.actors.alert import Alert
 from rekindle.actors.audit import AuditEntry
 from rekindle.actors.bundles import Bundle
-from rekindle.actors.gateways.operator import Summary
+from rekindle.actors.gateways.operator import Rolling, Summary
 from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Jobs, Receiver
 from rekindle.actors.records import DeathRecord, EventPage
@@ -153,6 +153,9 @@ class Desk:
             raise UnknownWorkerError(name)
         self.orders.append(("scale", name, count))
         return {"count": count}
+
+    def rolling(self, name: str) -> Rolling:
+        return Rolling(under_way=False, given_up=None)
 
     def rolling_restart(self, name: str) -> Summary | None:
         if name not in GROUPS:

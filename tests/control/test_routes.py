@@ -79,7 +79,8 @@ def test_what_workers_write_is_followed_by_number(serve: Serve) -> None:
         (WORKER, "out", "hello")
     ]
     after = f"/output?ids={WORKER}&after={first['newest']}"
-    assert served.client.get(after) == {"lines": [], "newest": first["newest"], "lost": 0}
+    mark = served.system.mark
+    assert served.client.get(after) == {"lines": [], "newest": first["newest"], "lost": 0, "run": mark}
     served.client.post(path_of("workers", WORKER, "restart"))
     assert eventually(lambda: [line["generation"] for line in served.client.get(after)["lines"]] == [2])
 

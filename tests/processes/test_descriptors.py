@@ -14,6 +14,7 @@ from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status
 from rekindle.actors.descriptors import Descriptors
+from rekindle.actors.transcript import MOST_LINES
 
 
 @contextmanager
@@ -65,3 +66,14 @@ def test_a_worker_that_closes_its_output_is_left_alone_until_it_dies(run: Run, r
     assert rows.deaths("w")[0] == (1, "exited", 7, None, "restart")
     system.wait_until("w", lambda worker: worker.generation > 1, timeout_s=PATIENCE_S)
     assert system.wait_for("w", Status.HEALTHY, timeout_s=PATIENCE_S).generation > 1
+
+
+def test_a_quiet_workers_lines_are_followed_beside_a_noisy_ones(run: Run) -> None:
+    """The noisy one pushed them out of what is kept of all."""
+    noisy = f"sleep 0.3; seq 1 {2 * MOST_LINES}; exec sleep 1000"
+    system = run(shell("quiet", "echo hush; exec sleep 1000"), shell("noisy", noisy))
+    assert eventually(lambda: system.written("noisy", after=0).newest > 2 * MOST_LINES)
+    followed = system.written("quiet", after=0)
+    assert ([line.text for line in followed.lines], followed.lost) == (["hush"], 0)
+    assert system.written(after=0).lost > 0
+    assert [line.text for line in system.written("quiet").lines] == ["hush"]

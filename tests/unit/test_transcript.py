@@ -46,3 +46,7 @@ def test_a_number_that_is_yet_to_come_was_another_supervisors() -> None:
 def test_nothing_was_written_yet() -> None:
     found = Transcript().after(0)
     assert (found.lines, found.newest, found.lost) == ((), 0, 0)
+
+
+def test_lines_tell_whose_numbers_they_have() -> None:
+    assert Transcript("mark").after(0).run == "mark"

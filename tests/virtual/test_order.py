@@ -342,6 +342,15 @@ def test_a_pause_that_is_over_before_it_could_begin_for_one_holds_nobody_down() 
     assert started(bench) == ["db", "app", "app"]
 
 
+def test_the_same_where_the_file_names_those_first_who_need_the_other() -> None:
+    slow = {"app": lambda _generation: Life(stops_after_s=5.0)}
+    bench = Bench(worker("app", after=("db",)), worker("db"), scripts=slow).start()
+    bench.run(1)
+    bench.tell(PauseWorkers(None, for_s=2.0))
+    bench.run(60)
+    assert started(bench) == ["db", "app", "app"]
+
+
 def test_a_stop_that_an_operator_ordered_outlasts_the_pause_meanwhile() -> None:
     slow = {"app": lambda _generation: Life(stops_after_s=5.0)}
     bench = Bench(worker("db"), worker("app", after=("db",)), scripts=slow).start()

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ...audit import AuditEntry
 from ...errors import UnknownWorkerError
@@ -14,6 +15,7 @@ from ...messages import BreakerStatus, WorkerStatus
 from ...records import DeathRecord
 from ...topics import Topics
 from ...transcript import Lines
+from ..operator import Rolling
 from ..state import GatewayState
 from .log_reading import read_log
 from .requests import InvalidRequestError, Reading, Writing, topics_of
@@ -26,6 +28,7 @@ Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
 Breaker = view_type(BreakerStatus)
 WrittenLines = view_type(Lines)
+RollingState = view_type(Rolling)
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,12 +174,22 @@ def output(asked: Asked) -> object:
 
 def written(asked: Asked) -> object:
     wanted: Writing = asked.arguments
-    ids = tuple(filter(None, wanted.ids.split(",")))
-    known = {worker.component_id for worker in asked.operator.report().workers} if ids else set()
-    for id_ in ids:
-        if id_ not in known:
-            raise UnknownWorkerError(id_[:80], known)
+    names = [name for name in wanted.ids.split(",") if name]
+    ids = {id_ for name in names for id_ in _meant(asked, name, must_be=wanted.after is None)}
+    if names and not ids:  # they have all left
+        return view(replace(asked.operator.written(after=wanted.after), lines=()))
     return view(asked.operator.written(*ids, after=wanted.after, last=wanted.last))
+
+
+def _meant(asked: Asked, name: str, *, must_be: bool) -> list[str]:
+    """The workers that a name means: one, or those of a group. Who follows them may outlast them."""
+    known = [worker.component_id for worker in asked.operator.report().workers]
+    if name in known:
+        return [name]
+    members = [id_ for id_ in known if asked.operator.spec(id_).group == name]
+    if must_be and not members:
+        raise UnknownWorkerError(name[:80], known)
+    return members
 
 
 def resources(asked: Asked) -> object:
@@ -252,3 +265,7 @@ def scale(asked: Asked) -> object:
 
 def roll(asked: Asked) -> object:
     return Outcome(detail=dict(asked.operator.rolling_restart(asked.target) or {}))
+
+
+def rolling(asked: Asked) -> object:
+    return view(asked.operator.rolling(asked.target))

@@ -159,6 +159,12 @@ ROUTES: tuple[Served, ...] = (
         answers.roll,
         lane=Lane.LONG,
     ),
+    Served(
+        path="/groups/{name}/rolling",
+        summary="How the latest rolling restart of a group is",
+        answer=answers.rolling,
+        result=answers.RollingState,
+    ),
     *JOB_ROUTES,
     Served(
         path="/metrics",

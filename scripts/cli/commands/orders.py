@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -14,6 +16,7 @@ from .failures import FAILED, exit_code, say
 
 Order = Callable[[str], dict[str, Any]]
 Sentence = Callable[[str, dict[str, Any]], str]
+Answer = dict[str, Any] | ControlError
 
 
 def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool, at_once: int = 1) -> None:
@@ -48,12 +51,10 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool,
         raise SystemExit(code)
 
 
-def _answers(
-    ids: Sequence[str], order: Order, at_once: int
-) -> Iterator[tuple[str, dict[str, Any] | ControlError]]:
+def _answers(ids: Sequence[str], order: Order, at_once: int) -> Iterator[tuple[str, Answer]]:
     """What came of each, in their order."""
 
-    def tried(id_: str) -> dict[str, Any] | ControlError:
+    def tried(id_: str) -> Answer:
         try:
             return order(id_)
         except NoSupervisorError:
@@ -64,10 +65,34 @@ def _answers(
     if at_once == 1 or len(ids) == 1:
         yield from ((id_, tried(id_)) for id_ in ids)
         return
-    from concurrent.futures import ThreadPoolExecutor
+    yield from _at_once(ids, tried, at_once)
 
-    with ThreadPoolExecutor(at_once) as hands:
-        yield from zip(ids, hands.map(tried, ids), strict=True)
+
+def _at_once(ids: Sequence[str], tried: Callable[[str], Answer], hands: int) -> Iterator[tuple[str, Answer]]:
+    """Try so many at the same time; whoever has had enough need not wait for any of them."""
+    from threading import Thread
+
+    todo, answers = deque(ids), dict[str, Answer | NoSupervisorError]()
+
+    def work() -> None:
+        with suppress(IndexError):
+            while True:
+                id_ = todo.popleft()
+                try:
+                    answers[id_] = tried(id_)
+                except NoSupervisorError as error:
+                    answers[id_] = error
+
+    threads = [Thread(target=work, daemon=True) for _ in range(min(hands, len(ids)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for id_ in ids:
+        answer = answers[id_]
+        if isinstance(answer, NoSupervisorError):
+            raise answer
+        yield id_, answer
 
 
 def _remedy(error: ControlError, id_: str) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from ..client import ControlClient, ControlError, NoSupervisorError, path_of
+from ..client import ControlClient, ControlError, InvalidRequestError, path_of
 from ..words import printable
 from .asking import client_of, json_option, print_json, state_option, worker_ids
 from .failures import say
-from .following import AGAIN_S, TOO_BUSY
+from .following import AGAIN_S
 from .naming import members
 from .terminal import mind_the_reader
 
@@ -23,8 +23,6 @@ GLANCE_S = 0.2
 """How often to look for more; what comes meanwhile is kept, within bounds."""
 AT_FIRST = 10
 MOST = 200
-MOST_NAMED = 50
-"""Past this many it is easier to be told everything, and to choose."""
 
 
 @click.command()
@@ -36,7 +34,7 @@ MOST_NAMED = 50
     "last",
     type=click.IntRange(0, MOST),
     metavar="N",
-    help=f"How many lines of each to show at first.  [default: {MOST}; with --follow {AT_FIRST}]",
+    help=f"How many lines of each to show at first.  [default: {MOST}; of all, or with --follow: {AT_FIRST}]",
 )
 @state_option
 @json_option
@@ -57,14 +55,14 @@ def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as
     client = client_of(state)
     chosen = members(client, ids)
     if follow:
-        for line in _for_ever(client, chosen, AT_FIRST if last is None else last):
+        for line in _for_ever(client, ids, AT_FIRST if last is None else last):
             click.echo(json.dumps(line) if as_json else _shown(line, alone=len(chosen) == 1))
             sys.stdout.flush()
     elif len(chosen) == 1:
         _print_one(client, chosen[0], MOST if last is None else last, as_json=as_json)
     else:
-        answer = client.get(_path(chosen, last=MOST if last is None else last))
-        answer["lines"] = _theirs(answer["lines"], chosen)
+        at_first = MOST if ids else AT_FIRST
+        answer = client.get(_path(ids, last=at_first if last is None else last))
         if as_json:
             print_json(answer)
             return
@@ -81,41 +79,38 @@ def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool) -> 
         click.echo(_harmless(text))
 
 
-def _for_ever(client: ControlClient, ids: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
+def _for_ever(client: ControlClient, names: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
     """The last lines, then all that come.
 
     Raises:
-        NoSupervisorError: there was none at the first try.
+        ControlError: the first try was refused, or found no supervisor.
     """
-    after: int | None = None
+    run, after = "", 0
     while True:
         try:
-            answer = client.get(_path(ids, last=last) if after is None else _path(ids, after=after))
+            answer = client.get(_path(names, after=after) if run else _path(names, last=last))
         except ControlError as error:
-            is_passing = isinstance(error, NoSupervisorError) or error.status >= TOO_BUSY
-            if after is None or not is_passing:
+            if not run or isinstance(error, InvalidRequestError):
                 raise
-            if isinstance(error, NoSupervisorError):
-                after = 0  # the next one counts anew
-            time.sleep(AGAIN_S)
+            time.sleep(AGAIN_S)  # it stops, or is busy, or the next one is yet to come
             continue
-        if answer["lost"] and after:
+        if run and answer["run"] != run:
+            run, after = answer["run"] or run, 0  # another supervisor, which counts anew
+            time.sleep(0.0 if answer["run"] else AGAIN_S)
+            continue
+        if answer["lost"]:
             say("some lines came faster than they could be told")
-        yield from _theirs(answer["lines"], ids)
-        after = answer["newest"]
+        yield from answer["lines"]
+        run, after = answer["run"], answer["newest"]
         mind_the_reader()
         time.sleep(GLANCE_S)
 
 
-def _path(ids: Sequence[str], **numbers: int) -> str:
+def _path(names: Sequence[str], **numbers: int) -> str:
     query = [f"{name}={number}" for name, number in numbers.items()]
-    if 0 < len(ids) <= MOST_NAMED:
-        query.append("ids=" + ",".join(path_of(id_).removeprefix("/") for id_ in ids))
+    if names:
+        query.append("ids=" + ",".join(path_of(name).removeprefix("/") for name in names))
     return "/output?" + "&".join(query)
-
-
-def _theirs(lines: list[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
-    return [line for line in lines if not ids or line["component_id"] in ids]
 
 
 def _shown(line: dict[str, Any], *, alone: bool) -> str:
