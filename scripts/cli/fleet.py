@@ -153,9 +153,9 @@ class Fleet(System):
         self._wait(lambda: self._can_spare(id_, group), PATIENCE_S, f"{group.min_healthy} healthy others")
         before = self.status(id_).generation
         self.restart(id_)
-        healthy_since: list[float] = []
+        steady = Steady(STAYS_UP_S)
         self._wait(
-            lambda: self._is_renewed(id_, before, healthy_since),
+            lambda: steady(self._is_renewed(id_, before)),
             stop + spec.health.startup_timeout_s + STAYS_UP_S + PATIENCE_S,
             f"{id_} to be healthy again",
         )
@@ -167,20 +167,13 @@ class Fleet(System):
         fewest = max(0, wanted - 1) if group.declared_min_healthy is None else group.min_healthy
         return id_ not in healthy or len(healthy - {id_}) >= fewest
 
-    def _is_renewed(self, id_: str, before: int, healthy_since: list[float]) -> bool:
-        """Whether its next life has been healthy for long enough; since when it is stands in the list."""
+    def _is_renewed(self, id_: str, before: int) -> bool:
         worker = self.status(id_)
         if worker.shown == "failed":
             raise RequestRefusedError(f"{id_} failed: {worker.failure_reason}")
         if worker.generation > before and (worker.shown == "crashed" or worker.restart_count):
             raise RequestRefusedError(f"{id_} did not stay up")  # its counters were cleared by our restart
-        if worker.generation == before or worker.status is not Status.HEALTHY:
-            healthy_since.clear()
-            return False
-        now = time.monotonic()
-        if not healthy_since:
-            healthy_since.append(now)
-        return now - healthy_since[0] >= STAYS_UP_S
+        return worker.generation > before and worker.status is Status.HEALTHY
 
     def _wait(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
         deadline = time.monotonic() + within_s
@@ -193,6 +186,23 @@ class Fleet(System):
                     raise RequestTimeoutError(f"waited {within_s:g} s for {what}")
                 with suppress(RequestTimeoutError):
                     events.next(min(left, GLANCE_S))
+
+
+class Steady:
+    """Whether something has been true for so long, whenever it was looked at."""
+
+    def __init__(self, for_s: float) -> None:
+        self._for_s = for_s
+        self._since: float | None = None
+
+    def __call__(self, is_true: bool) -> bool:
+        """Take another look."""
+        now = time.monotonic()
+        if not is_true:
+            self._since = None
+        elif self._since is None:
+            self._since = now
+        return self._since is not None and now - self._since >= self._for_s
 
 
 def _summary(changes: Changes) -> dict[str, object]:
