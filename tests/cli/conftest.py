@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,22 @@ class Client:
             stdin=subprocess.DEVNULL,
         )
         return Said(done.returncode, done.stdout, done.stderr)
+
+    @contextmanager
+    def going_on(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A command that does not end by itself; killed at the end of the block."""
+        process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            env=self.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate(timeout=PATIENCE_S)
 
     @property
     def variables(self) -> dict[str, str]:

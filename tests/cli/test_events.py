@@ -8,11 +8,11 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, get_args
 
 import pytest
-from tests.cli.conftest import COMMAND, Client, client_of
+from tests.cli.conftest import Client, client_of
 from tests.running.conftest import Run, Running
 
 from rekindle.actors.event_text import event_type
@@ -55,20 +55,8 @@ def test_without_a_supervisor_the_exit_code_is_3(nobody: Client) -> None:
     assert nobody("events", "--follow").code == 3
 
 
-@contextmanager
-def following(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [*COMMAND, "events", "--follow", *arguments],
-        env=client.variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=20)
+def following(client: Client, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    return client.going_on("events", "--follow", *arguments)
 
 
 def line(process: subprocess.Popen[str]) -> dict[str, Any]:

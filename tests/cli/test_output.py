@@ -6,11 +6,10 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
-from tests.cli.conftest import COMMAND, Client, client_of
+from tests.cli.conftest import Client, client_of
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import Run, Running
 
@@ -35,20 +34,8 @@ def talkers(run: Run) -> Running:
     return running
 
 
-@contextmanager
-def following(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [*COMMAND, "output", "--follow", *arguments],
-        env=client.variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=PATIENCE_S)
+def following(client: Client, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    return client.going_on("output", "--follow", *arguments)
 
 
 def line(process: subprocess.Popen[str]) -> str:
