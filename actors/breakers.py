@@ -29,6 +29,7 @@ from .crew import Crew
 from .health import Status
 from .internal_messages import KeepTogether
 from .messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
+from .ordering import all_before
 from .ports import Receiver, Runtime, Timer
 from .records import MetaSet
 from .runtime import tell
@@ -252,16 +253,7 @@ class Breakers:
         return {worker.id for worker in self._members(name) if is_held(worker)}
 
     def _needs(self, worker: Worker) -> set[str]:
-        """All that it waits for, and that these wait for, and so on."""
-        found: set[str] = set()
-        todo = list(worker.spec.after)
-        while todo:
-            id_ = todo.pop()
-            if id_ not in found:
-                found.add(id_)
-                other = self._crew.get(id_)
-                todo += () if other is None else other.spec.after
-        return found
+        return all_before(worker.id, {each.id: each.spec.after for each in self._crew})
 
     def _is_healthy(self, component_id: str) -> bool:
         worker = self._crew.get(component_id)

@@ -31,6 +31,18 @@ def check_order(specs: Iterable[WorkerSpec], newcomer: str | None = None) -> Non
         raise SpecError(cycle[0], [Problem("after", f"goes round in a circle: {' → '.join(cycle)}")])
 
 
+def all_before(component_id: str, after: Mapping[str, Iterable[str]]) -> set[str]:
+    """All that a worker waits for, and that these wait for, and so on."""
+    found: set[str] = set()
+    todo = list(after.get(component_id, ()))
+    while todo:
+        id_ = todo.pop()
+        if id_ not in found:
+            found.add(id_)
+            todo += after.get(id_, ())
+    return found
+
+
 def find_cycle(after: Mapping[str, Iterable[str]]) -> list[str]:
     """A chain of workers that ends where it began; empty if there is none."""
     done: set[str] = set()

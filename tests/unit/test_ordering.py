@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.ordering import check_order, find_cycle, longest_stop_s
+from rekindle.actors.ordering import all_before, check_order, find_cycle, longest_stop_s
 from rekindle.actors.spec import StopPolicy, WorkerSpec, command
 
 
@@ -36,3 +36,9 @@ def test_a_diamond_is_no_circle() -> None:
 def test_those_who_wait_for_each_other_need_the_sum_of_their_times_to_stop() -> None:
     specs = [waiting("db", ask_s=5), waiting("app", "db", ask_s=3), waiting("other", ask_s=4)]
     assert longest_stop_s(specs) == 8
+
+
+def test_whom_a_worker_waits_for_is_followed_to_the_end() -> None:
+    after = {"a": ("b", "gone"), "b": ("c",), "c": ("a",), "d": ()}
+    assert all_before("a", after) == {"a", "b", "c", "gone"}
+    assert all_before("d", after) == all_before("nobody", after) == set()
