@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 import pykka
-from msgspec.structs import replace
 
 from .alert import Alert
 from .asking import ANSWER_S, Asking
@@ -34,7 +33,6 @@ from .messages import (
     WorkerStatus,
 )
 from .notes import Notes
-from .output import MOST_LINES
 from .ports import Receiver, Store
 from .records import DeathRecord, EventPage
 from .resources import Usage
@@ -42,7 +40,7 @@ from .runtime import tell
 from .spec import WorkerSpec
 from .timeline import Timeline
 from .topics import problem
-from .transcript import Lines, Written
+from .transcript import Lines, lines_of
 
 GLANCE_S = 0.05
 """How often `wait_until` looks while nothing happens."""
@@ -153,18 +151,8 @@ class Looking(Asking):
         recent = processes.transcript.after(0 if after is None else after)
         if after is not None and not ids:
             return recent
-        # A worker's own last lines are kept beside a noisy one's, and the transcript has former starts'.
-        known: dict[str, set[Written]] = {id_: set() for id_ in ids or [spec.id for spec in self._specs]}
-        for line in recent.lines:
-            if line.component_id in known:
-                known[line.component_id].add(line)
-        for id_, lines in known.items():
-            lines |= {line for line in processes.written(id_) if (after or 0) < line.number <= recent.newest}
-        most = last if after is None else len(recent.lines) + MOST_LINES
-        chosen = [line for lines in known.values() for line in sorted(lines)[-most:] if most]
-        # What others wrote and was lost is no loss for who follows these.
-        lost = 0 if after is None or len(chosen) < MOST_LINES else recent.lost
-        return replace(recent, lines=tuple(sorted(chosen)), lost=lost)
+        tails = {id_: processes.written(id_) for id_ in ids or [spec.id for spec in self._specs]}
+        return lines_of(tails, recent, after, last)
 
     def usages(self) -> dict[str, Usage]:
         """What every worker that runs uses at this moment, with all that it started."""

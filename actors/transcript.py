@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
+
+from .output import MOST_LINES as TAIL_LINES
 
 MOST_LINES = 2000
 """So many lines of all workers together are kept for those who follow."""
@@ -57,3 +61,27 @@ class Transcript:
         oldest = kept[0].number if kept else 1
         lines = tuple(line for line in kept if line.number > begin)
         return Lines(lines, newest, max(0, oldest - 1 - begin), self.run)
+
+
+def lines_of(tails: Mapping[str, Iterable[Written]], recent: Lines, after: int | None, last: int) -> Lines:
+    """Pure: the lines of some workers, after the line of that number, or the last lines of each.
+
+    Args:
+        tails: the last lines of each worker's latest start, which are kept beside a noisy one's.
+        recent: what all wrote after that line, former starts included; without one, all that is kept.
+        after: the number, if there is one.
+        last: how many of each, if there is none.
+    """
+    known: dict[str, set[Written]] = {id_: set() for id_ in tails}
+    for line in recent.lines:
+        if line.component_id in known:
+            known[line.component_id].add(line)
+    for id_, tail in tails.items():
+        known[id_] |= {line for line in tail if (after or 0) < line.number <= recent.newest}
+    each = [sorted(lines) for lines in known.values()]
+    if after is None:
+        each = [lines[-last:] if last else [] for lines in each]
+    chosen = tuple(sorted(line for lines in each for line in lines))
+    # What others wrote and was lost is no loss for who follows these.
+    lost = 0 if after is None or len(chosen) < TAIL_LINES else recent.lost
+    return replace(recent, lines=chosen, lost=lost)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.transcript import MOST_LINES, Transcript
+from rekindle.actors.transcript import MOST_LINES, Transcript, lines_of
 
 
 def written(count: int) -> Transcript:
@@ -50,3 +50,23 @@ def test_nothing_was_written_yet() -> None:
 
 def test_lines_tell_whose_numbers_they_have() -> None:
     assert Transcript("mark").after(0).run == "mark"
+
+
+def test_the_last_lines_of_some_workers_come_in_the_order_of_all() -> None:
+    found = lines_of({"w:0": (), "w:1": ()}, written(10).after(0), None, 2)
+    assert [line.text for line in found.lines] == ["7", "8", "9", "10"]
+    assert [line.text for line in lines_of({"w:1": ()}, written(10).after(0), None, 2).lines] == ["7", "9"]
+    assert lines_of({"w:1": ()}, written(10).after(0), None, 0).lines == ()
+
+
+def test_a_tail_has_what_a_noisy_one_pushed_out_of_the_transcript() -> None:
+    transcript = Transcript()
+    hush = transcript.take("quiet", 1, "out", "hush")
+    for _ in range(MOST_LINES):
+        transcript.take("noisy", 1, "out", "noise")
+    recent = transcript.after(0)
+    late = transcript.take("quiet", 1, "out", "late")  # of which nobody knew when that was asked
+    followed = lines_of({"quiet": (hush, late)}, recent, 0, 10)
+    assert (followed.lines, followed.lost, followed.newest) == ((hush,), 0, MOST_LINES + 1)
+    assert lines_of({"quiet": (hush,)}, recent, 1, 10).lines == ()
+    assert lines_of({"noisy": ()}, recent, 0, 10).lost == 1
