@@ -118,15 +118,11 @@ class RealProcesses:
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Tell the worker something over its channel."""
-        self._order(
-            component_id, lambda: self._with(component_id, generation, lambda child: child.send(control))
-        )
+        self._order(component_id, generation, lambda child: child.send(control))
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send a signal; SIGKILL goes to the whole process group."""
-        self._order(
-            component_id, lambda: self._with(component_id, generation, lambda child: child.signal(signum))
-        )
+        self._order(component_id, generation, lambda child: child.signal(signum))
 
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
         """Whether the worker has said that it knows how to write its stacks down."""
@@ -135,11 +131,11 @@ class RealProcesses:
 
     def show_stacks(self, component_id: str, generation: int) -> None:
         """Have a worker write its stacks down, if it has said that it knows how to."""
-        self._order(component_id, lambda: self._with(component_id, generation, Child.show_stacks))
+        self._order(component_id, generation, Child.show_stacks)
 
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Answer with ProcessFound."""
-        self._order(component_id, lambda: self._report(component_id, receiver))
+        self._once_there(component_id, lambda: self._report(component_id, receiver))
 
     def output(self, component_id: str) -> tuple[str, ...]:
         """The last lines of the latest incarnation."""
@@ -202,8 +198,11 @@ class RealProcesses:
         ended = self._loop.join(timeout_s)
         return self._launcher.close(timeout_s) and ended
 
-    def _order(self, component_id: str, order: Call) -> None:
-        self._loop.post(lambda: self._arrivals.obey(component_id, order))
+    def _order(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:
+        self._once_there(component_id, lambda: self._with(component_id, generation, act))
+
+    def _once_there(self, component_id: str, call: Call) -> None:
+        self._loop.post(lambda: self._arrivals.obey(component_id, call))
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
