@@ -18,7 +18,7 @@ from ...transcript import Lines
 from ..operator import Rolling
 from ..state import GatewayState
 from .log_reading import read_log
-from .requests import InvalidRequestError, Reading, Writing, topics_of
+from .requests import InvalidRequestError, OutputQuery, Reading, topics_of
 from .served import Asked
 from .wire import Outcome, view, view_type
 
@@ -173,7 +173,7 @@ def output(asked: Asked) -> object:
 
 
 def written(asked: Asked) -> object:
-    wanted: Writing = asked.arguments
+    wanted: OutputQuery = asked.arguments
     names = [name for name in wanted.ids.split(",") if name]
     ids = {id_ for name in names for id_ in _meant(asked, name, must_be=wanted.after is None)}
     if names and not ids:  # they have all left

@@ -83,7 +83,7 @@ Patterns = Annotated[str, Meta(min_length=1, max_length=2000)]
 """Topics, with commas between them."""
 
 
-class Writing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OutputQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose lines to answer with: those after a number, or else the last ones of each worker."""
 
     ids: Annotated[str, Meta(max_length=20_000)] = ""

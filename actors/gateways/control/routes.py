@@ -12,7 +12,7 @@ from . import alarms, answers, autopsy
 from .job_routes import JOB_ROUTES
 from .lanes import Lane
 from .openapi import document
-from .requests import Following, Looking, PauseArguments, Reading, Rows, ScaleArguments, Writing
+from .requests import Following, Looking, OutputQuery, PauseArguments, Reading, Rows, ScaleArguments
 from .served import Asked, Served
 from .wire import Outcome
 
@@ -86,7 +86,7 @@ ROUTES: tuple[Served, ...] = (
         summary="What workers write, line by line; ask again after the newest",
         answer=answers.written,
         result=answers.WrittenLines,
-        query=Writing,
+        query=OutputQuery,
     ),
     Served(
         path="/resources",

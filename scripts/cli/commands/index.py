@@ -40,7 +40,9 @@ SECTIONS = {
         "timeline": Entry(
             "commands.timelines", "Show what happened to a worker, line by line, the newest last."
         ),
-        "output": Entry("commands.writing", "Print the last lines that these workers wrote, or all of them."),
+        "output": Entry(
+            "commands.reading_output", "Print the last lines that these workers wrote, or all of them."
+        ),
         "resources": Entry("commands.looking", "Show what every worker uses now, with all that it started."),
         "alerts": Entry(
             "commands.alerting", "Show what is wrong, the worst first; a crash loop is one alert."
