@@ -86,8 +86,11 @@ def _follow(
             shown, deadline = picture, time.monotonic() + patience_s
             if not quiet:
                 _show(reached, now)
-        if not state["under_way"] or time.monotonic() > deadline:
-            return reached, state["given_up"]
+        if not state["under_way"]:
+            unwell = f"{', '.join(reached.left)} did not stay healthy" if reached.left else None
+            return reached, state["given_up"] or unwell
+        if time.monotonic() > deadline:
+            return reached, None
         time.sleep(_GLANCE_S)
 
 
