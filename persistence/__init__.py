@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .jobs.queue import JobQueue
     from .store import SqlStore
 
-__all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_queue", "open_store"]
+__all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_past", "open_queue", "open_store"]
 
 BUSY_TIMEOUT_MS = 500
 """How long a commit waits for another writer before it is given up, to be tried again."""
@@ -43,6 +43,20 @@ def open_store(
     from .opening import open_sql_store
 
     return open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms)
+
+
+def open_past(where: str | os.PathLike[str]) -> SqlStore:
+    """Open a store to look at what it remembers: nothing is created, changed or locked.
+
+    Raises:
+        StoreDamagedError: it is not a database, or a broken one.
+        StoreTooNewError: a newer Rekindle wrote it.
+        StoreUnavailableError: it is not there, cannot be read now, or is of an older Rekindle.
+        StoreError: the address makes no sense, or psycopg is missing.
+    """
+    from .opening import open_to_look
+
+    return open_to_look(os.fspath(where))
 
 
 def open_queue(where: str | os.PathLike[str], *, busy_timeout_ms: int = QUEUE_TIMEOUT_MS) -> JobQueue:

@@ -39,11 +39,11 @@ def upgrade(engine: Engine, name: str, lock: Context[None] | None = None) -> Non
         StoreTooNewError: a newer Rekindle was here.
     """
     with engine.connect() as connection:
-        if _is_current(connection, name):
+        if is_current(connection, name):
             return
     with lock or nullcontext(), _exclusive_transaction(engine) as connection:
         # Whoever held the lock before may have done it all.
-        if not _is_current(connection, name):
+        if not is_current(connection, name):
             from alembic import command
 
             command.upgrade(alembic_config(connection), "head")
@@ -69,7 +69,12 @@ def alembic_config(connection: Connection) -> Config:
     return config
 
 
-def _is_current(connection: Connection, name: str) -> bool:
+def is_current(connection: Connection, name: str) -> bool:
+    """Whether the tables are those of the newest revision.
+
+    Raises:
+        StoreTooNewError: a newer Rekindle was here.
+    """
     found = None
     if inspect(connection).has_table(VERSION_TABLE):
         found = connection.scalar(select(_VERSION.c.version_num))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
-from rekindle.actors.errors import StoreDamagedError, StoreError
+from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
 
 from . import migrate
 from .database_file import locked, prepare, side_file
 from .engines import BEGIN_WRITING, postgresql_engine, sqlite_engine
 from .failures import translated
+from .log_room import make_room
 from .ownership import FileOwnership, Ownership, ServerOwnership, Unowned
+from .read_only import read_only_engine
 from .store import SqlStore
 
 PAGE_SIZE = 1024
@@ -23,6 +26,9 @@ CHECKPOINT_AFTER = 4000
 """So many pages may gather in the log: the 4 MB that SQLite has in mind, with pages four times as large.
 Whoever writes the last of them waits until they all are in the file, which is to be one restart in more
 than a hundred."""
+
+LOG_LENGTH = (CHECKPOINT_AFTER + 100) * (PAGE_SIZE + 24)
+"""What the log comes to by then, in bytes: every page has a heading."""
 
 
 def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
@@ -42,6 +48,16 @@ def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlS
         case _:
             shown = url.render_as_string(hide_password=True)
             raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
+
+
+def open_to_look(where: str) -> SqlStore:
+    """The store that an address names, as it is; `open_past` has the details."""
+    engine, name = read_only_engine(where)
+    with translated(name), engine.connect() as connection:
+        if not migrate.is_current(connection, name):
+            way = f"bring it up to date with: rekindle db upgrade {name}"
+            raise StoreUnavailableError(f"the store {name} is of an older Rekindle; {way}")
+    return SqlStore(engine, engine, name=name)
 
 
 def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
@@ -71,7 +87,14 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
         ownership.release()
         raise
     return SqlStore(
-        writer, reader, name=name, address=f"sqlite:///{name}", database=database, ownership=ownership
+        writer,
+        reader,
+        name=name,
+        address=f"sqlite:///{name}",
+        database=database,
+        ownership=ownership,
+        # Only the supervisor's own is in a hurry.
+        when_connected=partial(make_room, side_file(database, "-wal"), LOG_LENGTH) if exclusive else None,
     )
 
 

@@ -89,6 +89,7 @@ class SqlStore:
         address: str | None = None,
         database: Path | None = None,
         ownership: Ownership | None = None,
+        when_connected: Callable[[], None] | None = None,
         wall_ms: Callable[[], int] = _wall_ms,
     ) -> None:
         self.name = name
@@ -102,7 +103,8 @@ class SqlStore:
         self._ownership = ownership or Unowned()
         self._wall_ms = wall_ms
         self._pruning = Pruning()
-        self._writing = Writing(writer)
+        self._when_connected = when_connected
+        self._writing = Writing(writer, self._connected)
         self._closed = False
         self._upserts = sql.upserts(writer.dialect.name)
         self._hot = HotStatements(self._upserts, writer.dialect)
@@ -244,6 +246,23 @@ class SqlStore:
         self._ownership.confirm()
         if self._file is not None:
             self._file.confirm()
+            self._confirm_log(self._file)
+
+    def _confirm_log(self, file: SameFile) -> None:
+        if not self._writing.is_connected:
+            file.confirm_no_lost_log()
+            return
+        try:
+            file.confirm_log()
+        except StoreUnavailableError:
+            self._writing.rescue()
+            raise
+
+    def _connected(self) -> None:
+        if self._when_connected is not None:
+            self._when_connected()
+        if self._file is not None:
+            self._file.learn_log()
 
     def _keep_deaths(self, deaths: list[DeathRecord]) -> None:
         kept = [death for death in deaths if self._add_death(death)]

@@ -8,7 +8,7 @@ SQLAlchemy's connection joins the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -26,8 +26,10 @@ Rows = Sequence[Row]
 class Writing:
     """A `with` block is a transaction; used by one thread at a time."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, when_connected: Callable[[], None] | None = None) -> None:
+        """Transactions of an engine; in the first one of each connection that call is made."""
         self._engine = engine
+        self._when_connected = when_connected
         # PostgreSQL's driver begins by itself, with the first statement.
         self._begin = BEGIN_WRITING if engine.dialect.name == "sqlite" else None
         self.errors: tuple[type[Exception], ...] = (SQLAlchemyError, engine.dialect.loaded_dbapi.Error)
@@ -48,10 +50,13 @@ class Writing:
         self.connection.execute(statement, rows)
 
     def __enter__(self) -> None:
-        if self._kept is None:
+        is_new = self._kept is None
+        if is_new:
             self._connect()
         if self._begin is not None:
             self._driver.execute(self._begin)
+        if is_new and self._when_connected is not None:
+            self._when_connected()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -71,6 +76,18 @@ class Writing:
         self._driver = connection.connection.dbapi_connection
         self.cursor = self._driver.cursor()
         self._kept = connection
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a connection is kept."""
+        return self._kept is not None
+
+    def rescue(self) -> None:
+        """Have what is in SQLite's log written to the database while it can be read, and let go."""
+        if self._kept is not None:
+            with suppress(*self.errors):
+                self._driver.execute("PRAGMA wal_checkpoint")
+        self.drop()
 
     def drop(self) -> None:
         """Let go of the connection; the next transaction opens another."""

@@ -1,0 +1,179 @@
+"""The write-ahead log has its later length from the first commit on, and nothing is lost by that (PS-01)."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.contract.mounts import small_file_system
+from tests.contract.records import death, known
+
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.persistence import open_store
+from rekindle.persistence.log_room import make_room
+from rekindle.persistence.opening import LOG_LENGTH
+
+WRITE_ON_AND_ON = """
+import sqlite3, sys
+for number in range(1, 100_001):
+    connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+    connection.execute("INSERT INTO rekindle_meta VALUES (?, ?)", (f"other {number}", "x" * 300))
+    connection.close()
+    print(number, flush=True)
+"""
+"""Opens the database anew each time: the last one who closes it removes the log."""
+
+
+KEEP_OPEN = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM rekindle_death").fetchone()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def log_of(database: Path) -> Path:
+    return database.with_name(database.name + "-wal")
+
+
+def copied(database: Path, to: Path) -> Path:
+    """What a crash at this moment would leave behind."""
+    to.mkdir()
+    shutil.copy(database, to)
+    shutil.copy(log_of(database), to)
+    return to / database.name
+
+
+def test_commits_do_not_lengthen_the_log(tmp_path: Path) -> None:
+    database = tmp_path / "rekindle.db"
+    store = open_store(database)
+    lengths = set()
+    for number in range(1, 300):
+        store.commit([death(number)])
+        lengths.add(log_of(database).stat().st_size)
+    (length,) = lengths
+    assert LOG_LENGTH <= length < LOG_LENGTH + 8192
+    store.close()
+    assert not log_of(database).exists()
+
+
+def test_ps_01_a_crash_leaves_every_commit_before_the_room(tmp_path: Path) -> None:
+    database = tmp_path / "rekindle.db"
+    store = open_store(database)
+    for number in range(1, 21):
+        store.commit([death(number)])
+    after_a_crash = open_store(copied(database, tmp_path / "copy"))
+    assert known(after_a_crash).restart_count == 20
+    after_a_crash.commit([death(21)])
+    after_a_crash.close()
+    store.close()
+
+
+def test_a_crash_before_the_first_frame_leaves_a_log_without_a_heading(tmp_path: Path) -> None:
+    database = tmp_path / "rekindle.db"
+    open_store(database).close()
+    log_of(database).write_bytes(b"")
+    make_room(log_of(database), LOG_LENGTH)
+    assert set(log_of(database).read_bytes()) == {0}
+    store = open_store(database)
+    store.commit([death(1)])
+    assert known(store).restart_count == 1
+    store.close()
+
+
+def test_nobody_who_writes_meanwhile_loses_anything(tmp_path: Path) -> None:
+    database = tmp_path / "rekindle.db"
+    open_store(database).close()
+    command = [sys.executable, "-c", WRITE_ON_AND_ON, str(database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        for number in range(1, 21):
+            store = open_store(database, busy_timeout_ms=30_000)
+            store.commit([death(number)])
+            store.close()
+        other.kill()
+        told = [int(line) for line in other.stdout.read().split()]
+    with sqlite3.connect(database) as rows:
+        found = rows.execute("SELECT count(*) FROM rekindle_meta WHERE key LIKE 'other %'").fetchone()
+        sound = rows.execute("PRAGMA integrity_check").fetchone()
+    rows.close()
+    assert found[0] in (told[-1], told[-1] + 1)
+    assert sound == ("ok",)
+
+
+def test_whoever_only_looks_in_makes_no_room(tmp_path: Path) -> None:
+    database = tmp_path / "rekindle.db"
+    store = open_store(database, exclusive=False)
+    store.commit([death(1)])
+    assert log_of(database).stat().st_size < LOG_LENGTH // 10
+    store.close()
+
+
+def test_f20_a_disk_with_little_space_keeps_it(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "mount", "8m") as mount:
+        store = open_store(mount / "rekindle.db")
+        store.commit([death(1)])
+        assert log_of(mount / "rekindle.db").stat().st_size < LOG_LENGTH // 10
+        store.close()
+
+
+def test_room_that_cannot_be_had_is_given_back(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"frames")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        make_room(log, LOG_LENGTH)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert log.read_bytes() == b"frames"
+
+
+def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    make_room(tmp_path / "none", LOG_LENGTH)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_log_that_was_removed_is_noticed_and_nothing_that_was_kept_is_lost(tmp_path: Path) -> None:
+    """SQLite would go on with it, and every commit would be gone with the process."""
+    database = tmp_path / "rekindle.db"
+    store = open_store(database)
+    store.commit([death(1)])
+    log_of(database).unlink()
+    with pytest.raises(StoreUnavailableError, match="its log was removed"):
+        store.commit([death(2)])
+    assert known(store).restart_count == 1
+    store.commit([death(2)])  # nobody else had the former log: it begins anew
+    after_a_crash = open_store(copied(database, tmp_path / "copy"))
+    assert known(after_a_crash).restart_count == 2
+    after_a_crash.close()
+    store.close()
+
+
+def test_a_removed_log_that_others_still_have_is_not_begun_anew(tmp_path: Path) -> None:
+    """What they share would be read out of the new one, in which there is nothing: zeros, with room made."""
+    database = tmp_path / "rekindle.db"
+    store = open_store(database)
+    store.commit([death(number) for number in range(1, 400)])
+    command = [sys.executable, "-c", KEEP_OPEN, str(database)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        log_of(database).unlink()
+        for _ in range(3):
+            with pytest.raises(StoreUnavailableError, match="its log was removed"):
+                store.commit([death(400)])
+        other.communicate(timeout=30)
+    store.commit([death(400)])
+    assert known(store).restart_count == 400
+    store.close()
+    with closing(sqlite3.connect(database)) as rows:
+        assert rows.execute("PRAGMA integrity_check").fetchone() == ("ok",)
