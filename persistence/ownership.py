@@ -6,6 +6,8 @@ import fcntl
 import os
 import select
 import socket
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
@@ -55,6 +57,15 @@ class Unowned:
         """Nothing to give up."""
 
 
+GONE_S = 1.0
+"""How long a lock is waited for whose owner is gone: a process that it was just starting has a copy of it,
+until it has become its program."""
+
+
+def _is_gone(pid: str) -> bool:
+    return pid.isdecimal() and not os.path.exists(f"/proc/{pid}")
+
+
 class FileOwnership:
     """A `flock` beside the database; the kernel gives it up with the process, however that ends."""
 
@@ -64,14 +75,17 @@ class FileOwnership:
             self._descriptor: int | None = open_lock(path)
         except OSError as error:
             raise StoreUnavailableError(f"{path} cannot be opened: {error.strerror}") from error
-        if not try_lock(self._descriptor):
+        deadline = time.monotonic() + GONE_S
+        while not try_lock(self._descriptor):
             owner = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            self.disown()
-            raise StoreOwnedError(f"the store {database} is in use by another supervisor, pid {owner}")
-        # Information for people and for the refusal above; the lock is what counts.
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+            if time.monotonic() > deadline or not _is_gone(owner):
+                self.disown()
+                raise StoreOwnedError(f"the store {database} is in use by another supervisor, pid {owner}")
+            time.sleep(0.005)
         _held_by_files.add(self)
+        with suppress(OSError):  # information for people and for the refusal above; the lock is what counts
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def confirm(self) -> None:
         """A `flock` is not lost while its descriptor is open."""

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
+from tests.contract.mounts import small_file_system
 from tests.contract.processes import Opener
 from tests.contract.records import death, known
 
 from rekindle.actors import SpecError, System, WorkerSpec, command
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from rekindle.persistence import open_store, ownership
-from rekindle.persistence.ownership import ServerOwnership
+from rekindle.persistence.ownership import FileOwnership, ServerOwnership
 from rekindle.persistence.store import SqlStore
 
 
@@ -209,6 +210,19 @@ def test_a_fork_of_the_host_does_not_keep_the_store_for_itself(tmp_path: Path) -
         os.close(go)
         os.close(ready)
         os.waitpid(child, 0)
+
+
+def test_f20_a_full_disk_is_no_reason_not_to_own(tmp_path: Path) -> None:
+    """The pid could not be written, and the lock was left taken by nobody."""
+    with small_file_system(tmp_path / "mount", "1m") as mount:
+        database = mount / "rekindle.db"
+        open_store(database).close()
+        (mount / "rekindle.db.lock").unlink()
+        with suppress(OSError), (mount / "ballast").open("wb", buffering=0) as ballast:
+            while True:
+                ballast.write(b"x" * 4096)
+        FileOwnership(database).release()
+        FileOwnership(database).release()
 
 
 def test_a_fork_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
