@@ -7,7 +7,7 @@ decided by them. The evidence of a death goes with it.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, exists, func, select
 
 from rekindle.actors.records import RECENT_DEATHS, Retention
 
@@ -34,7 +34,8 @@ class Pruning:
             return True
         if self._prune_audit(connection, history_ms):
             return True
-        if prune_jobs(connection, retention, now_wall_ms, CHUNK):
+        # Once a round: those that wait are passed over, and there may be very many of them.
+        if not self._worker and prune_jobs(connection, retention, now_wall_ms, CHUNK):
             return True
         return self._prune_worker(connection, history_ms, events_ms)
 
@@ -68,6 +69,7 @@ class Pruning:
             self._worker = ""
             return False
         deaths = _prune_deaths(connection, worker, history_ms)
+        _prune_ends(connection, worker, history_ms)
         if max(deaths, prune_usage(connection, worker, usage_ms, CHUNK)) < CHUNK:
             self._worker = worker
         return True
@@ -75,7 +77,7 @@ class Pruning:
 
 def _following(connection: Connection, worker: str) -> str | None:
     """The worker after this one that has rows."""
-    columns = (DEATH.c.component_id, USAGE.c.component_id)
+    columns = (DEATH.c.component_id, USAGE.c.component_id, BUNDLE.c.component_id)
     found = [connection.scalar(select(func.min(each)).where(each > worker)) for each in columns]
     return min((each for each in found if each is not None), default=None)
 
@@ -99,3 +101,10 @@ def _prune_deaths(connection: Connection, worker: str, before_ms: int) -> int:
         evidence = (BUNDLE.c.component_id == worker, BUNDLE.c.generation <= gone[-1].generation)
         connection.execute(delete(BUNDLE).where(*evidence, BUNDLE.c.at_wall_ms < before_ms))
     return len(gone)
+
+
+def _prune_ends(connection: Connection, worker: str, before_ms: int) -> None:
+    """The evidence of ends that were no deaths goes by its age alone; there is never much of it."""
+    dead = exists().where(DEATH.c.component_id == worker, DEATH.c.generation == BUNDLE.c.generation)
+    old = (BUNDLE.c.component_id == worker, BUNDLE.c.at_wall_ms < before_ms)
+    connection.execute(delete(BUNDLE).where(*old, ~dead))

@@ -14,7 +14,7 @@ from rekindle.actors.bundles import bundle_of
 from rekindle.actors.deaths import Cause, Death, Exit
 from rekindle.actors.evidence import Remains
 from rekindle.actors.ports import Store
-from rekindle.actors.records import RECENT_DEATHS, DeathRecord, Retention
+from rekindle.actors.records import RECENT_DEATHS, DeathRecord, EndKept, Retention
 from rekindle.persistence import open_store, pruning
 from rekindle.persistence.store import SqlStore
 
@@ -87,6 +87,14 @@ def test_the_evidence_of_a_death_is_deleted_with_it(sql_store: SqlStore) -> None
     assert len(kept) == RECENT_DEATHS
     assert [each.generation for each in sql_store.bundles(TAG, limit=1000)] == kept
     assert len(sql_store.bundles("worker:other:0")) == 1
+
+
+def test_the_evidence_of_ends_that_were_no_deaths_goes_with_its_age(sql_store: SqlStore) -> None:
+    """Of a worker that never died nothing was ever looked at."""
+    evidence = [with_bundle(number, NOW - age * DAY).bundle for number, age in ((1, 1000), (2, 1000), (3, 1))]
+    sql_store.commit([EndKept(each) for each in evidence if each is not None])
+    prune(sql_store, Retention(history_days=365))
+    assert [each.generation for each in sql_store.bundles(TAG)] == [3]
 
 
 def with_bundle(generation: int, at: int, component_id: str = TAG) -> DeathRecord:
