@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import psycopg
 import pytest
@@ -18,6 +23,7 @@ from tests.processes.waiting import eventually
 from rekindle.actors.jobs import NewJob
 from rekindle.persistence import open_store
 from rekindle.persistence.store import SqlStore
+from rekindle.worker import Worker
 from rekindle.worker.jobs.claims import (
     Claimant,
     Claims,
@@ -27,8 +33,9 @@ from rekindle.worker.jobs.claims import (
     finished,
     given_back,
 )
+from rekindle.worker.jobs.hands import Hands
 from rekindle.worker.jobs.opening import open_claims
-from rekindle.worker.jobs.sqlite import TURN_SUFFIX
+from rekindle.worker.jobs.sqlite import TURN_SUFFIX, SqliteClaims
 
 TAG = Wish(("tag",))
 
@@ -126,6 +133,47 @@ def test_a_claim_and_an_ending_that_nobody_was_told_of_are_found_again(sql_queue
     assert claims.was_recorded(ending)
     assert [found.id for found in claims.mine()] == [second]
     assert claim.id == first
+
+
+def test_a_job_that_raised_and_was_claimed_anew_by_what_was_not_answered_is_executed(
+    sql_queues: Queues,
+) -> None:
+    """It lay in hand still when the new claim was looked for, and was taken for the old one."""
+    job = sql_queues.add()
+    claims, worker = sql_queues.claims(), cast("Worker", SimpleNamespace(current_job=None))
+    hands = Hands(worker, ("other", "tag"), isolate=False)
+    first = hands.exchange(claims, None, more=True).claim
+    assert first is not None
+    ending = failed(first, "ValueError", 0.0)
+    claims.exchange(ending, Wish(("other", "tag")))
+    again = hands.resume(claims, ending, more=True).claim
+    assert again is not None
+    assert (again.id, again.attempt) == (job, first.attempt + 1)
+
+
+def has_open(pid: int, suffix: str) -> bool:
+    """Whether a process has a file open whose name ends so."""
+    found = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # the one that we look by
+            found.append(os.readlink(each))
+    return any(name.endswith(suffix) for name in found)
+
+
+def test_a_turn_does_not_outlive_its_worker_in_a_fork(tmp_path: Path) -> None:
+    open_store(tmp_path / "rekindle.db").close()
+    claims = SqliteClaims(str(tmp_path / "rekindle.db"), Claimant(WORKER, 1, RUN))
+    claims.exchange(None, TAG)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        assert eventually(lambda: not has_open(child, TURN_SUFFIX))
+        assert has_open(os.getpid(), TURN_SUFFIX)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        claims.close()
 
 
 def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:

@@ -37,7 +37,9 @@ class Hands:
             accepted = None
             if ending is not None:
                 accepted = claims.exchange(ending, None).accepted or claims.was_recorded(ending)
-            claim = next((claim for claim in claims.mine() if claim.id not in self._held), None)
+            # The job that ends may have been put back, and claimed anew by what was not answered.
+            held = {(claim.id, claim.attempt) for claim in self._held.values()}
+            claim = next((claim for claim in claims.mine() if (claim.id, claim.attempt) not in held), None)
             if claim is not None and not more:
                 claims.exchange(given_back(claim), None)
                 claim = None

@@ -51,6 +51,7 @@ class SqliteClaims:
         self._turn: int | None = None
         self._want: int | None = None
         self._seen_version: int | None = None
+        os.register_at_fork(after_in_child=self._let_go_of_turns)
 
     def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
@@ -100,10 +101,14 @@ class SqliteClaims:
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
-        for descriptor in (self._turn, self._want):
+        self._let_go_of_turns()
+
+    def _let_go_of_turns(self) -> None:
+        """In a fork as well: whoever is killed in its turn would have it kept by its forks, for life."""
+        descriptors, self._turn, self._want = (self._turn, self._want), None, None
+        for descriptor in descriptors:
             if descriptor is not None:
                 os.close(descriptor)
-        self._turn = self._want = None
 
     def _claim(self, connection: sqlite3.Connection, wish: Wish) -> Claim | None:
         for queue in wish.queues:
