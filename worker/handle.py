@@ -146,7 +146,7 @@ class Worker:
             raise ValueError(f"a worker can be busy for up to {LONGEST_BUSY_S:g} s, not {for_s!r}")
         with self._lock:
             self._report.busy(time.monotonic() + for_s)
-            self._send()
+            self._tell()
         return Busy(self)
 
     def healthy(self) -> None:
@@ -173,14 +173,16 @@ class Worker:
     def _say(self, status: str, detail: str = "", *, recovered_by: float | None = None) -> None:
         with self._lock:
             self._report.say(status, detail, recovered_by=recovered_by)
-            self._send()
+            self._tell()
 
     def _tell_of_job(self) -> None:
-        if self._pulse is None:
-            return
         if self._report.job is not None:
             self._passed = self._report.job
-        if self._pulse.has_promised:
+        self._tell()
+
+    def _tell(self) -> None:
+        """Send a frame now, or soon if there were many: a supervisor ends whoever sends too much."""
+        if self._pulse is None or self._pulse.has_promised:
             return  # the beat that comes tells it
         now = time.monotonic()
         wait_s = self._pace.wait_s(now)

@@ -158,3 +158,11 @@ def test_our_import_path_is_not_handed_on_to_the_programs_of_a_worker(run: Run, 
     spec = python("show_the_import_path_of_a_program")
     system = run(spec if own is None else replace(spec, env={"PYTHONPATH": own}))
     assert eventually(lambda: system.output(spec.id) == (str(own),))
+
+
+def test_f25_one_that_says_too_often_how_it_is_says_it_less_often(run: Run) -> None:
+    """Every word was a frame at once, and more than a hundred a second end a worker."""
+    system = run(python("chatter"))
+    first = system.wait_for("chatter", Status.HEALTHY, timeout_s=PATIENCE_S)
+    later = system.wait_until("chatter", lambda w: (w.uptime_s or 0) > 1.5, PATIENCE_S)
+    assert (later.pid, later.status) == (first.pid, Status.HEALTHY)

@@ -18,6 +18,12 @@ def wait(worker: Worker) -> None:
     worker.wait()
 
 
+def chatter(worker: Worker) -> None:
+    while not worker.wait(0.001):
+        with worker.busy(60):
+            worker.healthy()
+
+
 def crash(worker: Worker) -> None:
     sys.exit(1)
 
