@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from . import canaries
 from .breaker import (
     BreakerPolicy,
     Closed,
@@ -26,15 +27,13 @@ from .breaker import (
 )
 from .breaker_messages import BreakerDue, Probe
 from .crew import Crew
-from .health import Status
 from .internal_messages import KeepTogether
 from .messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
-from .ordering import all_before
 from .ports import Receiver, Runtime, Timer
 from .records import MetaSet
 from .runtime import tell
 from .supervision import is_held
-from .worker_state import BackingOff, Idle, Rest, Stopping, Up, Worker
+from .worker_state import Idle, Rest, Worker
 
 META = "breaker:"
 """Before the name, in the settings that are kept while a breaker is open."""
@@ -72,6 +71,11 @@ class Breakers:
             return None
         why = holds(self._state(policy.name), worker.id)
         return None if why is None else f"breaker {policy.name} is open: {why}"
+
+    def is_calm(self, worker: Worker) -> bool:
+        """Whether its breaker is closed, or it has none: it would come back if it went now."""
+        policy = worker.spec.breaker
+        return policy is None or isinstance(self._state(policy.name), Closed)
 
     def shown(self, worker: Worker) -> str | None:
         """The same with what happens next, for people."""
@@ -117,16 +121,17 @@ class Breakers:
             text = meta.get(META + policy.name)
             if text is not None and policy.name not in self._states:
                 since, why = _read(text, wall)
-                opened = Open(now - max(0, wall - since), now, why)
-                self._states[policy.name] = opened
-                self._look_later(policy, opened)
+                self._states[policy.name] = Open(now - max(0, wall - since), now, why)
         self.watch()
 
     def watch(self) -> None:
-        """Probe for every breaker that wants it, those that were added since included."""
+        """Look after every breaker that wants it, those that were added since included."""
         for policy in self._policies():
             if policy.probes and self._prober is not None and policy.name not in self._probes:
                 self._probe_after(policy, 0.0)
+            state = self._state(policy.name)
+            if isinstance(state, Open) and policy.name not in self._timers:
+                self._look_later(policy, state)
 
     def take(self, policy: BreakerPolicy | None, trigger: Trigger, at: float | None = None) -> None:
         """Something happened that a breaker may mind."""
@@ -155,6 +160,7 @@ class Breakers:
             state = self._state(policy.name)
             if isinstance(state, HalfOpen) and not self._tries(policy.name, state.canary):
                 self.take(policy, Left(state.canary))
+                self._call_off(state.canary)
 
     def respecified(self) -> None:
         """Specs may have changed: nobody waits for a breaker that is not theirs any more."""
@@ -172,7 +178,9 @@ class Breakers:
         for policy in self._policies():
             if policy.name == name:
                 self._timers.pop(name, None)
-                held = self._candidates(name)
+                held = canaries.candidates(name, self._all())
+                if not held and any(map(_is_yet_to_start, self._members(name))):
+                    return  # when they are started, they are held, and somebody looks again
                 if self._passed.get(name, True) or not isinstance(self._state(name), Open):
                     self.take(policy, Elapsed(held))
                     self.mind_canaries()
@@ -183,12 +191,14 @@ class Breakers:
     def probed(self, name: str, wrong: str | None) -> None:
         """The probe has answered."""
         for policy in self._policies():
-            if policy.name == name:
+            if policy.name == name and policy.probes:
                 self._passed[name] = wrong is None
                 self.take(policy, Probed(wrong))
                 self._probe_after(policy, policy.probe_interval_s)
                 return
+        # Nobody wants to know any more.
         self._probes.pop(name, None)
+        self._passed.pop(name, None)
 
     # ── what follows ─────────────────────────────────────────────────────────────────────
 
@@ -230,34 +240,15 @@ class Breakers:
     def _tries(self, name: str, canary: str) -> bool:
         """Whether this worker still is on its way to be healthy for all."""
         worker = self._crew.get(canary)
-        if worker is None or worker.spec.breaker is None or worker.spec.breaker.name != name:
-            return False
-        match worker.phase:
-            case Up() if self._crew.waits_for(worker):
-                return not self._needs(worker) & self._held(name)
-            case Up() | BackingOff() | Stopping(relaunch=True):
-                return True
-            case _:
-                return False
+        waits_for = () if worker is None else self._crew.waits_for(worker)
+        return canaries.tries(worker, name, self._all(), waits_for)
 
-    def _candidates(self, name: str) -> tuple[str, ...]:
-        """Those who may try for all; who waits for one that is held back itself would wait for ever."""
-        held = self._held(name)
-        free = [
-            worker for worker in self._members(name) if worker.id in held and not self._needs(worker) & held
-        ]
-        ready = [worker for worker in free if all(map(self._is_healthy, worker.spec.after))]
-        return tuple(worker.id for worker in ready or free)
-
-    def _held(self, name: str) -> set[str]:
-        return {worker.id for worker in self._members(name) if is_held(worker)}
-
-    def _needs(self, worker: Worker) -> set[str]:
-        return all_before(worker.id, {each.id: each.spec.after for each in self._crew})
-
-    def _is_healthy(self, component_id: str) -> bool:
-        worker = self._crew.get(component_id)
-        return worker is None or (isinstance(worker.phase, Up) and worker.status is Status.HEALTHY)
+    def _call_off(self, former: str) -> None:
+        """Whoever gave up the trial must not run beside the next one who tries."""
+        worker = self._crew.get(former)
+        why = None if worker is None else self.holds(worker)
+        if worker is not None and why is not None:
+            self._crew.call_off(worker, why)
 
     def _keep(self, record: MetaSet, event: Event) -> None:
         tell(self._broker, KeepTogether((record, event)))
@@ -285,7 +276,10 @@ class Breakers:
         return self._states.get(name, Closed())
 
     def _members(self, name: str) -> list[Worker]:
-        return [w for w in self._crew if w.spec.breaker is not None and w.spec.breaker.name == name]
+        return canaries.members(name, self._all())
+
+    def _all(self) -> dict[str, Worker]:
+        return {worker.id: worker for worker in self._crew}
 
     def _policies(self) -> list[BreakerPolicy]:
         found = {w.spec.breaker.name: w.spec.breaker for w in self._crew if w.spec.breaker is not None}
@@ -293,6 +287,10 @@ class Breakers:
 
     def _now_ms(self) -> int:
         return round(self._runtime.clock.monotonic() * 1000)
+
+
+def _is_yet_to_start(worker: Worker) -> bool:
+    return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.NEW
 
 
 def _waits_for_a_breaker(worker: Worker) -> bool:

@@ -248,6 +248,7 @@ class Crew:
             case ReportStop(exit=exit_, forced=forced, relaunched=True):
                 self.stops.settled(worker.id, exit_, forced, relaunched=True)
                 self.answer_stops()
+                self._show_at_rest(worker)
             case ReportStop(exit=exit_, forced=forced):
                 self.stops.settled(id_, exit_, forced)
                 self._came_to_rest(worker)
@@ -277,6 +278,12 @@ class Crew:
             del self._held[component_id]
             if self._gate.admit((component_id, generation)):
                 self._launch(worker)
+
+    def call_off(self, worker: Worker, why: str) -> None:
+        """Have a start that still waits for others wait for a breaker instead."""
+        if self.waits_for(worker):
+            del self._held[worker.id]
+            self.carry_out(supervision.call_off(worker, why))
 
     def _launch(self, worker: Worker) -> None:
         # Registered first: a fast worker's first frame must find its place.
@@ -382,11 +389,15 @@ class Crew:
             tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
             tell(self._to.broker, WorkerForgotten(worker.id))
             self.start_those_who_waited()  # nobody can wait for it any more
-        elif isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
-            # Nobody watches it any more: people must not read its last health for ever.
-            tell(self._to.broker, KeepTogether((mirrored_at_rest(worker),)))
+        else:
+            self._show_at_rest(worker)
         self._continue_stopping()
         self.answer_stops()
+
+    def _show_at_rest(self, worker: Worker) -> None:
+        """Nobody watches it any more: people must not read its last health for ever."""
+        if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
+            tell(self._to.broker, KeepTogether((mirrored_at_rest(worker),)))
 
     def answer_stops(self) -> None:
         """Tell those whose wait is over."""

@@ -253,7 +253,7 @@ class HealthMonitor(ResilientActor):
         queues the next one. So a heartbeat costs no timer.
         """
         due = patient.due
-        if due is None or patient.paused or not patient.is_due_to_speak:
+        if due is None or patient.is_excused or not patient.is_due_to_speak:
             return
         due = max(due, not_before)
         if patient.checked_at is not None and patient.checked_at <= due:
@@ -292,7 +292,7 @@ class HealthMonitor(ResilientActor):
             if patient is None or patient.checked_at != at:
                 continue
             patient.checked_at = None
-            if not patient.paused and patient.is_due_to_speak:
+            if not patient.is_excused and patient.is_due_to_speak:
                 self._elapsed(patient, now)
         self._arm()
 

@@ -230,6 +230,9 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
             return _climb(state)
+        case Unkillable(generation=generation, pid=pid), Stop():
+            # Whoever asks now is to hear it, too.
+            return Step(state, (TellUnkillable(generation, pid),))
         case _, Ended(generation=generation, exit=exit_, remains=remains):
             forced = state.sent if isinstance(state, Stopping) else None
             return Step(Absent(), (TellGone(generation, exit_, forced, remains),))

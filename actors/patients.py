@@ -43,6 +43,11 @@ class Patient(msgspec.Struct):
         return self.reports_health or isinstance(self.state, Pending)
 
     @property
+    def is_excused(self) -> bool:
+        """A pause excuses silence, not a start that takes too long: others may wait for its end."""
+        return self.paused and not isinstance(self.state, Pending)
+
+    @property
     def due(self) -> float | None:
         """When time alone changes something next: its silence, or its work that does not move."""
         silent = deadline(self.state, self.policy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from queue import Empty
 
@@ -23,7 +24,11 @@ class Prober:
     """Probes, and is silent once it is closed."""
 
     def __init__(self) -> None:
+        self.mark = ""
+        """What a program has in its environment, so that it ends with us, however we end."""
         self._closed = False
+        self._over: int | None = None
+        """Readable once nobody wants an answer any more."""
         self._starting = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._calls: dict[str, threading.Thread] = {}
@@ -35,6 +40,8 @@ class Prober:
         with self._starting:
             if self._closed:
                 return
+            if self._over is None:
+                self._over = os.eventfd(0, os.EFD_CLOEXEC)
             try:
                 thread.start()
             except RuntimeError as error:  # no thread is to be had: without an answer nobody would look again
@@ -43,11 +50,18 @@ class Prober:
                 self._threads = {each for each in self._threads if each.is_alive()} | {thread}
 
     def close(self, timeout_s: float) -> None:
-        """Answer nobody any more."""
+        """Answer nobody any more, and leave no program behind."""
         with self._starting:  # who is not started yet cannot be waited for
             self._closed = True
+        if self._over is None:
+            return
+        os.eventfd_write(self._over, 1)
+        deadline = time.monotonic() + timeout_s
         for thread in self._threads:
-            thread.join(timeout_s)
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if not any(thread.is_alive() for thread in self._threads):
+            os.close(self._over)
+            self._over = None
 
     def _look(self, probe: Probe) -> None:
         try:
@@ -59,7 +73,7 @@ class Prober:
 
     def _looked(self, policy: BreakerPolicy) -> str | None:
         if policy.probe_call is None:
-            return looked(policy)
+            return looked(policy, self.mark, self._over)
         earlier = self._calls.get(policy.name)
         if earlier is not None and earlier.is_alive():
             # A thread more for every look would fill the host's process in the end.
@@ -80,8 +94,10 @@ class Prober:
             return f"the function did not return within {timeout_s:g} s"
 
 
-def looked(policy: BreakerPolicy) -> str | None:
+def looked(policy: BreakerPolicy, mark: str = "", until: int | None = None) -> str | None:
     """What is wrong with what the workers need, by a connection or a program; None if nothing is.
+
+    The program has this mark, and is cut off once the descriptor `until` has something to read.
 
     Raises:
         OSError: it cannot be reached, or the program cannot be run.
@@ -92,7 +108,8 @@ def looked(policy: BreakerPolicy) -> str | None:
         assert where is not None
         socket.create_connection(where, timeout_s).close()
         return None
-    ran = run_tool(policy.probe_command, cwd=None, env=os.environ, timeout_s=timeout_s)
+    env = {**os.environ, "REKINDLE_SYSTEM": mark} if mark else os.environ
+    ran = run_tool(policy.probe_command, cwd=None, env=env, timeout_s=timeout_s, until=until)
     if ran.exit is None:
         return f"{policy.probe_command[0]} was cut off after {timeout_s:g} s"
     return None if ran.well else f"{policy.probe_command[0]} {ran.exit}"

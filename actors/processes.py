@@ -174,7 +174,7 @@ class RealProcesses:
             sessions = answer.get(timeout_s)
         except Empty:
             return ()
-        return tuple((pid, id_) for pid, id_ in marked if session_of(pid) not in {*sessions, None})
+        return tuple((pid, id_) for pid, id_ in marked if id_ and session_of(pid) not in {*sessions, None})
 
     def reap_strangers(self) -> None:
         """Reap ended children that are no workers of ours; never in a host's process."""

@@ -42,6 +42,8 @@ from .messages import (
     AddWorker,
     ChangeWorkers,
     HostCommand,
+    RemoveWorker,
+    StartWorkers,
     StatusChanged,
     StoodDown,
     StopWorkers,
@@ -83,12 +85,16 @@ class Supervisor(ResilientActor):
         )
         self._crew = Crew(runtime, colleagues, max_concurrent_starts)
         self._operations = Operations(runtime, self._crew, self.actor_ref, broker)
-        self._upkeep = Upkeep(
-            runtime, self._crew, supervisor=self.actor_ref, processes=processes, broker=broker
-        )
-
         self._breakers = Breakers(
             runtime, self._crew, self.actor_ref, broker, start=self._start_held, prober=prober
+        )
+        self._upkeep = Upkeep(
+            runtime,
+            self._crew,
+            supervisor=self.actor_ref,
+            processes=processes,
+            broker=broker,
+            may_be_renewed=self._breakers.is_calm,
         )
         self._operations.held = self._breakers.holds
         self._operations.held_in_full = self._breakers.shown
@@ -181,6 +187,13 @@ class Supervisor(ResilientActor):
                 self._breakers.respecified()
             case AddWorker():
                 self._breakers.watch()
+            case StartWorkers():
+                self._upkeep.reconsider()
+                self._breakers.mind_canaries()
+                self._breakers.watch()
+            case RemoveWorker():
+                self._upkeep.reconsider()
+                self._breakers.respecified()
             case _:
                 self._upkeep.reconsider()
                 self._breakers.mind_canaries()
@@ -200,6 +213,7 @@ class Supervisor(ResilientActor):
         self._crew.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
             self._crew.start_those_who_waited()
+            self._breakers.mind_canaries()
         # Also when one is given up: the others of its group do not wait for it any longer.
         self._upkeep.reconsider()
 

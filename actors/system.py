@@ -102,13 +102,20 @@ class System(Operating, Looking):
         self._runtime: ThreadRuntime | None = None
         self._releases: ReleaseDesk | None = None
         self._prober = Prober()
-        self._process = os.getpid()
-        self._life = threading.Lock()
+        self._process: int | None = None
+        """The one that it was opened in; what a fork inherits of it is not the fork's to stop."""
+        # A signal handler of the host's may stop what it interrupts the start or the stop of.
+        self._life = threading.RLock()
+        self._is_stopping = False
         self._ended = False
         self._farewells: tuple[Callable[[], None], ...] = ()
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.stop(0.0)  # nobody else has a hold of it
+            raise
         return self
 
     def __exit__(
@@ -139,11 +146,15 @@ class System(Operating, Looking):
                 raise RequestRefusedError("the system has been stopped: make a new one, with a new store")
             if self._actors is None:
                 self._set_up()
+                if self._is_stopping:
+                    self._end()
+                    raise RequestRefusedError("the system was stopped while it was opened")
 
     def _make_runtime(self) -> ThreadRuntime:
         return ThreadRuntime()
 
     def _set_up(self) -> None:
+        self._process = os.getpid()
         for spec in self._specs:
             for warning in spec.health.warnings():
                 logger.warning("worker {}: {}", spec.id, str(warning))
@@ -156,6 +167,7 @@ class System(Operating, Looking):
                 fingerprints=self._fingerprints,
                 lane=runtime.core,
             )
+            self._prober.mark = self._processes.mark
             remembered = self._store.load()
             self._end_former_run(remembered, self._processes.mark)
             self._releases = ReleaseDesk(self._processes.mark)
@@ -211,15 +223,24 @@ class System(Operating, Looking):
         Asked first, then SIGTERM, then SIGKILL, each as the worker's policy says. A second
         call does nothing, nor does one in a fork of the process that started the system.
         """
-        if os.getpid() != self._process:
+        if self._process not in (None, os.getpid()):
             return ()
         with self._life:
-            if self._actors is None:
-                return ()
+            already, self._is_stopping = self._is_stopping, True
+            if self._process is None:
+                self._forgo()
+            if already or self._actors is None:
+                return ()  # or this thread opens it, and ends it itself
             try:
                 return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
             finally:
                 self._end()
+
+    def _forgo(self) -> None:
+        """Let go of the store, with which nothing was opened."""
+        if not self._ended:
+            self._ended = True
+            self._store.close()
 
     def _end(self) -> None:
         """Do what is left to do, the last of it first in this list; all of it, whatever raises."""

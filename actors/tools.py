@@ -37,8 +37,17 @@ class Ran(msgspec.Struct, frozen=True):
         return self.exit is not None and self.exit.clean
 
 
-def run_tool(argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], timeout_s: float) -> Ran:
+def run_tool(
+    argv: Sequence[str],
+    *,
+    cwd: str | None,
+    env: Mapping[str, str],
+    timeout_s: float,
+    until: int | None = None,
+) -> Ran:
     """Run a program; what it writes on stdout and stderr together.
+
+    It is cut off when its time is over, or as soon as the descriptor `until` has something to read.
 
     Raises:
         OSError: it could not be started.
@@ -59,17 +68,17 @@ def run_tool(argv: Sequence[str], *, cwd: str | None, env: Mapping[str, str], ti
     assert process.stdout is not None
     try:
         with process.stdout as stream:
-            return _attend(process.pid, stream.fileno(), deadline)
+            return _attend(process.pid, stream.fileno(), deadline, until)
     finally:
         process.returncode = 0  # ours to reap: without this, subprocess would look for the status as well
         acquainted.discard(process.pid)
 
 
-def _attend(pid: int, stream: int, deadline: float) -> Ran:
+def _attend(pid: int, stream: int, deadline: float, until: int | None) -> Ran:
     ended = os.pidfd_open(pid)
     output = bytearray()
     try:
-        over = _read_until_end(ended, stream, output, deadline)
+        over = _read_until_end(ended, stream, output, deadline, until)
         # While the zombie is there, its number cannot stand for another group.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
@@ -79,18 +88,22 @@ def _attend(pid: int, stream: int, deadline: float) -> Ran:
     return Ran(exit_ if over else None, bytes(output))
 
 
-def _read_until_end(ended: int, stream: int, output: bytearray, deadline: float) -> bool:
+def _read_until_end(ended: int, stream: int, output: bytearray, deadline: float, until: int | None) -> bool:
     """Take the output until the program has ended; False if its time was over first."""
     os.set_blocking(stream, False)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
     poll.register(stream, select.POLLIN)
+    if until is not None:
+        poll.register(until, select.POLLIN)
     while (left := deadline - time.monotonic()) > 0:
         ready = dict(poll.poll(left * 1000))
         if stream in ready and not _take(stream, output):
             poll.unregister(stream)
         elif ended in ready:
             return True
+        elif until in ready:
+            return False
     return False
 
 

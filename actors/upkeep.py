@@ -6,6 +6,7 @@ the others of its group can spare it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +21,7 @@ from .limits import RecyclePolicy, ResourceLimits
 from .ports import Processes, Receiver, Runtime, Timer
 from .resource_monitor import ResourceMonitor
 from .runtime import tell
-from .worker_state import Failed, Idle, Up, Worker
+from .worker_state import Failed, Idle, Rest, Up, Worker
 
 
 @dataclass(slots=True)
@@ -46,8 +47,10 @@ class Upkeep:
         supervisor: Receiver,
         processes: Processes,
         broker: Receiver,
+        may_be_renewed: Callable[[Worker], bool],
     ) -> None:
         self._runtime = runtime
+        self._may_be_renewed = may_be_renewed
         self._crew = crew
         self._supervisor = supervisor
         self._processes = processes
@@ -120,7 +123,7 @@ class Upkeep:
                     self.started(worker.id)
 
     def _can_spare(self, worker: Worker) -> bool:
-        if worker.status is not Status.HEALTHY:
+        if worker.status is not Status.HEALTHY or not self._may_be_renewed(worker):
             return False
         others = [each for each in self._crew if _stands_in(each, worker)]
         least = None if worker.spec.recycle is None else worker.spec.recycle.min_healthy
@@ -171,4 +174,6 @@ def _stands_in(other: Worker, worker: Worker) -> bool:
     """Whether it is another one of the group that is meant to run."""
     if other.id == worker.id or not worker.spec.group or other.spec.group != worker.spec.group:
         return False
-    return not isinstance(other.phase, Idle | Failed)
+    if isinstance(other.phase, Idle):
+        return other.phase.rest is Rest.HELD
+    return not isinstance(other.phase, Failed)

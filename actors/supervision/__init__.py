@@ -13,12 +13,22 @@ back: `lingering` says which.
 from .dying import death_record, died
 from .ending import process_gone, process_started, reconcile, refused
 from .living import health_changed, job_changed, remembered, sustained
-from .restarting import SAVE_TIMEOUT_MS, backoff_elapsed, is_held, is_unsaved, is_up, kept, save_overdue
+from .restarting import (
+    SAVE_TIMEOUT_MS,
+    backoff_elapsed,
+    call_off,
+    is_held,
+    is_unsaved,
+    is_up,
+    kept,
+    save_overdue,
+)
 from .wishes import limit_exceeded, pause, recycle, renew, reset, restart, resume, start, stop
 
 __all__ = [
     "SAVE_TIMEOUT_MS",
     "backoff_elapsed",
+    "call_off",
     "death_record",
     "died",
     "health_changed",

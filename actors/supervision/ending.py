@@ -124,7 +124,10 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
     elif release is not None:
         ended += (KeepRecord(held_work.struck(release)),)
     if phase.relaunch and not world.stopping and not world.paused:
-        step = launch(worker, world) if world.held is None else hold(worker, world.held)
+        # An operator's restart is meant in spite of a breaker.
+        held = None if phase.reason is StopReason.RESTART else world.held
+        idle = replace(worker, status=None, job=None)
+        step = launch(worker, world) if held is None else hold(idle, held)
         # Whoever waits for the stop hears that it was, and that it does not last.
         report = ReportStop(exit_, forced, relaunched=True)
         return Step(step.worker, (*ended, report, *step.effects))

@@ -80,6 +80,11 @@ def hold(worker: Worker, why: str) -> Step:
     return Step(replace(worker, phase=Idle(Rest.HELD, f"held back: {why}")), (CancelTimers(),))
 
 
+def call_off(worker: Worker, why: str) -> Step:
+    """A start that nobody was told of yet waits for the breaker instead."""
+    return hold(replace(worker, lingering=None, status=None), why)
+
+
 def is_held(worker: Worker) -> bool:
     """Whether it comes back when its breaker closes, instead of sitting out its delay."""
     match worker.phase:

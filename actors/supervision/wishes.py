@@ -107,13 +107,13 @@ def stop(
             return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
-            return Step(idle, (CancelTimers(), Forget(), *_rested(worker)))
+            return Step(idle, (CancelTimers(), Forget(), *_rested(worker, urgency)))
         case Idle(rest=Rest.HELD):
-            return Step(replace(worker, phase=Idle(rest), status=None), _rested(worker))
+            return Step(replace(worker, phase=Idle(rest), status=None), _rested(worker, urgency))
         case Idle(why=why):
-            return Step(replace(worker, phase=Idle(rest, why)), _rested(worker))
+            return Step(replace(worker, phase=Idle(rest, why)), _rested(worker, urgency))
         case Failed():
-            return Step(worker, _rested(worker))
+            return Step(worker, _rested(worker, urgency))
 
 
 def pause(worker: Worker) -> Step:
@@ -190,5 +190,8 @@ def limit_exceeded(worker: Worker, generation: int, detail: str) -> Step:
     return Step(worker, (Blame(generation, detail), Halt(generation, Urgency.KILL)))
 
 
-def _rested(worker: Worker) -> tuple[Effect, ...]:
-    return () if worker.lingering is not None else (ReportStop(None, None),)
+def _rested(worker: Worker, urgency: Urgency) -> tuple[Effect, ...]:
+    """Say that it is at rest; one that was taken for dead and still ends, is ended as firmly as is wanted."""
+    if worker.lingering is not None:
+        return (Halt(worker.lingering, urgency),)
+    return (ReportStop(None, None),)

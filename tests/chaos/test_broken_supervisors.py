@@ -67,7 +67,7 @@ def restarts_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
 
     def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.STOPPED) -> WorkerStep:
         if isinstance(worker.phase, BackingOff):
-            return WorkerStep(worker, wishes._rested(worker))
+            return WorkerStep(worker, wishes._rested(worker, urgency))
         return right(worker, urgency, rest)
 
     for module in (supervision, wishes):

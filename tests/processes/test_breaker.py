@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Run
+from tests.processes.policies import sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import (
@@ -24,6 +25,7 @@ from rekindle.actors import (
 from rekindle.actors.breaker_messages import Probe
 from rekindle.actors.edges import Inbox
 from rekindle.actors.prober import Prober
+from rekindle.worker.guardian import marked_processes
 
 IDS = ("w:0", "w:1", "w:2", "w:3")
 FRUGAL = RestartPolicy(max_lifetime=1, initial_delay_s=0.05, min_delay_s=0.05)
@@ -159,3 +161,16 @@ def test_a_look_that_no_thread_is_to_be_had_for_is_answered_and_followed_by_othe
 
 def no_thread(_thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
+
+
+def test_a_probe_that_hangs_ends_with_the_system(run: Run) -> None:
+    policies = [
+        BreakerPolicy(name=name, probe_command=("sleep", "1000"), probe_timeout_s=900.0) for name in "abc"
+    ]
+    system = run(*(sleeper(f"of-{policy.name}", breaker=policy) for policy in policies))
+    assert eventually(lambda: len(marked_processes(system.mark)) == 6)
+    assert system.strays() == ()
+    mark = system.mark
+    system.stop()
+    assert marked_processes(mark) == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "rekindle-probe"]

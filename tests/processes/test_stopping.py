@@ -29,7 +29,7 @@ from rekindle.actors import (
     WorkerStopped,
 )
 from rekindle.actors.deaths import Exit
-from rekindle.actors.messages import StopStepTaken
+from rekindle.actors.messages import StopResult, StopStepTaken
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
@@ -95,6 +95,48 @@ def test_sd_07_two_stops_at_once_stop_once(run: Run) -> None:
     for thread in threads:
         thread.join(PATIENCE_S)
     assert sorted(results) == [0, 0, 0, 5]
+
+
+def test_sd_07_a_stop_within_a_stop_does_nothing(run: Run) -> None:
+    """As of a host's signal handler, which runs in the thread that it interrupts."""
+    system = run(sleeper())
+    nested: list[tuple[StopResult, ...]] = []
+    system.at_stop(lambda: nested.append(system.stop()))
+    assert [result.gone for result in system.stop()] == [True]
+    assert nested == [()]
+
+
+def test_a_system_that_is_interrupted_while_it_starts_leaves_nothing(database: Path) -> None:
+    class Interrupted(System):
+        def start(self) -> None:
+            super().start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Interrupted([sleeper()], store=open_store(database)):
+        pass
+    open_store(database).close()
+
+
+def test_a_system_that_was_never_opened_lets_go_of_its_store(database: Path) -> None:
+    system = System([sleeper()], store=open_store(database))
+    assert system.stop() == ()
+    open_store(database).close()
+    with pytest.raises(RequestRefusedError, match="has been stopped"):
+        system.start()
+
+
+def test_a_system_that_was_made_before_a_fork_is_stopped_where_it_was_started(database: Path) -> None:
+    system = System([sleeper()], store=open_store(database))
+    child = os.fork()
+    if child == 0:
+        try:
+            system.start()
+            system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
+            os._exit(0 if [result.gone for result in system.stop()] == [True] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    system.stop()
 
 
 def test_a_stopped_system_refuses_to_start_again(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 from tests.running.conftest import Run
 
-from rekindle.cli.client import RequestRefusedError
+from rekindle.cli.client import InvalidRequestError
 
 SLEEPERS = """
 [worker.sleep]
@@ -108,7 +108,7 @@ def test_cf_08_a_bad_file_changes_nothing_when_it_is_reloaded(run: Run) -> None:
     running = run(SLEEPERS)
     before = running.wait_for("worker:sleep:0", status="healthy")
     running.file.write_text('[worker.sleep]\ncommand = "a shell string"\n')
-    with pytest.raises(RequestRefusedError, match="nothing was changed"):
+    with pytest.raises(InvalidRequestError, match="nothing was changed"):
         running.order("reload")
     running.signal(signal.SIGHUP)
     assert eventually(lambda: "nothing was changed" in running.text())

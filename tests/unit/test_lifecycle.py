@@ -182,7 +182,7 @@ TABLE: dict[str, tuple[Trigger, tuple[Step | None, ...]]] = {
             Step(Spawning(2, Urgency.GRACEFUL)),
             Step(ASKED, (Ask(2), Wait(2, 1, 10))),
             None,
-            None,
+            Step(UNKILLABLE, (TellUnkillable(2, 77),)),
         ),
     ),
     "this rung": (

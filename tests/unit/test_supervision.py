@@ -470,7 +470,7 @@ def test_sd_01_a_stop_during_the_wait_cancels_it_at_once() -> None:
 def test_sd_02_a_stop_during_the_wait_rests_once_the_old_process_is_gone() -> None:
     dead = supervision.died(up(), silence(), world()).worker
     step = supervision.stop(dead)
-    assert step.effects == (CancelTimers(), Forget())
+    assert step.effects == (CancelTimers(), Forget(), Halt(1, Urgency.GRACEFUL))
     assert ReportStop(Exit(signal=9), 9) in (
         supervision.process_gone(step.worker, 1, Exit(signal=9), 9, world()).effects
     )

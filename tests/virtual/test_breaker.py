@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.virtual.bench import Bench, ids, workers
+from tests.virtual.bench import Bench, dies_after, ids, lives, workers
 
 from rekindle.actors import (
     BreakerClosed,
@@ -19,10 +20,13 @@ from rekindle.actors import (
 )
 from rekindle.actors.breaker_messages import ProbeAnswered
 from rekindle.actors.deaths import Exit
+from rekindle.actors.limits import RecyclePolicy
+from rekindle.actors.messages import ChangeWorkers, RestartWorker
 from rekindle.actors.simulation import Behaviour, Life, Scenario, reaches, run_virtual
 from rekindle.persistence import MemoryStore
 
 AWAY, BACK = 100.0, 700.0
+TWO = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, hold_s=10)
 DB = BreakerPolicy(name="db", deaths=3, window_s=30, canary_delay_s=10, canary_max_delay_s=60, hold_s=10)
 TEN = ids(10)
 
@@ -115,6 +119,7 @@ def test_a_supervisor_that_restarts_during_the_outage_begins_with_a_canary(
     outage.bench = None
     bench.restart_application()
     outage.bench = bench
+    bench.run(1)  # as after `System.open`: subscribers come first, then the start
     bench.start()
     bench.run(1)
     assert len(bench.events(WorkerStarted)) == 1, "one, not ten"
@@ -163,6 +168,61 @@ def test_a_probe_that_fails_opens_it_and_holds_the_canary_back_until_it_passes()
     [(tried, _)] = bench.events(CanaryStarted)
     assert BACK <= tried <= BACK + 10, "nobody died while the probe failed"
     assert sum(bench.stored(id_).restart_count for id_ in TEN) == 0
+    bench.close()
+
+
+def test_an_operator_restarts_one_that_runs_in_spite_of_the_breaker() -> None:
+    bench = Bench(*workers(3, breaker=TWO), scripts={id_: dies_after(5) for id_ in TEN[:2]}).start()
+    bench.run_to(7)
+    assert bench.report().breakers[0].held == tuple(TEN[:2])
+    bench.tell(RestartWorker(TEN[2]))
+    bench.run(1)
+    assert (bench.status(TEN[2]).status, bench.status(TEN[2]).generation) == (Status.HEALTHY, 2)
+    bench.close()
+
+
+def test_one_that_is_changed_under_an_open_breaker_is_held_and_shown_so() -> None:
+    bench = Bench(*workers(3, breaker=TWO), scripts={id_: dies_after(5) for id_ in TEN[:2]}).start()
+    bench.run_to(7)
+    bench.tell(ChangeWorkers(tuple(workers(3, breaker=TWO, env={"A": "1"}))))
+    bench.run(1)
+    held = bench.status(TEN[2])
+    assert (held.shown, held.status, held.pid) == ("crashed", None, None)
+    assert bench.memory.health[TEN[2]].status == "stopped"
+    bench.close()
+
+
+def test_nobody_is_recycled_under_an_open_breaker() -> None:
+    """It would be held back, the last one of its group that is well; and a canary would never hold."""
+    recycle = RecyclePolicy(after_s=8.0, jitter=0.0)
+    members = workers(3, breaker=TWO, group="tag", recycle=recycle)
+    bench = Bench(
+        *members, scripts={id_: lives(Life(dies_after_s=3), then=Life()) for id_ in TEN[:2]}
+    ).start()
+    bench.run_to(12)
+    assert bench.status(TEN[2]).generation == 1
+    bench.run_to(24)
+    assert bench.report().breakers == ()
+    assert {worker.status for worker in bench.report().workers} == {Status.HEALTHY}
+    bench.run_to(60)
+    assert bench.status(TEN[2]).generation > 1
+    bench.close()
+
+
+def test_a_probe_that_is_taken_away_says_nothing_any_more() -> None:
+    """What was under way answered, and was asked again without there being anything to ask."""
+    policy = BreakerPolicy(name="db", deaths=3, probe_tcp="db:5432", probe_interval_s=5)
+    bench = Bench(*workers(2, breaker=policy))
+    bench.prober.answer = lambda: bench.actors.supervisor.tell(ProbeAnswered("db", "nothing to ask"))
+    bench.start()
+    bench.run_to(1)
+    assert len(bench.report().breakers) == 1
+    bench.tell(ChangeWorkers(tuple(workers(2, breaker=replace(policy, probe_tcp=None)))))
+    bench.run(600)
+    assert bench.report().breakers == ()
+    bench.processes.kill(TEN[0])
+    bench.run(600)
+    assert bench.status(TEN[0]).status is Status.HEALTHY
     bench.close()
 
 

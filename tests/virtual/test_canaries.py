@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.virtual.bench import Bench, dies_after, ids, lives, worker, workers
 
-from rekindle.actors import BreakerClosed, BreakerPolicy, CanaryStarted, Status, WorkerSpec
+from rekindle.actors import BreakerClosed, BreakerPolicy, CanaryStarted, Status, WorkerSpec, WorkerStarted
 from rekindle.actors.deaths import Exit
-from rekindle.actors.messages import ChangeWorkers, PauseWorkers, RemoveWorker, StopWorkers
+from rekindle.actors.messages import AddWorker, ChangeWorkers, PauseWorkers, RemoveWorker, StopWorkers
 from rekindle.actors.simulation import Life
 from rekindle.persistence import MemoryStore
 
@@ -104,7 +104,14 @@ def test_a_canary_that_comes_to_wait_for_one_who_is_held_back_leaves_the_trial_t
     bench = Bench(
         worker("db", breaker=breaker), worker("app", after=("db",), breaker=breaker), scripts=scripts
     ).start()
+    bench.run_to(12)
+    assert canaries(bench) == ["app", "db"]
+    assert bench.status("app").why.endswith("open for 6 s, db tries for all")
     bench.run(600)
+    [(closed, event)] = bench.events(BreakerClosed)
+    assert event.workers == ("app",)
+    started = [(at, e.component_id) for at, e in bench.events(WorkerStarted)]
+    assert started[-2:] == [(10.0, "db"), (closed, "app")]
     assert healthy(bench) == ["db", "app"]
 
 
@@ -119,3 +126,37 @@ def test_a_canary_is_none_that_waits_for_one_who_waits_for_another_who_is_held_b
     bench.run(600)
     assert canaries(bench)[0] == "c"
     assert healthy(bench) == ["a", "b", "c"]
+
+
+def test_a_canary_that_waits_for_one_who_was_given_up_leaves_the_trial_to_one_who_can_start() -> None:
+    specs = (
+        worker("cache1", restart={"max_in_window": 1}),
+        worker("cache2"),
+        worker("app1", after=("cache1",), breaker=DB),
+        worker("app2", after=("cache2",), breaker=DB),
+    )
+    scripts = {
+        "cache1": lives(Life(dies_after_s=20), then=Life(healthy_after_s=None, dies_after_s=5)),
+        "cache2": lives(Life(dies_after_s=20), then=Life(healthy_after_s=30)),
+        "app1": lives(Life(dies_after_s=20.5), then=Life()),
+        "app2": lives(Life(dies_after_s=20.6), then=Life()),
+    }
+    bench = Bench(*specs, scripts=scripts).start()
+    bench.run(600)
+    assert canaries(bench) == ["app1", "app2"]
+    assert healthy(bench) == ["cache2", "app2"]
+    assert bench.report().breakers == ()
+    assert bench.status("app1").why == "waits for cache1"
+
+
+def test_a_breaker_goes_with_the_last_of_those_whom_it_held() -> None:
+    bench = Bench(*workers(2, breaker=DB), scripts={id_: dies_after(5) for id_ in ids(2)}).start()
+    bench.run_to(7)
+    for id_ in ids(2):
+        bench.tell(RemoveWorker(id_))
+    bench.run(1)
+    assert bench.report().breakers == ()
+    assert "breaker:db" not in bench.memory.load().meta
+    bench.tell(AddWorker(worker("new", breaker=DB)))
+    bench.run(60)
+    assert healthy(bench) == ["new"]

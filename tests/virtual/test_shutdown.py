@@ -10,6 +10,7 @@ from tests.virtual.conftest import Benches
 
 from rekindle.actors.deaths import Exit
 from rekindle.actors.health import Status
+from rekindle.actors.lifecycle import Urgency
 from rekindle.actors.messages import (
     Done,
     PauseWorkers,
@@ -394,3 +395,39 @@ def test_a_paused_idle_worker_that_dies_is_started_by_the_resume(bench: Benches)
     system.run(5)
     assert system.starts() == [0, 65]
     assert system.status().restart_count == 0
+
+
+def test_sd_05_a_kill_reaches_one_that_was_taken_for_dead_and_still_ends(bench: Benches) -> None:
+    hung = Life(heartbeat_s=None, ignores_term=True, stops_after_s=None)
+    system = bench(worker("x", stop={"term_s": 60.0}), scripts={"x": lives(hung)}).start()
+    system.run_to(16)
+    assert system.status("x").shown == "crashed"
+    answer = Listener(system.runtime.clock.monotonic)
+    system.actors.supervisor.tell(Shutdown(answer, Urgency.KILL))
+    system.run(1)
+    assert [signum for _, _, signum in system.processes.signals] == [signal.SIGTERM, signal.SIGKILL]
+    assert len(answer.messages) == 1
+
+
+def test_sd_05_whoever_stops_an_unkillable_one_again_hears_so_again(bench: Benches) -> None:
+    unkillable = Life(stops_after_s=None, ignores_term=True, ignores_kill=True)
+    system = bench(worker("x"), worker("y"), scripts={"x": lives(unkillable)}).start()
+    system.run_to(1)
+    assert [result.gone for result in system.stop("x", within=30)] == [False]
+    assert [result.gone for result in system.shut_down()] == [False, True]
+
+
+def test_a_pause_excuses_no_start_that_others_wait_for(bench: Benches) -> None:
+    system = bench(
+        worker("slow", pause_mode=PauseMode.IDLE),
+        worker("other"),
+        max_concurrent_starts=1,
+        scripts={"slow": lives(Life(), Life(healthy_after_s=None)), "other": lives(Life(), Life())},
+    ).start()
+    system.run_to(5)
+    system.processes.kill("slow")
+    system.run_to(6.5)
+    system.tell(PauseWorkers(("slow",)))
+    system.processes.kill("other")
+    system.run(600)
+    assert system.status("other").status is Status.HEALTHY
