@@ -104,11 +104,14 @@ def init(file: Path | None) -> None:
 @config.command("import")
 @click.argument("file", type=_FILE)
 def import_(file: Path) -> None:
-    """Print the TOML of an older FILE: JSON with `restart` blocks, or YAML with `crash_recovery`.
+    """Print the TOML of another supervisor's FILE: supervisord's, PM2's (JSON), or an older format.
 
     \b
+      $ rekindle config import /etc/supervisor/conf.d/web.conf > workers.toml
+      $ rekindle config import ecosystem.config.json > workers.toml
       $ rekindle config import plugins.json > workers.toml
       $ rekindle config import ~/.forge/config.yaml > workers.toml
+    The older formats are JSON with `restart` blocks, and YAML with `crash_recovery`.
     What has no equivalent stands in comments; what is not understood is refused, with exit 2.
     """
     from .config import ConfigError

@@ -132,6 +132,34 @@ def test_any_json_is_imported_as_a_file_that_loads_or_is_refused(document: Any) 
     holds(brought_over(json.dumps(document), Path("old.json")))
 
 
+APP_KEYS = st.sampled_from(
+    ["name", "script", "args", "interpreter", "instances", "cwd", "env", "env_production", "autorestart",
+     "max_restarts", "min_uptime", "restart_delay", "exp_backoff_restart_delay", "stop_exit_codes",
+     "max_memory_restart", "kill_timeout", "exec_mode", "watch", "out_file"]
+)  # fmt: skip
+APP_VALUES = VALUES | st.sampled_from(["run.js", "300M", "10s", "a b", "'", "none", 1600, 0.5])
+APPS = st.lists(st.dictionaries(APP_KEYS, APP_VALUES, max_size=5).map(lambda app: {"script": "a"} | app))
+
+
+@given(APPS | VALUES)
+def test_any_ecosystem_is_imported_as_a_file_that_loads_or_is_refused(apps: Any) -> None:
+    holds(brought_over(json.dumps({"apps": apps}), Path("ecosystem.json")))
+
+
+INI_LINES = st.sampled_from(
+    ["[program:a]", "[program:b.c]", "[program:]", "[group:x]", "[supervisord]", "[", "command=run %(here)s",
+     "command=", "command=a 'b", "  goes on", "directory=/x", "user=nobody", "numprocs=2", "numprocs=-1",
+     "environment=A=1,B=\"x,y\"", "environment==", "environment=A=%(ENV_B)s", "autorestart=unexpected",
+     "autorestart=maybe", "startretries=0", "stopsignal=TERM", "stopsignal=", "stopwaitsecs=10", "odd=%",
+     "=", "no value", "stdout_logfile=/x"]
+)  # fmt: skip
+
+
+@given(st.lists(INI_LINES | TEXT, max_size=12))
+def test_any_file_of_supervisord_is_imported_as_a_file_that_loads_or_is_refused(lines: list[str]) -> None:
+    holds(brought_over("\n".join(["[program:first]", "command=x", *lines]), Path("supervisord.conf")))
+
+
 YAML_LINES = st.sampled_from(
     [
         "crash_recovery:",

@@ -115,7 +115,7 @@ def test_a_hostile_plugin_name_is_refused() -> None:
     [
         ("{", "plugins.json:1:2: is not JSON"),
         ("[]", "plugins.json: must be an object"),
-        ("{}", 'plugins.json: has neither "plugins" nor "restart" at its top'),
+        ("{}", 'plugins.json: has neither "plugins" nor "restart" nor "apps" at its top'),
         ('{"plugins": 3}', "plugins.json: plugins = 3: must be an object"),
         ('{"restart": {"max_delay": NaN}}', "plugins.json: is not JSON: NaN is no number"),
         ('{"restart": {}, "restart": {}}', "plugins.json: is not JSON: a key stands twice in one object"),

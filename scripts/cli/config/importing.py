@@ -1,13 +1,15 @@
-"""Pure: the restart settings of two older formats, as a Rekindle file (CF-06).
+"""Pure: what other supervisors' files say, as a Rekindle file: two older formats (CF-06) here.
 
 JSON: `{"plugins": {NAME: {"restart": {...}}}}`, or one `{"restart": {...}}` alone. YAML: a
 `crash_recovery` block. Both become settings over the preset that was made from them, so only
 what they say differs. What has no equivalent is said in a comment, never dropped in silence.
+Files of supervisord and PM2 have modules of their own.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Never
@@ -15,6 +17,8 @@ from typing import Any, Never
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from .decoding import decoded, nearest
+from .from_pm2 import from_pm2
+from .from_supervisord import from_supervisord
 from .loading import parse
 from .problems import ConfigError, ConfigProblem, Finding, KeyPath, dotted, printable, shown
 from .toml_text import table_text
@@ -57,18 +61,27 @@ FROM_CRASH_RECOVERY = {
 }
 
 
+_SECTION = re.compile(r"^\[(program:|supervisord\])", re.MULTILINE)
+
+
 def imported(text: str, path: Path) -> str:
     """The TOML of an older file; it loads.
 
     Raises:
         ConfigError: the file is not understood, with everything that is wrong in it.
     """
-    is_json = path.suffix == ".json" or (path.suffix not in (".yaml", ".yml") and text.lstrip()[:1] == "{")
-    return _from_json(text, path) if is_json else _from_yaml(text, path)
+    is_yaml = path.suffix in (".yaml", ".yml")
+    if path.suffix == ".json" or (not is_yaml and text.lstrip()[:1] == "{"):
+        return _from_json(text, path)
+    if path.suffix in (".ini", ".conf") or (not is_yaml and _SECTION.search(text)):
+        return from_supervisord(text, path)
+    return _from_yaml(text, path)
 
 
 def _from_json(text: str, path: Path) -> str:
     document = _json(text, path)
+    if "apps" in document:
+        return from_pm2(document, path)
     blocks, left_out = _restart_blocks(document, path)
     problems: list[ConfigProblem] = []
     parts = [_heading(path, left_out)]
@@ -155,7 +168,7 @@ def _restart_blocks(
         left_out = [dotted((key,)) for key in document if key != "restart"]
         return {"imported": (("restart",), document["restart"])}, left_out
     if "plugins" not in document:
-        reason = 'has neither "plugins" nor "restart" at its top'
+        reason = 'has neither "plugins" nor "restart" nor "apps" at its top'
         raise ConfigError([ConfigProblem(str(path), reason)])
     left_out = [dotted((key,)) for key in document if key != "plugins"]
     blocks: dict[str, tuple[KeyPath, object]] = {}
