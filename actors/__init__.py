@@ -10,6 +10,7 @@ from .bundles import Bundle
 from .deaths import Cause, Death, Exit
 from .edges import EventStream
 from .errors import (
+    ConfigurationError,
     ExecutorBrokenError,
     PausedError,
     PayloadError,
@@ -102,6 +103,7 @@ __all__ = [
     "Cause",
     "Command",
     "Confidence",
+    "ConfigurationError",
     "Death",
     "EventStream",
     "ExecutorBrokenError",

@@ -8,7 +8,8 @@
     ├── PayloadError (ValueError)              what is to be done is not JSON, or too long
     ├── UnknownDeathError (LookupError)        nothing is kept of such a death
     ├── RequestRefusedError (RuntimeError)     understood, but not now: the system is stopping, say
-    │   └── PausedError                        a pause is in the way
+    │   ├── PausedError                        a pause is in the way
+    │   └── ConfigurationError                 the settings make no sense; nothing was changed
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
     ├── TaskError (RuntimeError)               a task raised what cannot be rebuilt here
     ├── WorkerCrashedError (RuntimeError)      a task ended its worker; the future of that one alone
@@ -121,6 +122,10 @@ class PausedError(RequestRefusedError):
         super().__init__(reason)
         self.everything = not paused
         """Whether everything is to be resumed, and not the worker alone."""
+
+
+class ConfigurationError(RequestRefusedError):
+    """The settings that were to be applied make no sense; nothing was changed."""
 
 
 class RequestTimeoutError(RekindleError, TimeoutError):

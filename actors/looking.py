@@ -64,6 +64,14 @@ class Looking(Asking):
         """One worker."""
         return self._among(self.report(), component_id)
 
+    def check(self, component_id: str) -> None:
+        """Make sure that there is such a worker.
+
+        Raises:
+            UnknownWorkerError: there is none.
+        """
+        self.status(component_id)
+
     def _among(self, report: StatusReport, component_id: str) -> WorkerStatus:
         for worker in report.workers:
             if worker.component_id == component_id:

@@ -50,6 +50,10 @@ class Operator(Protocol):
         """One worker. Never waits for the store."""
         ...
 
+    def check(self, component_id: str, /) -> None:
+        """Raise UnknownWorkerError if there is no such worker. Never waits for the store."""
+        ...
+
     def explain(self, component_id: str, /) -> str:
         """In sentences: why it is down, where its counters stand, what happens next."""
         ...
@@ -84,6 +88,10 @@ class Operator(Protocol):
 
     def usages(self) -> Mapping[str, Usage]:
         """What every worker that runs uses now; a look around, which takes its time."""
+        ...
+
+    def strays(self) -> tuple[tuple[int, str], ...]:
+        """Processes that left their worker's session: pid and worker. A look around, too."""
         ...
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:

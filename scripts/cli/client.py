@@ -22,7 +22,7 @@ import socket
 import struct
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from typing import Any
@@ -80,6 +80,11 @@ _KINDS: dict[str, type[ControlError]] = {
 }
 
 
+def problem(word: str, message: str, status: int) -> ControlError:
+    """What is raised for a problem that the server has a word for."""
+    return _KINDS.get(word, ControlError)(message, word, status)
+
+
 def path_of(*parts: str) -> str:
     """A path of these parts, each quoted: `path_of("workers", "worker:tag:0", "history")`.
 
@@ -90,6 +95,14 @@ def path_of(*parts: str) -> str:
         if not part or "/" in part:
             raise UnknownWorkerError(f"nobody is called {part!r}", "unknown_worker", 404)
     return "".join("/" + "".join(_quoted(char) for char in part) for part in parts)
+
+
+class Reader(Protocol):
+    """Whoever answers what `GET /api/v1` + path asks."""
+
+    def get(self, path: str) -> Any:
+        """The document."""
+        ...
 
 
 class ControlClient:
@@ -116,6 +129,26 @@ class ControlClient:
     def post(self, path: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None) -> Any:
         """What the server answers to `POST /api/v1` + path."""
         return self._ask("POST", path, json.dumps(body or {}).encode(), timeout_s)
+
+    def server(self) -> tuple[int, int]:
+        """The process that serves the socket, by the kernel's word, and a pidfd of it.
+
+        Raises:
+            NoSupervisorError: there is none.
+            RequestRefusedError: it cannot be reached from here.
+        """
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connect(connection, self._path, time.monotonic() + self._timeout_s)
+            pid, _ = _peer(connection)
+            try:
+                pidfd = os.pidfd_open(pid)
+            except OSError as error:
+                why = f"process {pid} cannot be reached from here: {error.strerror}"
+                raise RequestRefusedError(f"the supervisor runs elsewhere, {why}", "refused") from None
+            if not _is_open(connection):  # it ended, and another process may have its number
+                os.close(pidfd)
+                raise NoSupervisorError("the supervisor went away")
+        return pid, pidfd
 
     def _ask(self, method: str, path: str, body: bytes, timeout_s: float | None) -> Any:
         deadline = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
@@ -151,7 +184,9 @@ def connect(connection: socket.socket, path: str, deadline: float) -> None:
     try:
         _connect(connection, path, deadline)
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
-        raise NoSupervisorError(f"no supervisor listens on {path}: {error.strerror}") from error
+        raise NoSupervisorError(
+            f"no supervisor listens on {os.path.abspath(path)}: {error.strerror}"
+        ) from error
     except PermissionError as error:
         raise RequestRefusedError(f"{path} belongs to another user's supervisor", "forbidden") from error
     _check_server(connection)
@@ -178,10 +213,26 @@ def _connect(connection: socket.socket, path: str, deadline: float) -> None:
 
 def _check_server(connection: socket.socket) -> None:
     """Tell nothing to somebody else who put a socket there."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
-    uid = struct.unpack("iII", credentials)[1]
+    _, uid = _peer(connection)
     if os.geteuid() not in (0, uid) and uid != 0:
         raise RequestRefusedError(f"the socket is served by another user (uid {uid})", "forbidden")
+
+
+def _is_open(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """Who is at the other end: its process and its user."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+    pid, uid, _ = struct.unpack("iII", credentials)
+    return pid, uid
 
 
 def _exchange(connection: socket.socket, request: bytes, deadline: float) -> bytes:
@@ -210,9 +261,8 @@ def result_of(answer: bytes) -> Any:
         raise NoSupervisorError("the supervisor went away before it answered") from None
     if status == 200:
         return document
-    problem = document if isinstance(document, dict) else {}
-    word, message = str(problem.get("error", "")), str(problem.get("message", f"status {status}"))
-    raise _KINDS.get(word, ControlError)(message, word, status)
+    told = document if isinstance(document, dict) else {}
+    raise problem(str(told.get("error", "")), str(told.get("message", f"status {status}")), status)
 
 
 def _left(deadline: float) -> float:

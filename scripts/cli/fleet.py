@@ -10,7 +10,14 @@ from contextlib import suppress
 from loguru import logger
 from msgspec.structs import asdict
 
-from rekindle.actors import RekindleError, RequestRefusedError, RequestTimeoutError, Status, System
+from rekindle.actors import (
+    ConfigurationError,
+    RekindleError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    Status,
+    System,
+)
 from rekindle.actors.changes import Changes
 from rekindle.actors.gateways.operator import Rolling
 from rekindle.actors.gateways.state import GatewayState
@@ -69,7 +76,8 @@ class Fleet(System):
         """Apply the file as it is now; a bad one changes nothing.
 
         Raises:
-            RequestRefusedError: the file has problems, or the system stops; the log tells it, too.
+            ConfigurationError: the file has problems; the log tells it, too.
+            RequestRefusedError: the system stops.
         """
         try:
             return self._reload()
@@ -82,7 +90,7 @@ class Fleet(System):
             try:
                 config = load(self._config.path)
             except ConfigError as error:
-                raise RequestRefusedError(f"nothing was changed: {error}") from None
+                raise ConfigurationError(f"nothing was changed: {error}") from None
             changes = self.change(config.specs())
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
@@ -101,7 +109,7 @@ class Fleet(System):
             try:
                 config = self._config.with_count(name, count)
             except ConfigError as error:
-                raise RequestRefusedError(str(error)) from None
+                raise ConfigurationError(str(error)) from None
             changes = self.change(config.specs())
             self._config = config
         return _summary(changes)

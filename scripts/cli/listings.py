@@ -107,6 +107,14 @@ def _usage(used: Document) -> tuple[str, ...]:
     )
 
 
+def stray_lines(strays: Sequence[Document]) -> list[str]:
+    """Processes that left their worker, one a line."""
+    return [
+        f"{printable(stray['id'])}: process {stray['pid']} left its session, and outlives it"
+        for stray in strays
+    ]
+
+
 def audit_lines(
     entries: Sequence[Document],
     now_ms: int,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from tests.cli.conftest import Client
 from tests.running.conftest import Run, Running
 
 WEB = "worker:web:0"
 OTHER = "worker:web:1"
+STUBBORN = """
+[worker.stubborn]
+command = ["bash", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
+stop = { ask_s = 20 }
+"""
 
 
 def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, rekindle: Client) -> None:
@@ -151,6 +158,23 @@ def test_a_reload_of_a_bad_file_changes_nothing_and_is_bad_configuration(
     assert (said.code, said.out) == (2, "")
     assert "nothing was changed" in said.err
     assert web.worker(WEB)["status"] == "healthy"
+
+
+def test_more_workers_than_a_group_can_have_are_bad_usage(web: Running, rekindle: Client) -> None:
+    said = rekindle("scale", "web", "2000")
+    assert (said.code, said.out) == (2, "")
+    assert "worker.web.count = 2000: must be between 0 and 1000" in said.err
+
+
+def test_a_reload_of_a_supervisor_that_stops_is_no_bad_configuration(run: Run) -> None:
+    running = run(STUBBORN)
+    running.wait_for("worker:stubborn:0", status="healthy")
+    running.signal(signal.SIGTERM)
+    running.wait_for("worker:stubborn:0", shown="stopping")
+    said = Client(running.file.parent / ".rekindle")("reload")
+    assert (said.code, said.out) == (1, "")
+    assert "stopping" in said.err
+    running.signal(signal.SIGTERM)
 
 
 def test_the_audit_tells_who_gave_which_order(rekindle: Client) -> None:

@@ -27,6 +27,7 @@ ASKING = [
     ("restart", "--rolling", "nobody"),
     ("reset", "nobody"),
     ("reload",),
+    ("shutdown",),
     ("scale", "nobody", "2"),
 ]
 WITH_A_NAME = [arguments for arguments in ASKING if "nobody" in arguments]

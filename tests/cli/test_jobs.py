@@ -81,6 +81,8 @@ def test_a_file_of_lines_is_enqueued_whole_or_not_at_all(rekindle: Client) -> No
     ("arguments", "code", "said"),
     [
         (("enqueue", "tga", "{}"), 2, "no worker serves the queue 'tga'; queues that are served: tag"),
+        (("enqueue", "not a name", "{}"), 2, "no worker serves the queue 'not a name'"),
+        (("enqueue", "tag", "1e999"), 2, "the payload is not JSON: there is no number 1e999"),
         (("enqueue", "tag", "{"), 2, "the payload is not JSON"),
         (("enqueue", "tag"), 2, "give the job as JSON, or a file"),
         (("show", "99999"), 1, "there is no job 99999"),

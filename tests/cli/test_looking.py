@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from tests.cli.conftest import Client
+from tests.processes.waiting import eventually
+from tests.running.conftest import Run
 
 
 def line_of(text: str, worker: str) -> str:
@@ -102,6 +105,18 @@ def test_resources_shows_what_each_running_worker_uses(many: Client) -> None:
     (used,) = many("resources", "worker:web:1", "--json").document["workers"]
     assert used["id"] == "worker:web:1"
     assert used["memory_mb"] > 0
+
+
+def test_f8_resources_lists_who_left_the_session_of_its_worker(run: Run) -> None:
+    running = run("[worker.fork]\ncommand = ['sh', '-c', 'setsid sleep 1000 & exec sleep 1000']\n")
+    running.wait_for("worker:fork:0", status="healthy")
+    rekindle = Client(running.file.parent / ".rekindle")
+    assert eventually(lambda: rekindle("resources", "--json").document["strays"])
+    (stray,) = rekindle("resources", "fork", "--json").document["strays"]
+    assert stray["id"] == "worker:fork:0"
+    assert os.getsid(stray["pid"]) == stray["pid"]
+    said = rekindle("resources").lines[-1]
+    assert said == f"worker:fork:0: process {stray['pid']} left its session, and outlives it"
 
 
 def test_resources_of_a_worker_that_is_not_there_is_an_error(many: Client) -> None:

@@ -87,6 +87,12 @@ class Desk:
     def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
         return self.system.written(*ids, after=after, last=last)
 
+    def check(self, component_id: str) -> None:
+        self.system.check(component_id)
+
+    def strays(self) -> tuple[tuple[int, str], ...]:
+        return self.system.strays()
+
     def usages(self) -> Mapping[str, Usage]:
         return self.system.usages()
 

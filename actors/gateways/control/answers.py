@@ -101,10 +101,20 @@ class Used(msgspec.Struct, frozen=True):
     descriptors: int | None
 
 
+class Stray(msgspec.Struct, frozen=True):
+    """A process that a worker started and that left its session."""
+
+    pid: int
+    id: str
+    """The worker."""
+
+
 class Resources(msgspec.Struct, frozen=True):
-    """What the workers that run use now."""
+    """What the workers that run use now, and who left them."""
 
     workers: list[Used]
+    strays: list[Stray]
+    """They are not ended with their worker, but with the supervisor."""
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -155,7 +165,7 @@ def worker(asked: Asked) -> object:
 def history(asked: Asked) -> object:
     deaths = asked.operator.deaths(asked.target, limit=asked.arguments.limit)
     if not deaths:
-        asked.operator.status(asked.target)  # a worker that was removed still has its deaths
+        asked.operator.check(asked.target)  # a worker that was removed still has its deaths
     return History(asked.target, view(deaths))
 
 
@@ -194,7 +204,8 @@ def _meant(asked: Asked, name: str, *, must_be: bool) -> list[str]:
 
 def resources(asked: Asked) -> object:
     usages = asked.operator.usages()
-    return Resources([Used(id_, **view(usage)) for id_, usage in usages.items()])
+    strays = [Stray(pid, id_) for pid, id_ in asked.operator.strays()]
+    return Resources([Used(id_, **view(usage)) for id_, usage in usages.items()], strays)
 
 
 def event_log(asked: Asked) -> object:

@@ -10,8 +10,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...errors import UnknownWorkerError
-from ...spec import COMPONENT_ID
 from ...topics import Topics
 from ..operator import Operator
 from .auditing import Client, answered, claim
@@ -24,6 +22,7 @@ from .requests import (
     Nothing,
     decode_body,
     decode_query,
+    generation_of,
     last_event_id,
     topics_of,
 )
@@ -31,8 +30,6 @@ from .routes import ROUTES
 from .served import Asked, Identity, Served
 from .streaming import EventStreamResponse, Wish, reader
 from .wire import Problem, encode
-
-LONGEST_NUMBER = 18
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -110,18 +107,11 @@ def _encoded(served: Served, answer: object) -> bytes:
 
 async def _decoded(served: Served, request: Request, operator: Operator, identity: Identity) -> Asked:
     target, *number = [*request.path_params.values()] or [""]
-    if target and COMPONENT_ID.fullmatch(target) is None:
-        raise UnknownWorkerError(target[:80])
+    served.check(target, operator)
     query = decode_query(request.query_params.multi_items(), served.query)
     body = decode_body(await _body(request, served.largest_body), served.body)
     arguments = body if served.query is Nothing else query
-    return Asked(operator, identity, target, arguments, *map(_generation, number))
-
-
-def _generation(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > LONGEST_NUMBER:
-        raise InvalidRequestError(422, "invalid", f"{text[:80]!r} is no generation: a number is")
-    return int(text)
+    return Asked(operator, identity, target, arguments, *map(generation_of, number))
 
 
 async def _body(request: Request, largest: int) -> bytes:

@@ -75,7 +75,7 @@ def timeline(asked: Asked) -> object:
 def bundles(asked: Asked) -> object:
     kept = asked.operator.bundles(asked.target, limit=asked.arguments.limit)
     if not kept:
-        asked.operator.status(asked.target)  # a worker that was removed still has its deaths
+        asked.operator.check(asked.target)  # a worker that was removed still has its deaths
     found = [
         Autopsy(
             generation=each.generation,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from loguru import logger
 
 from ...errors import (
+    ConfigurationError,
     PausedError,
     PayloadError,
     RekindleError,
@@ -52,7 +53,7 @@ def refusal(error: Exception) -> Refusal | None:
             return _refusal(403, "forbidden", str(error))
         case UnknownDeathError():
             return _refusal(404, "unknown_death", str(error))
-        case SpecError():
+        case SpecError() | ConfigurationError():
             return _refusal(422, "invalid", str(error))
         case RequestTimeoutError():
             return _refusal(504, "timeout", f"the supervisor did not answer in time: {error}")

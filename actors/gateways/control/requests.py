@@ -22,6 +22,10 @@ Text = Annotated[str, Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 """A line for people; it is shown in terminals, so it has no control characters."""
 
 
+LONGEST_NUMBER = 18
+"""In digits: what a database can count to."""
+
+
 class InvalidRequestError(Exception):
     """What was sent is no request: the status to answer with, a word, a sentence."""
 
@@ -156,6 +160,17 @@ def decode_body(body: bytes, kind: type[Any]) -> Any:
         raise InvalidRequestError(422, "invalid", f"the body is not what this route takes: {error}") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InvalidRequestError(400, "malformed", f"the body is not JSON: {error}") from None
+
+
+def generation_of(text: str) -> int:
+    """The number of an incarnation in a path.
+
+    Raises:
+        InvalidRequestError: it is none.
+    """
+    if not text.isascii() or not text.isdecimal() or len(text) > LONGEST_NUMBER:
+        raise InvalidRequestError(422, "invalid", f"{text[:80]!r} is no generation: a number is")
+    return int(text)
 
 
 def decode_query(pairs: Sequence[tuple[str, str]], kind: type[Any]) -> Any:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...errors import UnknownQueueError, UnknownWorkerError
+from ...spec import COMPONENT_ID
 from ..operator import Operator
 from .lanes import Lane
-from .requests import LARGEST_BODY, Nothing
+from .requests import LARGEST_BODY, InvalidRequestError, Nothing
 
 PREFIX = "/api/v1"
 
@@ -60,6 +62,22 @@ class Served:
     """The media type of an answer that is bytes as they are; empty: it is JSON."""
     rooted: bool = False
     """Whether its path stands by itself, where others look for it."""
+
+    def check(self, target: str, operator: Operator) -> None:
+        """Refuse what nothing can be called.
+
+        Raises:
+            UnknownQueueError, UnknownWorkerError, InvalidRequestError: it is no name at all.
+        """
+        if not target or COMPONENT_ID.fullmatch(target) is not None:
+            return
+        match self.path.split("/")[1]:
+            case "queues":
+                raise UnknownQueueError(target, operator.queues)
+            case "workers" | "groups":
+                raise UnknownWorkerError(target[:80])
+            case _:
+                raise InvalidRequestError(422, "invalid", f"nothing here is called {target[:80]!r}")
 
     @property
     def url(self) -> str:

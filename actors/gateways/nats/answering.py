@@ -22,8 +22,6 @@ import msgspec
 from loguru import logger
 from msgspec import Meta
 
-from ...errors import UnknownWorkerError
-from ...spec import COMPONENT_ID
 from ..control.auditing import Client, answered, claim
 from ..control.lanes import LaneFullError, Lanes
 from ..control.problems import Refusal, verdict
@@ -115,10 +113,9 @@ class Answering:
         return await self._lanes.run(served.lane, lambda: encode(answered(served, asked, client)))
 
     def _served(self, word: str, target: str) -> Served:
-        if target and COMPONENT_ID.fullmatch(target) is None:
-            raise UnknownWorkerError(target[:80])
         served = self._commands.get((word, bool(target)))
         if served is not None:
+            served.check(target, self._operator)
             return served
         if (word, not target) in self._commands:
             wanted = "takes no target" if target else "needs a target"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..client import RequestRefusedError, UnknownWorkerError, path_of
+from ..client import UnknownWorkerError, path_of
 from ..listings import change_lines, no_pause_line, pause_line, resume_line, stop_line
 from ..table import Document
 from ..words import printable
@@ -22,7 +22,6 @@ from .asking import (
     state_option,
     worker_ids,
 )
-from .failures import BAD_USAGE, say
 from .naming import members
 from .orders import Sentence, give
 
@@ -219,17 +218,13 @@ def reload(state: Path, as_json: bool) -> None:
     \b
       $ rekindle config check workers.toml && rekindle reload
     """
-    try:
-        answer = client_of(state).post("/reload", timeout_s=LONG_S)
-    except RequestRefusedError as error:
-        say(str(error))
-        raise SystemExit(BAD_USAGE) from None
+    answer = client_of(state).post("/reload", timeout_s=LONG_S)
     print_json(answer) if as_json else click.echo("\n".join(change_lines(answer["detail"])))
 
 
 @click.command()
 @a_group
-@click.argument("count", metavar="N", type=click.IntRange(0, 10_000))
+@click.argument("count", metavar="N", type=click.IntRange(0))
 @state_option
 @json_option
 def scale(name: str, count: int, state: Path, as_json: bool) -> None:

@@ -10,22 +10,28 @@ import click
 
 from ..client import path_of
 from .asking import client_of, json_option, print_json, state_option
+from .offline import database_option
 from .orders import give
+from .past import past_of
 from .terminal import columns
 
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also those that are over.")
 @state_option
+@database_option
 @json_option
-def alerts(everything: bool, state: Path, as_json: bool) -> None:
+def alerts(everything: bool, state: Path, database: str | None, as_json: bool) -> None:
     """Show what is wrong, the worst first; a crash loop is one alert.
 
     \b
       $ rekindle alerts
       $ rekindle alerts --all --json
+
+    Where no supervisor runs, the database itself is asked.
     """
-    found = client_of(state).get("/alerts")["alerts"]
+    with past_of(state, database) as past:
+        found = past.get("/alerts")["alerts"]
     if not everything:
         found = [alert for alert in found if alert["resolved_at_wall_ms"] is None]
     if as_json:

@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
-from ..client import ControlClient, path_of
+from ..client import Reader, path_of
 from ..words import cut, printable
 from .asking import client_of, json_option, limit_option, print_json, state_option, worker_ids
 from .naming import the_one
+from .offline import database_option
+from .past import past_of
 from .terminal import columns
 
 
@@ -24,8 +26,11 @@ from .terminal import columns
 )
 @limit_option("deaths")
 @state_option
+@database_option
 @json_option
-def history(id_: str, bundle: str | None, limit: int, state: Path, as_json: bool) -> None:
+def history(
+    id_: str, bundle: str | None, limit: int, state: Path, database: str | None, as_json: bool
+) -> None:
     """Show a worker's deaths and the decisions on them.
 
     \b
@@ -35,13 +40,18 @@ def history(id_: str, bundle: str | None, limit: int, state: Path, as_json: bool
 
     A bundle tells what it died of and how sure that is, the Python traceback, the last lines
     that it wrote, what it used, its job, its last heartbeat, and which code it ran.
+    Where no supervisor runs, the database itself is asked.
     """
-    client = client_of(state)
-    id_ = the_one(client, id_)
-    if bundle is not None:
-        _show_bundle(client, id_, bundle, as_json=as_json)
-        return
-    answer = client.get(path_of("workers", id_, "history") + f"?limit={limit}")
+    with past_of(state, database) as past:
+        id_ = the_one(past, id_)
+        if bundle is not None:
+            _show_bundle(past, id_, bundle, as_json=as_json)
+        else:
+            _show_history(past, id_, limit, as_json=as_json)
+
+
+def _show_history(past: Reader, id_: str, limit: int, *, as_json: bool) -> None:
+    answer = past.get(path_of("workers", id_, "history") + f"?limit={limit}")
     if as_json:
         print_json(answer)
         return
@@ -53,21 +63,21 @@ def history(id_: str, bundle: str | None, limit: int, state: Path, as_json: bool
 
     width = columns()
     click.echo("\n".join(history_lines(answer["deaths"], _now_ms(), width=width)))
-    again = [group for group in _bundles(client, id_)["groups"] if group["times"] > 1]
+    again = [group for group in _bundles(past, id_)["groups"] if group["times"] > 1]
     for group in again:
         line = f"--bundle {group['last_generation']}: {group_line(group, _now_ms())}"
         click.echo("\n" + (line if width is None else cut(line, width)))
 
 
-def _show_bundle(client: ControlClient, id_: str, which: str, *, as_json: bool) -> None:
-    known = _bundles(client, id_)
+def _show_bundle(past: Reader, id_: str, which: str, *, as_json: bool) -> None:
+    known = _bundles(past, id_)
     if which == "last":
         if not known["bundles"]:
             raise click.ClickException(f"{printable(id_)} has not died.")
         which = str(known["bundles"][0]["generation"])
     if not which.isdecimal():
         raise click.BadParameter("is a generation, as `rekindle history` tells it, or `last`")
-    found = client.get(path_of("workers", id_, "bundles", which))
+    found = past.get(path_of("workers", id_, "bundles", which))
     if as_json:
         print_json(found)
         return
@@ -76,8 +86,8 @@ def _show_bundle(client: ControlClient, id_: str, which: str, *, as_json: bool) 
     click.echo("\n".join(bundle_lines(found, _now_ms(), known["groups"])))
 
 
-def _bundles(client: ControlClient, id_: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(path_of("workers", id_, "bundles") + "?limit=200")
+def _bundles(past: Reader, id_: str) -> dict[str, Any]:
+    found: dict[str, Any] = past.get(path_of("workers", id_, "bundles") + "?limit=200")
     return found
 
 

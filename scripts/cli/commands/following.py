@@ -17,6 +17,8 @@ from ..event_lines import event_line
 from ..words import printable
 from .asking import SOCKET_NAME, client_of, json_option, limit_option, print_json, state_option
 from .failures import say
+from .offline import database_option
+from .past import past_of
 from .terminal import mind_the_reader
 
 AGAIN_S = 0.5
@@ -48,9 +50,16 @@ def _topics(_ctx: click.Context, _param: click.Parameter, given: str | None) -> 
 )
 @limit_option("events")
 @state_option
+@database_option
 @json_option
 def events(
-    follow: bool, since: int | None, topics: str | None, limit: int, state: Path, as_json: bool
+    follow: bool,
+    since: int | None,
+    topics: str | None,
+    limit: int,
+    state: Path,
+    database: str | None,
+    as_json: bool,
 ) -> None:
     """Show what happened: starts, deaths and what was decided on them, failures, outages.
 
@@ -63,7 +72,8 @@ def events(
 
     Every event has a number, which grows by one, also across restarts of the supervisor.
     With --follow a lost supervisor is waited for, and nothing is missed meanwhile that it
-    still keeps; --json then prints one document a line.
+    still keeps; --json then prints one document a line. Without it, and where no supervisor
+    runs, the database itself is asked.
 
     \b
     Topics: event:TYPE:ID for events (event:*, event:*:worker:tag:0), and for states
@@ -72,7 +82,8 @@ def events(
     if follow:
         _follow(state, topics, since, limit, as_json=as_json)
         return
-    answer = client_of(state).get(_log_path(since, limit, topics))
+    with past_of(state, database) as past:
+        answer = past.get(_log_path(since, limit, topics))
     if topics is not None and not _of_the_log(topics):
         raise click.UsageError("states have no past: follow them with --follow, or ask for event:*")
     if as_json:

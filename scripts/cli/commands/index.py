@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 SECTIONS = {
     "Run": {
         "run": Entry("run_command", "Run the workers of a TOML file until SIGINT or SIGTERM."),
+        "shutdown": Entry("commands.ending", "Stop all workers, then the supervisor, as SIGTERM does."),
         "demo": Entry(
             "commands.demonstrating", "Run four workers and show them live; Ctrl-C stops everything."
         ),

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ..client import (
-    ControlClient,
-    ControlError,
-    InvalidRequestError,
-    NoSupervisorError,
-    RequestRefusedError,
-    path_of,
-)
+from ..client import ControlClient, ControlError, RequestRefusedError, path_of
 from .asking import client_of
+from .offline import database_to_ask, in_the_client_s_words
 
-DATABASE_NAME = "rekindle.db"
 MOST_AT_ONCE = 1000
 LARGEST_BODY = 1_500_000
 """How much is sent at once; the server takes a little more."""
@@ -57,16 +49,8 @@ def desk_of(state: Path, database: str | None) -> Desk:
         NoSupervisorError: neither is there.
     """
     client = client_of(state)
-    if database is None:
-        try:
-            client.get("/info")
-        except NoSupervisorError:
-            where = state / DATABASE_NAME
-            if not where.exists():
-                raise
-            return DatabaseDesk(str(where))
-        return SocketDesk(client)
-    return DatabaseDesk(database)
+    where = database_to_ask(client, state, database)
+    return SocketDesk(client) if where is None else DatabaseDesk(where)
 
 
 class SocketDesk:
@@ -126,7 +110,7 @@ class DatabaseDesk:
         # SQLAlchemy takes half a second to load: not before it is needed.
         from rekindle.persistence import open_queue
 
-        with _in_the_client_s_words():
+        with in_the_client_s_words():
             self._queue = open_queue(where)
 
     def __enter__(self) -> Self:
@@ -142,7 +126,7 @@ class DatabaseDesk:
         from rekindle.actors.gateways.control.job_answers import enqueued
         from rekindle.actors.gateways.control.requests import EnqueueArguments
 
-        with _in_the_client_s_words():
+        with in_the_client_s_words():
             given = EnqueueArguments(payloads=list(payloads), **settings)
             return list(enqueued(self._queue, queue, self._queue.served(), given))
 
@@ -150,7 +134,7 @@ class DatabaseDesk:
         """Some jobs."""
         from rekindle.actors.gateways.control.job_answers import job_list
 
-        with _in_the_client_s_words():
+        with in_the_client_s_words():
             found = job_list(self._queue, queue=queue, state=state, limit=limit, evidence=evidence)
         return _builtins(found)
 
@@ -158,33 +142,20 @@ class DatabaseDesk:
         """One job."""
         from rekindle.actors.gateways.control.job_answers import job_detail
 
-        with _in_the_client_s_words():
+        with in_the_client_s_words():
             return _builtins(job_detail(self._queue, job))
 
     def stats(self) -> Any:
         """The figures of the queues."""
         from rekindle.actors.gateways.control.job_answers import figures
 
-        with _in_the_client_s_words():
+        with in_the_client_s_words():
             return _builtins(figures(self._queue, self._queue.served()))
 
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""
-        with _in_the_client_s_words():
+        with in_the_client_s_words():
             self._queue.retry([job]) if order == "retry" else self._queue.drop([job])
-
-
-@contextmanager
-def _in_the_client_s_words() -> Iterator[None]:
-    """Raise what the client would, so that one place turns errors into exit codes."""
-    from rekindle.actors.errors import PayloadError, RekindleError, UnknownQueueError
-
-    try:
-        yield
-    except (PayloadError, UnknownQueueError) as error:
-        raise InvalidRequestError(str(error), "invalid") from None
-    except RekindleError as error:
-        raise RequestRefusedError(str(error), "refused") from None
 
 
 def _builtins(document: object) -> Any:

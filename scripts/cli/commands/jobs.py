@@ -6,6 +6,7 @@ finds out which.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from ..job_listings import detail_lines, job_lines, stats_lines, toxic_lines
 from ..words import printable
 from .asking import duration, json_option, limit_option, print_json, state_option
 from .failures import BAD_USAGE, FAILED, say
+from .offline import database_option
 from .terminal import columns
 
 if TYPE_CHECKING:
@@ -25,13 +27,6 @@ if TYPE_CHECKING:
 
 STATES = ("pending", "running", "done", "error", "toxic")
 
-database_option = click.option(
-    "--database",
-    envvar="REKINDLE_DATABASE",
-    show_envvar=True,
-    metavar="URL_OR_PATH",
-    help="Where no supervisor runs: the database (rekindle.db in the state directory).",
-)
 queue_option = click.option("--queue", metavar="NAME", help="Those of one queue only.")
 job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
 
@@ -266,7 +261,7 @@ def _payloads(payload: str | None, file: IO[bytes] | None) -> Iterator[Any]:
         if payload is None and not line.strip():
             continue
         try:
-            yield json.loads(line, parse_constant=_no_number)
+            yield json.loads(line, parse_constant=_no_number, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             where = "the payload" if payload is not None else f"line {number} of {_name(file)}"
             say(f"{where} is not JSON: {error}; nothing was enqueued")
@@ -275,6 +270,11 @@ def _payloads(payload: str | None, file: IO[bytes] | None) -> Iterator[Any]:
 
 def _no_number(word: str) -> Any:
     raise ValueError(f"there is no number {word}")
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    return number if math.isfinite(number) else _no_number(word)
 
 
 def _name(file: IO[bytes] | None) -> str:

@@ -14,6 +14,8 @@ from ..table import Document, status_lines
 from ..words import printable_lines
 from .asking import client_of, json_option, limit_option, print_json, state_option, worker_ids
 from .naming import meant, members, the_one
+from .offline import database_option
+from .past import past_of
 from .terminal import colour_wanted, columns
 
 
@@ -101,32 +103,41 @@ def resources(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
       $ rekindle resources
       $ rekindle resources worker:tag:0 --json
 
-    CPU is a share of one core since the last look, or since the worker's start.
+    CPU is a share of one core since the last look, or since the worker's start. Processes that
+    left their worker's session are listed apart: they outlive it, and end with the supervisor.
     """
     client = client_of(state)
     ids = members(client, ids)
     for id_ in ids:
         client.get(path_of("workers", id_))  # one that is not there is an error, one that is down is not
-    used = [each for each in client.get("/resources")["workers"] if not ids or each["id"] in ids]
+    found = {
+        kind: [each for each in listed if not ids or each["id"] in ids]
+        for kind, listed in client.get("/resources").items()
+    }
     if as_json:
-        print_json({"workers": used})
+        print_json(found)
         return
-    from ..listings import resource_lines
+    from ..listings import resource_lines, stray_lines
 
-    click.echo("\n".join(resource_lines(used, width=columns())))
+    lines = [*resource_lines(found["workers"], width=columns()), *stray_lines(found["strays"])]
+    click.echo("\n".join(lines))
 
 
 @click.command()
 @limit_option("orders")
 @state_option
+@database_option
 @json_option
-def audit(limit: int, state: Path, as_json: bool) -> None:
+def audit(limit: int, state: Path, database: str | None, as_json: bool) -> None:
     """Show who gave which order, and what came of it.
 
     \b
       $ rekindle audit --limit 5
+
+    Where no supervisor runs, the database itself is asked.
     """
-    answer = client_of(state).get(f"/audit?limit={limit}")
+    with past_of(state, database) as past:
+        answer = past.get(f"/audit?limit={limit}")
     if as_json:
         print_json(answer)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ..client import ControlClient, UnknownWorkerError
+from ..client import Reader, UnknownWorkerError
 from ..words import printable
 
 SHOWN = 3
@@ -18,16 +18,16 @@ def group_of(component_id: str) -> str | None:
     return name if kind == "worker" and number.isdecimal() and name else None
 
 
-def members(client: ControlClient, names: Sequence[str]) -> tuple[str, ...]:
+def members(reader: Reader, names: Sequence[str]) -> tuple[str, ...]:
     """The workers that these names mean, each once; a name that means nobody stays as it is."""
     if all(":" in name for name in names):
         return tuple(dict.fromkeys(names))  # the supervisor need not be asked
-    known = _known(client)
+    known = _known(reader)
     found = (id_ for name in names for id_ in meant(name, known) or (name,))
     return tuple(dict.fromkeys(found))
 
 
-def the_one(client: ControlClient, name: str) -> str:
+def the_one(reader: Reader, name: str) -> str:
     """The worker that a name means; one that means nobody stays as it is.
 
     Raises:
@@ -35,7 +35,7 @@ def the_one(client: ControlClient, name: str) -> str:
     """
     if ":" in name:
         return name
-    found = meant(name, _known(client))
+    found = meant(name, _known(reader))
     if len(found) > 1:
         some = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
         raise UnknownWorkerError(
@@ -49,5 +49,5 @@ def meant(name: str, known: Collection[str]) -> tuple[str, ...]:
     return (name,) if name in known else tuple(id_ for id_ in known if group_of(id_) == name)
 
 
-def _known(client: ControlClient) -> tuple[str, ...]:
-    return tuple(worker["component_id"] for worker in client.get("/workers")["workers"])
+def _known(reader: Reader) -> tuple[str, ...]:
+    return tuple(worker["component_id"] for worker in reader.get("/workers")["workers"])

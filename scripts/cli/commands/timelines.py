@@ -9,8 +9,10 @@ import click
 
 from ..client import path_of
 from ..words import printable
-from .asking import client_of, duration, json_option, limit_option, print_json, state_option, worker_ids
+from .asking import duration, json_option, limit_option, print_json, state_option, worker_ids
 from .naming import the_one
+from .offline import database_option
+from .past import past_of
 
 
 @click.command()
@@ -23,8 +25,11 @@ from .naming import the_one
 )
 @limit_option("lines", default=50)
 @state_option
+@database_option
 @json_option
-def timeline(id_: str, since: float | None, limit: int, state: Path, as_json: bool) -> None:
+def timeline(
+    id_: str, since: float | None, limit: int, state: Path, database: str | None, as_json: bool
+) -> None:
     """Show what happened to a worker, line by line, the newest last.
 
     \b
@@ -36,14 +41,14 @@ def timeline(id_: str, since: float | None, limit: int, state: Path, as_json: bo
     decision with its reason: "retry in 16 s: 5th in a row; window 4 of 5; lifetime 11 of 20".
     At the end the mean time between failures: how long the lives lasted that ended in a death,
     and the present one, by how often it died.
-    With --json the newest entry comes first.
+    With --json the newest entry comes first. Where no supervisor runs, the database itself is asked.
     """
     query = f"?limit={limit}"
     if since is not None:
         query += f"&since={max(0, time.time_ns() // 1_000_000 - round(since * 1000))}"
-    client = client_of(state)
-    id_ = the_one(client, id_)
-    answer = client.get(path_of("workers", id_, "timeline") + query)
+    with past_of(state, database) as past:
+        id_ = the_one(past, id_)
+        answer = past.get(path_of("workers", id_, "timeline") + query)
     if as_json:
         print_json(answer)
         return

@@ -1,0 +1,40 @@
+"""`rekindle shutdown`: the end of the supervisor itself."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from pathlib import Path
+
+import click
+
+from .asking import client_of, json_option, print_json, state_option
+
+
+@click.command()
+@click.option("--no-wait", is_flag=True, help="Only tell it; do not wait for the end.")
+@state_option
+@json_option
+def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
+    """Stop all workers, then the supervisor, as SIGTERM does.
+
+    \b
+      $ rekindle shutdown
+
+    Every worker has the time that its stop settings give it. Said a second time it hurries, said
+    a third time it kills. Ctrl-C ends the waiting, not the shutdown.
+    """
+    pid, supervisor = client_of(state).server()
+    try:
+        signal.pidfd_send_signal(supervisor, signal.SIGTERM)
+        if not as_json:
+            click.echo(f"The supervisor (pid {pid}) stops its workers, then itself.")
+        if not no_wait:
+            select.select([supervisor], [], [])
+    finally:
+        os.close(supervisor)
+    if as_json:
+        print_json({"pid": pid, "ended": not no_wait})
+    elif not no_wait:
+        click.echo("It has ended.")
