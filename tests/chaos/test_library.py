@@ -135,15 +135,18 @@ def _read(path: Path) -> bytes:
 @pytest.mark.timeout(300)
 def test_the_scenarios_of_the_library_hold_on_real_processes(real: dict[str, Future[Outcome]]) -> None:
     wrong: list[str] = []
+    histories: list[str] = []
     for name, running in real.items():
         outcome = running.result(280)
         if not outcome.passed:
-            wrong += [f"{name}: {outcome.violations or outcome.unmet}", *lines(outcome.history)]
+            wrong += [f"{name}: {each}" for each in (*outcome.violations, *outcome.unmet)]
+            histories += [name, *lines(outcome.history)]
         made = {each.number for each in outcome.history.of(Moved)}
         if made != {step.number for step in outcome.steps}:
             wrong.append(f"{name} made only the moves {made}")
         if not outcome.history.of(Spawned):
             wrong.append(f"{name} started nobody")
-    assert wrong == [], "\n".join(wrong)
+    if wrong:  # what is wrong stands last: a long message is read from its end
+        pytest.fail("\n".join((*histories, *wrong)), pytrace=False)
     outages = ("breaker_outlasts_outage", "outage_without_breaker")
     assert [failed(real[name].result()) for name in outages] == [0, 10]

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -92,6 +91,8 @@ class RealRun:
         self._marks: list[str] = []
         self._lives = 0
         self._is_degraded = False
+        self._found: tuple[int, list[Reported]] = (0, [])
+        """What the supervisor reported last, and how many entries of the history it was held against."""
 
     # ── the run ──────────────────────────────────────────────────────────────────────────
 
@@ -116,6 +117,8 @@ class RealRun:
 
     def _judged(self, seed: int) -> Outcome:
         entries = self._entries()
+        held_against, reported = self._found
+        entries[held_against:held_against] = reported
         tolerance = Tolerance(late_s=PATIENCE_S * self.speed, delay_s=0.002 * self.speed)
         specs = [role.spec for role in self.scenario.roles]
         broken = violations(entries, specs, self._slack())
@@ -126,7 +129,8 @@ class RealRun:
         return Slack(order_s=1.0 * self.speed, time_s=0.5 * self.speed)
 
     def _entries(self) -> list[AnyEntry]:
-        return decoded((self.folder / "history").read_bytes().splitlines())
+        whole, _, _ = (self.folder / "history").read_bytes().rpartition(b"\n")  # others write meanwhile
+        return decoded(whole.splitlines())
 
     # ── time ─────────────────────────────────────────────────────────────────────────────
 
@@ -190,7 +194,7 @@ class RealRun:
         deadline = time.monotonic() + 10.0
         while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
             time.sleep(0.05)  # a look at every process of the machine costs time
-        known = self._facts().workers
+        known = self._facts(self._entries()).workers
         if not marked_processes(self._marks[-1]):
             for worker, facts in known.items():
                 if facts.living is not None:
@@ -208,9 +212,9 @@ class RealRun:
             at, wall = self.journal.now(), self.journal.wall(wall_ms)
             self.journal.note(Stored(at, "death", worker, generation, action, cleared, wall))
 
-    def _facts(self) -> Any:
+    def _facts(self, entries: list[AnyEntry]) -> Facts:
         watch = Watch([role.spec for role in self.scenario.roles], self._slack())
-        for entry in self._entries():
+        for entry in entries:
             watch.take(entry)
         return watch.facts
 
@@ -348,17 +352,16 @@ class RealRun:
 
     def _wait_for_what_is_wanted(self) -> None:
         deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S
-        reported: list[Reported] = []
         while time.monotonic() < deadline:
             reported = self._report()
-            facts = self._facts()
+            entries = self._entries()
+            self._found = (len(entries), reported)
+            facts = self._facts(entries)
             # The store is tried again in real seconds, however fast the scenario runs.
             is_quiet = reported and not self._is_degraded and facts.everything_is_told
             if is_quiet and not any(self._lacks(facts, entry) for entry in reported):
-                break
+                return
             time.sleep(0.25)
-        for entry in reported:
-            self.journal.note(entry)
 
     def _lacks(self, facts: Facts, entry: Reported) -> bool:
         """Whether something is still to come: what is wanted, or the news of a death that was counted."""
