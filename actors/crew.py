@@ -11,7 +11,6 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-import msgspec
 import pykka
 from loguru import logger
 from msgspec.structs import replace
@@ -42,6 +41,7 @@ from .records import Record, RememberedWorker, StateRemoved
 from .runtime import tell
 from .spec import WorkerSpec
 from .status import mirrored_at_rest, shown
+from .stop_order import StopOrder
 from .stopping import StopWatch
 from .throttle import StartGate
 from .worker_proxy import WorkerProxy
@@ -74,13 +74,6 @@ from .worker_state import (
 from .worker_timers import WorkerTimers
 
 
-class Stop(msgspec.Struct, frozen=True):
-    """How a worker is to stop, and whether those who wait for it stop first."""
-
-    change: Callable[[Worker], Step]
-    in_order: bool = True
-
-
 class Crew:
     """All workers of one Supervisor."""
 
@@ -94,10 +87,8 @@ class Crew:
         self._gate = StartGate(max_concurrent_starts)
         self._held: dict[str, int] = {}
         """Starts that are due and wait for others to be healthy: the generation by id."""
-        self._to_stop: dict[str, Stop] = {}
-        """Workers that are to stop once those who wait for them have stopped."""
+        self._to_stop = StopOrder()
         self._is_stopping_some = False
-        self._unkillable: set[str] = set()
         self._removing: set[str] = set()
         self._removed: dict[str, int] = {}
         """The last generation of those who left: their deaths are kept, and each is told by its number."""
@@ -310,20 +301,17 @@ class Crew:
     def stop(self, ids: Iterable[str], urgency: Urgency, reason: StopReason) -> None:
         """Stop these workers, those first who wait for the others; a kill waits for nobody."""
         change = partial(supervision.stop, urgency=urgency, reason=reason)
-        self._to_stop.update((id_, Stop(change, in_order=urgency is not Urgency.KILL)) for id_ in ids)
+        self._to_stop.stop(ids, change, in_order=urgency is not Urgency.KILL)
         self._continue_stopping()
 
     def pause(self, ids: Iterable[str]) -> None:
         """Pause these workers, each in its own way, and those first who wait for the others."""
-        for id_ in ids:
-            # A stop that is decided outlasts the pause.
-            self._to_stop.setdefault(id_, Stop(supervision.pause))
+        self._to_stop.pause(ids)
         self._continue_stopping()
 
     def unpause(self, component_id: str) -> None:
         """A pause is over that may be yet to come: whoever is needed by others waits for their end first."""
-        if (stop := self._to_stop.get(component_id)) is not None and stop.change is supervision.pause:
-            del self._to_stop[component_id]
+        self._to_stop.unpause(component_id)
 
     def is_to_stop(self, component_id: str) -> bool:
         """Whether its stop is decided and waits for others."""
@@ -331,7 +319,7 @@ class Crew:
 
     def unkillable(self, component_id: str) -> None:
         """A worker's process survived everything: nobody waits for its end any longer."""
-        self._unkillable.add(component_id)
+        self._to_stop.outlived(component_id)
         self.stops.unkillable(component_id)
         self._continue_stopping()
         self.answer_stops()
@@ -342,33 +330,11 @@ class Crew:
             return  # the loop that stops this one goes on by itself
         self._is_stopping_some = True
         try:
-            while ready := self._ready_to_stop():
+            while ready := self._to_stop.ready(self._workers):
                 for id_ in ready:
-                    self.step(id_, self._to_stop.pop(id_).change)
+                    self.step(id_, self._to_stop.take(id_))
         finally:
             self._is_stopping_some = False
-
-    def _ready_to_stop(self) -> list[str]:
-        if not self._to_stop:
-            return []
-        needed = {id_ for worker in self if self._is_ending(worker) for id_ in worker.spec.after}
-        return [
-            id_
-            for id_, stop in self._to_stop.items()
-            if not stop.in_order or id_ not in needed or not self._is_of_use(id_)
-        ]
-
-    def _is_of_use(self, component_id: str) -> bool:
-        """Whether it has a process that others may need; one without must not start any more."""
-        worker = self._workers.get(component_id)
-        return worker is not None and isinstance(worker.phase, Up) and worker.phase.pid is not None
-
-    def _is_ending(self, worker: Worker) -> bool:
-        """Whether it is to stop, or is about to, so that what it needs must stay for a while."""
-        if worker.id in self._to_stop:
-            return True
-        phase = worker.phase
-        return isinstance(phase, Stopping) and not phase.relaunch and worker.id not in self._unkillable
 
     def respec(self, spec: WorkerSpec) -> None:
         """From now on the worker is this one; what runs goes on as it is."""
@@ -377,7 +343,7 @@ class Crew:
         self.tell_proxy(spec.id, UseSpec(spec))
 
     def _came_to_rest(self, worker: Worker) -> None:
-        self._unkillable.discard(worker.id)
+        self._to_stop.at_rest(worker.id)
         if worker.id in self._removing:
             self._removing.discard(worker.id)
             self._removed[worker.id] = worker.generation

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from loguru import logger
 
+from .loop import Loop
 from .posix_spawn import undisturbed_by_forks
 from .spawning import worker_file
 
@@ -23,21 +24,21 @@ MOST_RENEWALS = 5
 class Guard:
     """Keeps one guardian alive. Used on the loop only."""
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, mark: str, loop: Loop) -> None:
         self._mark = mark
+        self._loop = loop
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._renewals = 0
-        self.pidfd = -1
+        self._pidfd = -1
+        self._is_dismissed = False
 
-    def start(self) -> bool:
+    def start(self) -> None:
         """Start the guardian; without one, foreign programs may outlive a killed supervisor."""
         try:
             self._start()
         except OSError as error:
             logger.warning("no guardian could be started: {}", str(error))
-            return False
-        return True
 
     def _start(self) -> None:
         self._line, theirs = socket.socketpair()
@@ -51,20 +52,30 @@ class Guard:
                 cwd="/",
                 start_new_session=True,
             )
-        self.pidfd = os.pidfd_open(self._process.pid)
+        self._pidfd = os.pidfd_open(self._process.pid)
+        self._loop.watch(self._pidfd, self._ended)
 
-    def renew(self) -> bool:
+    def _ended(self) -> None:
+        self._loop.unwatch(self._pidfd)
+        # Not before all that was reported is handled: a new descriptor may get the number
+        # of one that was just closed, and the news of the one be taken for the other's.
+        self._loop.post(self._renew)
+
+    def _renew(self) -> None:
         """The guardian ended although we live: start another one, within reason."""
+        if self._is_dismissed:
+            return
         self._let_go()
         self._renewals += 1
         if self._renewals > MOST_RENEWALS:
             logger.error("the guardian ended {} times and is not renewed", self._renewals)
-            return False
+            return
         logger.warning("the guardian ended and is renewed")
-        return self.start()
+        self.start()
 
     def dismiss(self) -> None:
         """All workers are gone: let the guardian go too."""
+        self._is_dismissed = True
         if self._line is not None:
             with suppress(OSError):
                 # A host that wants SIGPIPE must not die of a guardian that was killed.
@@ -75,9 +86,10 @@ class Guard:
         if self._line is not None:
             self._line.close()
             self._line = None
-        if self.pidfd != -1:
-            os.close(self.pidfd)
-            self.pidfd = -1
+        if self._pidfd != -1:
+            self._loop.unwatch(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(5.0)

@@ -91,7 +91,6 @@ class RealProcesses:
         self._spawner = Spawner(self.mark, database)
         self._fingerprints = fingerprints or Fingerprints()
         self._memory = MemoryEvents()
-        self._guard = Guard(self.mark) if guarded else None
         try:
             self._launcher = Launcher()
             self._loop = self._watching(lane)
@@ -99,8 +98,9 @@ class RealProcesses:
             self._spawner.close()
             self._memory.close()
             raise
+        self._guard = Guard(self.mark, self._loop) if guarded else None
         if self._guard is not None:
-            self._loop.post(self._start_guard)
+            self._loop.post(self._guard.start)
 
     def _watching(self, lane: Lane | None) -> Loop:
         try:
@@ -359,24 +359,7 @@ class RealProcesses:
             self._spawner.forget(component_id)
             self._fingerprints.forget(component_id)
 
-    # ── the end, and what outlives us if there is none ───────────────────────────────────
-
-    def _start_guard(self) -> None:
-        assert self._guard is not None
-        if self._guard.start():
-            self._loop.watch(self._guard.pidfd, self._guard_ended)
-
-    def _guard_ended(self) -> None:
-        assert self._guard is not None
-        self._loop.unwatch(self._guard.pidfd)
-        # Not before all that was reported is handled: a new descriptor may get the number
-        # of one that was just closed, and the news of the one be taken for the other's.
-        self._loop.post(self._renew_guard)
-
-    def _renew_guard(self) -> None:
-        assert self._guard is not None
-        if self._guard.renew():
-            self._loop.watch(self._guard.pidfd, self._guard_ended)
+    # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def _living(self) -> list[Child]:
         return [child for child in tuple(self._children.values()) if child.exit is None]
@@ -397,7 +380,6 @@ class RealProcesses:
             return
         self._tidy_up()
         if self._guard is not None:
-            self._loop.unwatch(self._guard.pidfd)
             self._guard.dismiss()
         self._spawner.close()
         self._memory.close()
