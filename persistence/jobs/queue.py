@@ -34,6 +34,11 @@ from . import statements as sql
 from .reading import crash, queues, view
 from .release import notify_workers
 
+LOT = 500
+"""So many numbers go into one statement; there is a limit, another one in every database."""
+
+LARGEST_NUMBER = 2**63 - 1
+
 
 class JobQueue:
     """All queues of one database. Opened by `open_queue`, or found as `jobs` of a store.
@@ -101,11 +106,9 @@ class JobQueue:
         Raises:
             UnknownJobError: there is none with that number.
         """
-        with self._reading() as connection:
-            row = connection.execute(sql.get(job_id)).one_or_none()
-        if row is None:
-            raise UnknownJobError(job_id)
-        return view(row)
+        for job in self.named([job_id]):
+            return job
+        raise UnknownJobError(job_id)
 
     def find(
         self, *, queue: str | None = None, state: str | None = None, limit: int = 100
@@ -122,15 +125,15 @@ class JobQueue:
 
     def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
         """Those of these jobs that there are, by number."""
-        if not job_ids:
-            return ()
         with self._reading() as connection:
-            return tuple(view(row) for row in connection.execute(sql.named(job_ids)))
+            rows = [row for lot in _lots(job_ids) for row in connection.execute(sql.named(lot))]
+        return tuple(map(view, rows))
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
         with self._reading() as connection:
-            return tuple(crash(row) for row in connection.execute(sql.crashes(job_ids)))
+            rows = [row for lot in _lots(job_ids) for row in connection.execute(sql.crashes(lot))]
+        return tuple(map(crash, sorted(rows, key=lambda row: row.id)))
 
     def stats(self) -> tuple[QueueStats, ...]:
         """The figures of every queue that has jobs, by name."""
@@ -193,11 +196,18 @@ class JobQueue:
 
 
 def _states(connection: Connection, job_ids: Sequence[int]) -> dict[int, str]:
-    found = {row.id: row.state for row in connection.execute(sql.states(job_ids))}
+    found = {row.id: row.state for lot in _lots(job_ids) for row in connection.execute(sql.states(lot))}
     for job_id in job_ids:
         if job_id not in found:
             raise UnknownJobError(job_id)
     return found
+
+
+def _lots(job_ids: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """The numbers that a job can have, in their order, as many at a time as a statement takes."""
+    possible = sorted(job_id for job_id in job_ids if 0 < job_id <= LARGEST_NUMBER)
+    for begin in range(0, len(possible), LOT):
+        yield tuple(possible[begin : begin + LOT])
 
 
 def _new_row(queue: str, job: NewJob, now_wall_ms: int) -> dict[str, Any]:

@@ -96,11 +96,6 @@ DROP: Delete = delete(JOB).where(JOB.c.id == bindparam("job"))
 DROP_CRASHES: Delete = delete(JOB_CRASH).where(JOB_CRASH.c.job_id == bindparam("job"))
 
 
-def get(job_id: int) -> Select[*tuple[Any, ...]]:
-    """One job."""
-    return select(JOB).where(JOB.c.id == job_id)
-
-
 def named(job_ids: Collection[int]) -> Select[*tuple[Any, ...]]:
     """Some jobs, by number."""
     return select(JOB).where(JOB.c.id.in_(job_ids)).order_by(JOB.c.id)

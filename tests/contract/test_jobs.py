@@ -173,6 +173,17 @@ def test_a_number_that_no_job_has_is_an_error_and_changes_nothing(queues: Queues
     assert queues.jobs.get(job).state == "toxic"
 
 
+def test_numbers_that_no_database_counts_to_and_more_than_a_statement_takes(queues: Queues) -> None:
+    job = queues.add()
+    many = [*range(job, job + 100_000), 10**23, -(10**23)]
+    assert [each.id for each in queues.jobs.named(many)] == [job]
+    assert queues.jobs.crashes(many) == ()
+    with pytest.raises(UnknownJobError):
+        queues.jobs.drop(many)
+    with pytest.raises(UnknownJobError):
+        queues.jobs.get(10**23)
+
+
 def test_only_jobs_that_ended_badly_are_retried_and_none_is_dropped_while_it_runs(queues: Queues) -> None:
     job = queues.add()
     with pytest.raises(RequestRefusedError, match=r"is pending: only a toxic or failed job is retried"):
