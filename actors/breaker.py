@@ -2,7 +2,8 @@
 
     closed ─ k workers die within the window, or the probe fails ─▶ open
     open ─ the wait is over, and the probe (if there is one) passes ─▶ half open: one canary
-    half open ─ the canary dies ─▶ open, with a longer wait
+    half open ─ the canary dies ─▶ open, with a longer wait: the next one tries
+    half open ─ the canary takes too long ─▶ open: the next one tries at once
     half open ─ the canary is healthy for long enough ─▶ closed: all come back at once
 
 While it is not closed, deaths are held: written down, not counted, and nobody restarts but the
@@ -106,7 +107,7 @@ class Open(msgspec.Struct, frozen=True):
     due_ms: int
     why: str
     attempt: int = 0
-    """How many canaries have died."""
+    """How many canaries have failed."""
 
 
 class HalfOpen(msgspec.Struct, frozen=True):
@@ -116,6 +117,8 @@ class HalfOpen(msgspec.Struct, frozen=True):
     why: str
     canary: str
     attempt: int
+    until_ms: int
+    """When another one is to try, unless the canary is healthy then."""
     healthy_ms: int | None = None
     """Since when the canary is healthy."""
 
@@ -148,6 +151,8 @@ class Elapsed(msgspec.Struct, frozen=True):
     """A wait may be over; `held` are those who could be the canary."""
 
     held: tuple[str, ...]
+    trial_ms: int
+    """How long one of them may take."""
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -177,6 +182,8 @@ def next_look_ms(state: State, policy: BreakerPolicy) -> int | None:
             return due_ms
         case HalfOpen(healthy_ms=int(healthy_ms)):
             return healthy_ms + _ms(policy.hold_s)
+        case HalfOpen(until_ms=until_ms):
+            return until_ms
         case _:
             return None
 
@@ -209,9 +216,12 @@ def _closed(state: Closed, trigger: Trigger, policy: BreakerPolicy, now_ms: int)
 
 def _open(state: Open, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
     match trigger:
-        case Elapsed(held=held) if now_ms >= state.due_ms:
-            # Nobody to try: all of them run, or somebody stopped them.
-            return HalfOpen(state.since_ms, state.why, held[0], state.attempt) if held else Closed()
+        case Elapsed(held=held, trial_ms=trial_ms) if now_ms >= state.due_ms:
+            if not held:  # nobody to try: all of them run, or somebody stopped them
+                return Closed()
+            # Each in its turn: one that is broken itself must not keep all others down.
+            canary = held[state.attempt % len(held)]
+            return HalfOpen(state.since_ms, state.why, canary, state.attempt, now_ms + trial_ms)
         case Probed(wrong=str(wrong)):
             # What they need is away still: a canary would only die of it.
             wait = _ms(policy.probe_interval_s)
@@ -228,11 +238,20 @@ def _half_open(state: HalfOpen, trigger: Trigger, policy: BreakerPolicy, now_ms:
         case Left(component_id=id_) if id_ == state.canary:
             return Open(state.since_ms, now_ms, state.why, state.attempt)
         case Health(component_id=id_, healthy=healthy) if id_ == state.canary:
-            return replace(state, healthy_ms=now_ms if healthy else None)
+            return _or_next(replace(state, healthy_ms=now_ms if healthy else None), now_ms)
         case Elapsed() if state.healthy_ms is not None and now_ms >= state.healthy_ms + _ms(policy.hold_s):
             return Closed()
+        case Elapsed():
+            return _or_next(state, now_ms)
         case _:
             return state
+
+
+def _or_next(state: HalfOpen, now_ms: int) -> State:
+    """The trial goes on, unless it took too long already."""
+    if state.healthy_ms is not None or now_ms < state.until_ms:
+        return state
+    return Open(state.since_ms, now_ms, state.why, state.attempt + 1)
 
 
 def _opened(policy: BreakerPolicy, now_ms: int, why: str) -> Open:

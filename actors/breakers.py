@@ -153,6 +153,7 @@ class Breakers:
         if component_id not in self._crew:
             self.respecified()
         self.mind_canaries()
+        self.watch()  # the first who is held may be one whom nobody waited for
 
     def mind_canaries(self) -> None:
         """A canary that was stopped, paused, given up or removed tries for nobody any more."""
@@ -160,7 +161,6 @@ class Breakers:
             state = self._state(policy.name)
             if isinstance(state, HalfOpen) and not self._tries(policy.name, state.canary):
                 self.take(policy, Left(state.canary))
-                self._call_off(state.canary)
 
     def respecified(self) -> None:
         """Specs may have changed: nobody waits for a breaker that is not theirs any more."""
@@ -178,15 +178,21 @@ class Breakers:
         for policy in self._policies():
             if policy.name == name:
                 self._timers.pop(name, None)
-                held = canaries.candidates(name, self._all())
-                if not held and any(map(_is_yet_to_start, self._members(name))):
+                is_open = isinstance(self._state(name), Open)
+                if is_open and all(map(_is_yet_to_start, self._members(name))):
                     return  # when they are started, they are held, and somebody looks again
-                if self._passed.get(name, True) or not isinstance(self._state(name), Open):
-                    self.take(policy, Elapsed(held))
+                if self._passed.get(name, True) or not is_open:
+                    self._time_passed(policy)
                     self.mind_canaries()
                 else:
                     self._look_again(policy)
                 return
+
+    def _time_passed(self, policy: BreakerPolicy) -> None:
+        crew = self._all()
+        held = canaries.candidates(policy.name, crew)
+        trial_ms = round(canaries.trial_s(held, crew, policy.hold_s) * 1000)
+        self.take(policy, Elapsed(held, trial_ms))
 
     def probed(self, name: str, wrong: str | None) -> None:
         """The probe has answered."""
@@ -212,6 +218,8 @@ class Breakers:
             case Open(), HalfOpen(canary=canary):
                 tell(self._broker, CanaryStarted(name, canary))
                 self._start(canary)
+            case HalfOpen(canary=canary), Open():
+                self._call_off(canary)
             case Open() | HalfOpen(), Closed():
                 back = tuple(worker.id for worker in self._members(name) if is_held(worker))
                 closed = BreakerClosed(name, (self._now_ms() - was.since_ms) / 1000, back)

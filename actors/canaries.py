@@ -12,6 +12,9 @@ from .worker_state import BackingOff, Stopping, Up, Worker
 Crew = Mapping[str, Worker]
 """Every worker, by its id."""
 
+HOLDS = 3
+"""So many times as long as it has to be healthy may a canary take, beside its time to start."""
+
 
 def candidates(name: str, crew: Crew) -> tuple[str, ...]:
     """Those who may try; who waits for one that is held back itself would wait for ever."""
@@ -33,14 +36,20 @@ def tries(canary: Worker | None, name: str, crew: Crew, waits_for: Collection[st
             return False
 
 
+def trial_s(ids: Collection[str], crew: Crew, hold_s: float) -> float:
+    """How long one of these may try before it is another's turn: it may flap, or end again and again."""
+    return max((crew[id_].spec.health.startup_timeout_s for id_ in ids), default=0.0) + HOLDS * hold_s
+
+
 def members(name: str, crew: Crew) -> list[Worker]:
     """Those who share a breaker."""
     return [w for w in crew.values() if w.spec.breaker is not None and w.spec.breaker.name == name]
 
 
 def _ready(free: list[Worker], crew: Crew) -> list[Worker]:
-    """Those of them who would wait for nobody."""
-    return [worker for worker in free if all(_is_healthy(crew.get(id_)) for id_ in worker.spec.after)]
+    """Those of them who would wait for nobody, and for no end of a former process."""
+    gone = [worker for worker in free if worker.lingering is None]
+    return [worker for worker in gone if all(_is_healthy(crew.get(id_)) for id_ in worker.spec.after)]
 
 
 def _free(name: str, crew: Crew) -> list[Worker]:

@@ -382,7 +382,7 @@ class Operations:
 
 def _in_spite(change: Change) -> Change:
     """The same change, also where a breaker is open."""
-    return lambda worker, world: change(worker, structs.replace(world, held=None))
+    return lambda worker, world: change(worker, structs.replace(world, held=None, by_hand=True))
 
 
 def _note_unknown(message: Never) -> None:

@@ -170,6 +170,7 @@ class Supervisor(ResilientActor):
                 self._operations.handle(StopWorkers(urgency=Urgency.FIRM))
             case BreakerDue(name=name):
                 self._breakers.due(name)
+                self._upkeep.reconsider()
             case ProbeAnswered(name=name, wrong=wrong):
                 self._breakers.probed(name, wrong)
             case Declare(specs=specs, remembered=remembered):

@@ -86,6 +86,8 @@ class Stopping(msgspec.Struct, frozen=True):
     generation: int
     rest: Rest
     relaunch: bool = False
+    by_hand: bool = False
+    """Whether it does so in spite of a breaker, because an operator wants it."""
     urgency: Urgency = Urgency.GRACEFUL
     reason: StopReason | None = None
     """None: it died, and its process is still to end."""
@@ -149,6 +151,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
     held: str | None = None
     """Why a breaker holds this worker back, if it does."""
+    by_hand: bool = False
+    """Whether an operator wants this worker, whatever a breaker says."""
     chance: float = 0.0
     version: str | None = None
     """What this worker's code and configuration were when somebody last looked."""

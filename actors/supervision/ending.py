@@ -124,8 +124,7 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
     elif release is not None:
         ended += (KeepRecord(held_work.struck(release)),)
     if phase.relaunch and not world.stopping and not world.paused:
-        # An operator's restart is meant in spite of a breaker.
-        held = None if phase.reason is StopReason.RESTART else world.held
+        held = None if phase.by_hand else world.held
         idle = replace(worker, status=None, job=None)
         step = launch(worker, world) if held is None else hold(idle, held)
         # Whoever waits for the stop hears that it was, and that it does not last.

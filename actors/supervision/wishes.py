@@ -48,12 +48,13 @@ def start(worker: Worker, world: World) -> Step:
         case Up() | Failed():
             return Step(worker)
         case Stopping() as phase:
-            return Step(replace(worker, phase=replace(phase, relaunch=True)))
+            by_hand = phase.by_hand or world.by_hand
+            return Step(replace(worker, phase=replace(phase, relaunch=True, by_hand=by_hand)))
         case Idle() | BackingOff():
             if world.paused:
                 return Step(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
             if worker.lingering is not None:
-                waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True)
+                waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True, by_hand=world.by_hand)
                 return Step(replace(worker, phase=waiting), (CancelTimers(),))
             if world.held is not None:
                 return hold(worker, world.held)
@@ -103,7 +104,7 @@ def stop(
             return Step(replace(worker, phase=phase), halt)
         case Stopping() as phase:
             urgency, why = max(urgency, phase.urgency), None if phase.reason is None else reason
-            phase = replace(phase, rest=rest, relaunch=False, urgency=urgency, reason=why)
+            phase = replace(phase, rest=rest, relaunch=False, by_hand=False, urgency=urgency, reason=why)
             return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
@@ -173,7 +174,8 @@ def renew(worker: Worker, reason: StopReason) -> Step:
     halted = stop(worker, reason=reason)
     phase = halted.worker.phase
     assert isinstance(phase, Stopping)
-    return Step(replace(halted.worker, phase=replace(phase, relaunch=True)), halted.effects)
+    phase = replace(phase, relaunch=True, by_hand=reason is StopReason.RESTART)
+    return Step(replace(halted.worker, phase=phase), halted.effects)
 
 
 def recycle(worker: Worker, reason: str) -> Step:

@@ -26,9 +26,13 @@ P = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, canary_ma
 NOW = 100_000
 OPEN = Open(90_000, 95_000, "why")
 WAITING = Open(90_000, 105_000, "why")
-TRIES = HalfOpen(90_000, "why", "a", 0)
-WELL = HalfOpen(90_000, "why", "a", 0, healthy_ms=95_000)
-SOON = HalfOpen(90_000, "why", "a", 0, healthy_ms=99_000)
+SECOND = Open(90_000, 95_000, "why", 1)
+UNTIL = 130_000
+TRIES = HalfOpen(90_000, "why", "a", 0, UNTIL)
+WELL = HalfOpen(90_000, "why", "a", 0, UNTIL, healthy_ms=95_000)
+SOON = HalfOpen(90_000, "why", "a", 0, UNTIL, healthy_ms=99_000)
+LATE = HalfOpen(90_000, "why", "a", 0, NOW)
+LATE_AND_SOON = HalfOpen(90_000, "why", "a", 0, NOW, healthy_ms=99_000)
 
 
 @pytest.mark.parametrize(
@@ -41,25 +45,29 @@ SOON = HalfOpen(90_000, "why", "a", 0, healthy_ms=99_000)
         (Closed(), Probed(None), Closed()),
         (Closed(), Probed("refused"), Open(NOW, 110_000, "the probe failed: refused")),
         (Closed(), Health("a", True), Closed()),
-        (Closed(), Elapsed(("a",)), Closed()),
+        (Closed(), Elapsed(("a",), 30_000), Closed()),
         (Closed(), Left("a"), Closed()),
         (OPEN, Died("a"), OPEN),
-        (OPEN, Elapsed(("b", "a")), HalfOpen(90_000, "why", "b", 0)),
-        (OPEN, Elapsed(()), Closed()),
-        (WAITING, Elapsed(("b",)), WAITING),
+        (OPEN, Elapsed(("b", "a"), 30_000), HalfOpen(90_000, "why", "b", 0, UNTIL)),
+        (SECOND, Elapsed(("b", "a"), 30_000), HalfOpen(90_000, "why", "a", 1, UNTIL)),
+        (OPEN, Elapsed((), 30_000), Closed()),
+        (WAITING, Elapsed(("b",), 30_000), WAITING),
         (OPEN, Health("a", True), OPEN),
         (OPEN, Probed(None), OPEN),
         (OPEN, Probed("refused"), Open(90_000, 105_000, "the probe failed: refused")),
         (OPEN, Left("a"), OPEN),
         (TRIES, Died("a"), Open(90_000, 120_000, "why", 1)),
-        (HalfOpen(90_000, "why", "a", 9), Died("a"), Open(90_000, 130_000, "why", 10)),
+        (HalfOpen(90_000, "why", "a", 9, UNTIL), Died("a"), Open(90_000, 130_000, "why", 10)),
         (TRIES, Died("b"), TRIES),
-        (TRIES, Health("a", True), HalfOpen(90_000, "why", "a", 0, NOW)),
+        (TRIES, Health("a", True), HalfOpen(90_000, "why", "a", 0, UNTIL, NOW)),
         (WELL, Health("a", False), TRIES),
         (TRIES, Health("b", True), TRIES),
-        (TRIES, Elapsed(()), TRIES),
-        (SOON, Elapsed(("b",)), SOON),
-        (WELL, Elapsed(("b",)), Closed()),
+        (TRIES, Elapsed((), 30_000), TRIES),
+        (SOON, Elapsed(("b",), 30_000), SOON),
+        (WELL, Elapsed(("b",), 30_000), Closed()),
+        (LATE, Elapsed(("b",), 30_000), Open(90_000, NOW, "why", 1)),
+        (LATE_AND_SOON, Elapsed(("b",), 30_000), LATE_AND_SOON),
+        (LATE_AND_SOON, Health("a", False), Open(90_000, NOW, "why", 1)),
         (TRIES, Probed("refused"), TRIES),
         (TRIES, Left("a"), Open(90_000, NOW, "why")),
         (TRIES, Left("b"), TRIES),
@@ -79,7 +87,7 @@ def test_everybody_but_the_canary_is_held_while_it_is_not_closed() -> None:
 def test_it_looks_again_when_time_alone_may_change_something() -> None:
     assert next_look_ms(Closed(), P) is None
     assert next_look_ms(OPEN, P) == 95_000
-    assert next_look_ms(TRIES, P) is None
+    assert next_look_ms(TRIES, P) == UNTIL
     assert next_look_ms(WELL, P) == 100_000
 
 

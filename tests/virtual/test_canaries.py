@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.virtual.bench import Bench, dies_after, ids, lives, worker, workers
 
 from rekindle.actors import BreakerClosed, BreakerPolicy, CanaryStarted, Status, WorkerSpec, WorkerStarted
+from rekindle.actors.breaker_messages import ProbeAnswered
 from rekindle.actors.deaths import Exit
-from rekindle.actors.messages import AddWorker, ChangeWorkers, PauseWorkers, RemoveWorker, StopWorkers
-from rekindle.actors.simulation import Life
+from rekindle.actors.limits import RecyclePolicy
+from rekindle.actors.messages import (
+    AddWorker,
+    ChangeWorkers,
+    PauseWorkers,
+    RemoveWorker,
+    RestartWorker,
+    StartWorkers,
+    StopWorkers,
+)
+from rekindle.actors.simulation import Life, Script
 from rekindle.persistence import MemoryStore
 
 DB = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, hold_s=10)
@@ -160,3 +171,79 @@ def test_a_breaker_goes_with_the_last_of_those_whom_it_held() -> None:
     bench.tell(AddWorker(worker("new", breaker=DB)))
     bench.run(60)
     assert healthy(bench) == ["new"]
+
+
+BROKEN = lives(Life(dies_after_s=5), then=Life(dies_after_s=2))
+FLAPS = lives(Life(dies_after_s=5), then=Life(heartbeat_s=6.0))
+ENDS_WELL = lives(Life(dies_after_s=5), then=Life(dies_after_s=3, exit=Exit(code=0)))
+DEAF = lives(Life(heartbeat_s=None, ignores_term=True, ignores_kill=True, stops_after_s=None))
+
+
+@pytest.mark.parametrize(
+    ("broken", "others_s"),
+    [(BROKEN, 5.5), (FLAPS, 5.5), (ENDS_WELL, 5.5), (DEAF, 14)],
+    ids=["dies", "flaps", "ends", "deaf"],
+)
+def test_a_canary_that_is_broken_itself_leaves_the_trial_to_the_next(broken: Script, others_s: float) -> None:
+    """It was the first again and again, and the others were held back for as long as it was broken."""
+    unlimited = {"max_in_window": None, "max_lifetime": None}
+    specs = [worker(id_, breaker=DB, restart=unlimited) for id_ in ("a", "b", "c")]
+    scripts = {"a": broken, "b": dies_after(others_s), "c": dies_after(others_s + 0.5)}
+    bench = Bench(*specs, scripts=scripts).start()
+    bench.run(600)
+    assert {"b", "c"} <= set(healthy(bench))
+    assert bench.report().breakers == ()
+
+
+def test_one_whose_former_process_does_not_end_is_the_last_to_try() -> None:
+    scripts = {"a": DEAF, "b": dies_after(14), "c": dies_after(15)}
+    bench = Bench(*(worker(id_, breaker=DB) for id_ in ("a", "b", "c")), scripts=scripts).start()
+    bench.run(600)
+    assert canaries(bench) == ["b"]
+
+
+def test_one_that_was_never_started_keeps_no_breaker_open() -> None:
+    policy = BreakerPolicy(name="db", deaths=1, canary_delay_s=10, hold_s=10)
+    specs = [worker(id_, breaker=policy) for id_ in ("a", "never", "c")]
+    bench = Bench(*specs, scripts={"a": dies_after(5), "c": dies_after(3000)})
+    bench.start("a", "c").run(600)
+    assert bench.report().breakers == ()
+    bench.run(3000)
+    assert healthy(bench) == ["a", "c"]
+
+
+def test_a_probe_that_passes_again_closes_the_breaker_of_one_that_was_never_started() -> None:
+    policy = BreakerPolicy(name="db", deaths=3, probe_tcp="db:5432", probe_interval_s=5)
+    specs = [worker(id_, breaker=policy) for id_ in ("a", "never")]
+    bench = Bench(*specs, scripts={"a": dies_after(300)})
+    answers = iter(("refused", "refused"))
+    bench.prober.answer = lambda: bench.actors.supervisor.tell(ProbeAnswered("db", next(answers, None)))
+    bench.start("a").run(600)
+    assert bench.report().breakers == ()
+    assert healthy(bench) == ["a"]
+
+
+@pytest.mark.parametrize("order", [RestartWorker("a"), StartWorkers(("a",))], ids=["restart", "start"])
+def test_whom_an_operator_wants_comes_back_in_spite_of_the_breaker_once_its_process_has_ended(
+    order: RestartWorker | StartWorkers,
+) -> None:
+    hangs = lives(Life(heartbeat_s=None, ignores_term=True, stops_after_s=None), then=Life())
+    patient = BreakerPolicy(name="db", deaths=2, canary_delay_s=60, hold_s=10)
+    specs = [worker(id_, breaker=patient, stop={"term_s": 8.0}) for id_ in ("a", "b", "c")]
+    bench = Bench(*specs, scripts={"a": hangs, "b": dies_after(14), "c": dies_after(14.5)}).start()
+    bench.run_to(18)
+    assert bench.status("a").status is not Status.HEALTHY
+    bench.tell(order)
+    bench.run_to(40)
+    assert healthy(bench) == ["a"]
+    assert canaries(bench) == []
+
+
+def test_a_recycling_that_was_put_off_by_a_breaker_follows_when_that_closes() -> None:
+    policy = BreakerPolicy(name="db", deaths=3, probe_tcp="db:5432", probe_interval_s=5, canary_delay_s=10)
+    bench = Bench(worker("a", breaker=policy, recycle=RecyclePolicy(after_s=102.0, jitter=0.0)))
+    bench.prober.answer = lambda: bench.actors.supervisor.tell(
+        ProbeAnswered("db", "refused" if 99 < bench.now < 102 else None)
+    )
+    bench.start().run_to(200)
+    assert [event.generation for _, event in bench.events(WorkerStarted)] == [1, 2]
