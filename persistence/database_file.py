@@ -20,9 +20,6 @@ _SMALLEST_DATABASE = 512
 _LOCK_PATIENCE_S = 60.0
 _LOCK_POLL_S = 0.02
 
-_CLOSING_S = 0.05
-"""The last process that closes a database removes its log first, and a moment later the index of it."""
-
 
 def side_file(database: Path, suffix: str) -> Path:
     """A file that lives beside the database: `.lock`, `-wal`."""
@@ -77,38 +74,18 @@ class SameFile:
     def __init__(self, database: Path) -> None:
         # As text: they are looked up while a worker is down.
         self._database = str(database)
-        self._log_name = str(side_file(database, "-wal"))
-        self._index_name = str(side_file(database, "-shm"))
+        self.log_name = str(side_file(database, "-wal"))
         self._identity = _identity(self._database)
         self._log: tuple[int, int] | None = None
 
     def learn_log(self) -> None:
         """Remember the log, which is there while somebody writes."""
-        self._log = _identity(self._log_name)
+        self._log = _identity(self.log_name)
 
-    def confirm_log(self) -> None:
-        """Refuse to write into a log that nobody will find.
-
-        Raises:
-            StoreUnavailableError: it was removed, or another one has its name.
-        """
-        if self._log is not None and _identity(self._log_name) != self._log:
-            raise StoreUnavailableError(f"the store {self._database} is unavailable: its log was removed")
-
-    def confirm_no_lost_log(self) -> None:
-        """Refuse to begin a log anew while others still have the former one, which was removed.
-
-        Raises:
-            StoreUnavailableError: they do, and what they wrote is not to be found.
-        """
-        self._log = None
-        deadline = time.monotonic() + _CLOSING_S
-        while os.path.exists(self._index_name) and not os.path.exists(self._log_name):
-            if time.monotonic() > deadline:
-                raise StoreUnavailableError(
-                    f"the store {self._database} is unavailable: its log was removed while processes use it"
-                )
-            time.sleep(0.001)
+    @property
+    def has_lost_log(self) -> bool:
+        """Whether what is written now goes into a log that nobody will find."""
+        return self._log is not None and _identity(self.log_name) != self._log
 
     def confirm(self) -> None:
         """Refuse to write into nothing.

@@ -11,7 +11,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import NullPool
 
-from rekindle.actors.errors import StoreError
+from rekindle.actors.errors import StoreError, StoreUnavailableError
+from rekindle.worker.jobs.lost_log import LOST, is_lost
 
 BEGIN_WRITING = "BEGIN IMMEDIATE"
 """How SQLite's writers begin: a deferred transaction that reads first and writes later fails at once
@@ -25,11 +26,17 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
         path: the file; it is never created.
         begin: the statement that begins a transaction.
         pragmas: settings of each connection, in this order.
+
+    A connection raises StoreUnavailableError while it would damage the database.
     """
     url = URL.create("sqlite", database=f"file:{_uri_escaped(path)}", query={"mode": "rw", "uri": "true"})
     # isolation_level None keeps the driver from beginning transactions of its own.
     connect_args = {"isolation_level": None, "check_same_thread": False, "timeout": 0}
     engine = create_engine(url, poolclass=NullPool, connect_args=connect_args)
+
+    def confirm_log(*_: object) -> None:
+        if is_lost(path):
+            raise StoreUnavailableError(f"the store {path} is unavailable: {LOST}")
 
     def set_up(connection: DBAPIConnection, _record: object) -> None:
         cursor = connection.cursor()
@@ -43,6 +50,7 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
         if not driver.in_transaction:  # the store begins by itself, and others join it
             driver.execute(begin)
 
+    event.listen(engine, "do_connect", confirm_log)
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", begin_transaction)
     return engine

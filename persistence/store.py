@@ -97,14 +97,13 @@ class SqlStore:
         """Where a worker finds the queues. It holds the password, and belongs in no log."""
         self.jobs = JobQueue(writer, reader, name=name, database=database)
         self._precedence = Precedence(database)
-        self._file = None if database is None else SameFile(database)
         self._writer = writer
         self._reader = reader
         self._ownership = ownership or Unowned()
         self._wall_ms = wall_ms
         self._pruning = Pruning()
-        self._when_connected = when_connected
-        self._writing = Writing(writer, self._connected)
+        file = None if database is None else SameFile(database)
+        self._writing = Writing(writer, file, when_connected)
         self._closed = False
         self._upserts = sql.upserts(writer.dialect.name)
         self._hot = HotStatements(self._upserts, writer.dialect)
@@ -244,25 +243,6 @@ class SqlStore:
         if self._closed:
             raise StoreUnavailableError(f"the store {self.name} is closed")
         self._ownership.confirm()
-        if self._file is not None:
-            self._file.confirm()
-            self._confirm_log(self._file)
-
-    def _confirm_log(self, file: SameFile) -> None:
-        if not self._writing.is_connected:
-            file.confirm_no_lost_log()
-            return
-        try:
-            file.confirm_log()
-        except StoreUnavailableError:
-            self._writing.rescue()
-            raise
-
-    def _connected(self) -> None:
-        if self._when_connected is not None:
-            self._when_connected()
-        if self._file is not None:
-            self._file.learn_log()
 
     def _keep_deaths(self, deaths: list[DeathRecord]) -> None:
         kept = [death for death in deaths if self._add_death(death)]

@@ -13,10 +13,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from loguru import logger
 from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import ResourceClosedError, SQLAlchemyError
 
+from .database_file import SameFile
 from .engines import BEGIN_WRITING
 
 Row = Mapping[str, Any]
@@ -26,9 +28,12 @@ Rows = Sequence[Row]
 class Writing:
     """A `with` block is a transaction; used by one thread at a time."""
 
-    def __init__(self, engine: Engine, when_connected: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, engine: Engine, file: SameFile | None = None, when_connected: Callable[[], None] | None = None
+    ) -> None:
         """Transactions of an engine; in the first one of each connection that call is made."""
         self._engine = engine
+        self._file = file
         self._when_connected = when_connected
         # PostgreSQL's driver begins by itself, with the first statement.
         self._begin = BEGIN_WRITING if engine.dialect.name == "sqlite" else None
@@ -36,6 +41,7 @@ class Writing:
         """What the block may raise over the database; the connection is to be dropped then."""
         self._kept: Connection | None = None
         self._driver: Any = None
+        self._has_warned = False
         self.cursor: DBAPICursor
         """The driver's own, for what is sent as it is."""
 
@@ -50,13 +56,15 @@ class Writing:
         self.connection.execute(statement, rows)
 
     def __enter__(self) -> None:
+        if self._file is not None:
+            self._file.confirm()
         is_new = self._kept is None
         if is_new:
             self._connect()
         if self._begin is not None:
             self._driver.execute(self._begin)
-        if is_new and self._when_connected is not None:
-            self._when_connected()
+        if is_new:
+            self._begin_with_file()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -67,6 +75,7 @@ class Writing:
         party = self._kept if self._kept.in_transaction() else self._driver
         if kind is None:
             party.commit()
+            self._see_to_log()
             return
         with suppress(Exception):  # what is worth telling is why it came to this
             party.rollback()
@@ -77,17 +86,25 @@ class Writing:
         self.cursor = self._driver.cursor()
         self._kept = connection
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether a connection is kept."""
-        return self._kept is not None
+    def _begin_with_file(self) -> None:
+        if self._when_connected is not None:
+            self._when_connected()
+        if self._file is not None:
+            self._file.learn_log()
+            self._has_warned = False
 
-    def rescue(self) -> None:
-        """Have what is in SQLite's log written to the database while it can be read, and let go."""
-        if self._kept is not None:
-            with suppress(*self.errors):
-                self._driver.execute("PRAGMA wal_checkpoint")
-        self.drop()
+    def _see_to_log(self) -> None:
+        """Have what was committed in the database itself, if it would go with a log that was removed.
+
+        The connection stays: it is the only way to what the others wrote who have the same log.
+        """
+        if self._file is None or not self._file.has_lost_log:
+            return
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("{} was removed while it is in use; restart all who use it", self._file.log_name)
+        with suppress(*self.errors):
+            self._driver.execute("PRAGMA wal_checkpoint").fetchall()
 
     def drop(self) -> None:
         """Let go of the connection; the next transaction opens another."""

@@ -50,9 +50,8 @@ class JobQueue:
         self.name = name
         self._reader = reader
         self._precedence = Precedence(database)
-        self._file = None if database is None else SameFile(database)
         self._lock = threading.Lock()
-        self._writing = Writing(writer)
+        self._writing = Writing(writer, None if database is None else SameFile(database))
         self._closed = False
 
     def enqueue(
@@ -186,8 +185,6 @@ class JobQueue:
             try:
                 if self._closed:
                     raise StoreUnavailableError(f"the store {self.name} is closed")
-                if self._file is not None:
-                    self._file.confirm()
                 with self._precedence, self._writing:
                     yield self._writing.connection
             except self._writing.errors as error:

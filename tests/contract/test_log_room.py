@@ -15,9 +15,12 @@ from tests.contract.mounts import small_file_system
 from tests.contract.records import death, known
 
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.jobs import NewJob
 from rekindle.persistence import open_store
 from rekindle.persistence.log_room import make_room
 from rekindle.persistence.opening import LOG_LENGTH
+from rekindle.worker.jobs.claims import Claimant, QueueUnavailableError
+from rekindle.worker.jobs.sqlite import SqliteClaims
 
 WRITE_ON_AND_ON = """
 import sqlite3, sys
@@ -37,6 +40,15 @@ connection.execute("SELECT count(*) FROM rekindle_death").fetchone()
 print("open", flush=True)
 sys.stdin.read()
 """
+
+
+def keeping_open(database: Path) -> subprocess.Popen[bytes]:
+    """Another process that has the database open until its standard input ends."""
+    command = [sys.executable, "-c", KEEP_OPEN, str(database)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"open\n"
+    return other
 
 
 def log_of(database: Path) -> Path:
@@ -142,38 +154,67 @@ def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_a_log_that_was_removed_is_noticed_and_nothing_that_was_kept_is_lost(tmp_path: Path) -> None:
-    """SQLite would go on with it, and every commit would be gone with the process."""
+def without_log(database: Path, to: Path) -> Path:
+    """What a crash leaves behind once the log was removed."""
+    to.mkdir()
+    shutil.copy(database, to)
+    return to / database.name
+
+
+def test_what_is_kept_after_the_log_was_removed_outlives_a_crash(tmp_path: Path) -> None:
+    """SQLite goes on with it, and every commit would be gone with the process."""
     database = tmp_path / "rekindle.db"
     store = open_store(database)
+    (job,) = store.jobs.add("tag", [NewJob(payload="1")])
     store.commit([death(1)])
     log_of(database).unlink()
-    with pytest.raises(StoreUnavailableError, match="its log was removed"):
-        store.commit([death(2)])
-    assert known(store).restart_count == 1
-    store.commit([death(2)])  # nobody else had the former log: it begins anew
-    after_a_crash = open_store(copied(database, tmp_path / "copy"))
+    store.commit([death(2)])
+    (late,) = store.jobs.add("tag", [NewJob(payload="2")])
+    after_a_crash = open_store(without_log(database, tmp_path / "copy"))
     assert known(after_a_crash).restart_count == 2
+    assert [each.id for each in after_a_crash.jobs.find()] == [late, job]
     after_a_crash.close()
     store.close()
+    again = open_store(database)
+    assert known(again).restart_count == 2
+    again.close()
 
 
-def test_a_removed_log_that_others_still_have_is_not_begun_anew(tmp_path: Path) -> None:
-    """What they share would be read out of the new one, in which there is nothing: zeros, with room made."""
+@pytest.mark.parametrize("when", ["while others have it", "alone"])
+def test_nobody_begins_anew_a_log_that_was_removed_while_it_was_in_use(tmp_path: Path, when: str) -> None:
+    """The new one and the old one would share an index, and the database would be damaged by that."""
     database = tmp_path / "rekindle.db"
     store = open_store(database)
     store.commit([death(number) for number in range(1, 400)])
-    command = [sys.executable, "-c", KEEP_OPEN, str(database)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        other.stdout.readline()
-        log_of(database).unlink()
-        for _ in range(3):
-            with pytest.raises(StoreUnavailableError, match="its log was removed"):
-                store.commit([death(400)])
+    others = [] if when == "alone" else [keeping_open(database)]
+    log_of(database).unlink()
+    for number in range(400, 406):
+        with pytest.raises(StoreUnavailableError, match="its log was removed while processes use it"):
+            store.deaths()
+        with pytest.raises(QueueUnavailableError, match="its log was removed while processes use it"):
+            SqliteClaims(str(database), Claimant("w", 1, "run")).mine()
+        store.commit([death(number)])
+    for other in others:
         other.communicate(timeout=30)
-    store.commit([death(400)])
-    assert known(store).restart_count == 400
     store.close()
     with closing(sqlite3.connect(database)) as rows:
         assert rows.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    again = open_store(database)
+    assert known(again).restart_count == 405
+    again.close()
+
+
+def test_an_index_that_crashes_left_behind_without_its_log_keeps_nobody_out(tmp_path: Path) -> None:
+    database = tmp_path / "rekindle.db"
+    open_store(database).close()
+    other = keeping_open(database)
+    log_of(database).unlink()
+    with pytest.raises(StoreUnavailableError, match="its log was removed"):
+        open_store(database)
+    other.kill()
+    other.communicate(timeout=30)
+    assert database.with_name(database.name + "-shm").exists()
+    store = open_store(database)
+    store.commit([death(1)])
+    assert known(store).restart_count == 1
+    store.close()

@@ -29,6 +29,7 @@ from .claims import (
     now_wall_ms,
     wish_values,
 )
+from .lost_log import LOST, is_lost
 
 BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
@@ -177,6 +178,8 @@ class SqliteClaims:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
+            if is_lost(self._path):
+                raise OSError(LOST)
             self._turn = _side_file(self._path + TURN_SUFFIX)
             self._want = _side_file(self._path + WANT_SUFFIX)
             self._connection = sqlite3.connect(
