@@ -40,26 +40,30 @@ class Prober:
         with self._starting:
             if self._closed:
                 return
-            if self._over is None:
-                self._over = os.eventfd(0, os.EFD_CLOEXEC)
             try:
+                if self._over is None:
+                    self._over = os.eventfd(0, os.EFD_CLOEXEC)
                 thread.start()
-            except RuntimeError as error:  # no thread is to be had: without an answer nobody would look again
+            except (RuntimeError, OSError) as error:  # without an answer nobody would look again
                 tell(message.reply_to, ProbeAnswered(message.policy.name, str(error)))
             else:
-                self._threads = {each for each in self._threads if each.is_alive()} | {thread}
+                self._threads.add(thread)
 
     def close(self, timeout_s: float) -> None:
         """Answer nobody any more, and leave no program behind."""
         with self._starting:  # who is not started yet cannot be waited for
             self._closed = True
-        if self._over is None:
-            return
-        os.eventfd_write(self._over, 1)
+            if self._over is not None:
+                os.eventfd_write(self._over, 1)
+            threads = tuple(self._threads)
+            self._let_go()
         deadline = time.monotonic() + timeout_s
-        for thread in self._threads:
+        for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        if not any(thread.is_alive() for thread in self._threads):
+
+    def _let_go(self) -> None:
+        """Close the descriptor, once the last one has gone who looks at it."""
+        if self._closed and not self._threads and self._over is not None:
             os.close(self._over)
             self._over = None
 
@@ -70,6 +74,9 @@ class Prober:
             wrong = str(error) or type(error).__name__
         if not self._closed:
             tell(probe.reply_to, ProbeAnswered(probe.policy.name, wrong))
+        with self._starting:
+            self._threads.discard(threading.current_thread())
+            self._let_go()
 
     def _looked(self, policy: BreakerPolicy) -> str | None:
         if policy.probe_call is None:

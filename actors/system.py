@@ -102,11 +102,11 @@ class System(Operating, Looking):
         self._runtime: ThreadRuntime | None = None
         self._releases: ReleaseDesk | None = None
         self._prober = Prober()
-        self._process: int | None = None
-        """The one that it was opened in; what a fork inherits of it is not the fork's to stop."""
+        self._process = os.getpid()
+        """The one that it, and so its store, was made in: a fork may use neither."""
         # A signal handler of the host's may stop what it interrupts the start or the stop of.
         self._life = threading.RLock()
-        self._is_stopping = False
+        self._is_opening = self._is_stopping = False
         self._ended = False
         self._farewells: tuple[Callable[[], None], ...] = ()
 
@@ -129,7 +129,7 @@ class System(Operating, Looking):
         A failed one under `clear_failed_on_change` is started if it is another version now.
 
         Raises:
-            RequestRefusedError: the system has been stopped; its store is closed.
+            RequestRefusedError: the system has been stopped, or was made before a fork.
         """
         self.open()
         versions = self._fingerprints.versions(self._specs)
@@ -139,22 +139,33 @@ class System(Operating, Looking):
         """Have the actors there, and no worker yet: to subscribe before anything happens.
 
         Raises:
-            RequestRefusedError: the system has been stopped; its store is closed.
+            RequestRefusedError: the system has been stopped, or was made before a fork.
         """
+        if os.getpid() != self._process:
+            raise RequestRefusedError(
+                f"the system was made by process {self._process}, before a fork:"
+                " make it, and open its store, in the process that starts it"
+            )
         with self._life:
             if self._ended:
                 raise RequestRefusedError("the system has been stopped: make a new one, with a new store")
-            if self._actors is None:
-                self._set_up()
-                if self._is_stopping:
-                    self._end()
-                    raise RequestRefusedError("the system was stopped while it was opened")
+            if self._actors is None and not self._is_opening:
+                self._open()
+
+    def _open(self) -> None:
+        self._is_opening = True
+        try:
+            self._set_up()
+        finally:
+            self._is_opening = False
+        if self._is_stopping:
+            self._end()
+            raise RequestRefusedError("the system was stopped while it was opened")
 
     def _make_runtime(self) -> ThreadRuntime:
         return ThreadRuntime()
 
     def _set_up(self) -> None:
-        self._process = os.getpid()
         for spec in self._specs:
             for warning in spec.health.warnings():
                 logger.warning("worker {}: {}", spec.id, str(warning))
@@ -221,16 +232,17 @@ class System(Operating, Looking):
         """Stop every worker, then everything else; how each of them ended.
 
         Asked first, then SIGTERM, then SIGKILL, each as the worker's policy says. A second
-        call does nothing, nor does one in a fork of the process that started the system.
+        call does nothing, nor does one in a fork of the process that made the system.
         """
-        if self._process not in (None, os.getpid()):
+        if os.getpid() != self._process:
             return ()
         with self._life:
             already, self._is_stopping = self._is_stopping, True
-            if self._process is None:
+            if already or self._is_opening:
+                return ()  # this thread stops it already, or opens it, and ends it then
+            if self._actors is None:
                 self._forgo()
-            if already or self._actors is None:
-                return ()  # or this thread opens it, and ends it itself
+                return ()
             try:
                 return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
             finally:

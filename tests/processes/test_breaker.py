@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import threading
 from pathlib import Path
@@ -157,6 +159,32 @@ def test_a_look_that_no_thread_is_to_be_had_for_is_answered_and_followed_by_othe
     prober.tell(probe)
     assert inbox.get(PATIENCE_S).wrong is None
     prober.close(PATIENCE_S)
+
+
+def test_a_look_that_no_descriptor_is_to_be_had_for_is_answered(
+    monkeypatch: pytest.MonkeyPatch, no_traces: None
+) -> None:
+    prober, inbox = Prober(), Inbox()
+    probe = Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox)
+    with monkeypatch.context() as scarce:
+        scarce.setattr(os, "eventfd", no_descriptor)
+        prober.tell(probe)
+    assert inbox.get(PATIENCE_S).wrong == "[Errno 24] Too many open files"
+    prober.tell(probe)
+    assert inbox.get(PATIENCE_S).wrong is None
+    prober.close(PATIENCE_S)
+
+
+def test_a_look_that_outlasts_the_end_leaves_no_descriptor(no_traces: None) -> None:
+    prober, released = Prober(), threading.Event()
+    prober.tell(Probe(BreakerPolicy(name="a", probe_call=released.wait, probe_timeout_s=60), Inbox()))
+    assert eventually(lambda: "rekindle-probe-call" in {each.name for each in threading.enumerate()})
+    prober.close(0.0)
+    released.set()
+
+
+def no_descriptor(_value: int, _flags: int) -> int:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
 def no_thread(_thread: threading.Thread) -> None:

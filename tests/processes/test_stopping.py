@@ -24,12 +24,14 @@ from rekindle.actors import (
     Status,
     StatusChanged,
     StopPolicy,
+    StoreOwnedError,
     System,
     WorkerDied,
     WorkerStopped,
 )
 from rekindle.actors.deaths import Exit
 from rekindle.actors.messages import StopResult, StopStepTaken
+from rekindle.actors.records import Remembered
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
@@ -125,18 +127,36 @@ def test_a_system_that_was_never_opened_lets_go_of_its_store(database: Path) -> 
         system.start()
 
 
-def test_a_system_that_was_made_before_a_fork_is_stopped_where_it_was_started(database: Path) -> None:
+def test_a_system_that_was_made_before_a_fork_is_neither_started_nor_stopped_there(database: Path) -> None:
+    """The fork does not own the store: another supervisor could start beside it. Nor may it let go of it."""
     system = System([sleeper()], store=open_store(database))
     child = os.fork()
     if child == 0:
         try:
-            system.start()
-            system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
-            os._exit(0 if [result.gone for result in system.stop()] == [True] else 1)
+            with pytest.raises(RequestRefusedError, match="before a fork: make it, and open its store, in"):
+                system.start()
+            os._exit(0 if system.stop() == () else 1)
         finally:
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
-    system.stop()
+    with pytest.raises(StoreOwnedError):
+        open_store(database)
+    with system:
+        system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
+
+
+def test_a_stop_while_it_is_opened_is_obeyed_as_soon_as_it_is(database: Path) -> None:
+    """As of a host's signal handler: what is half made cannot be stopped yet."""
+
+    class Interrupted(System):
+        def _release_left_work(self, remembered: Remembered, mark: str) -> None:
+            assert self.stop() == ()
+            super()._release_left_work(remembered, mark)
+
+    system = Interrupted([sleeper()], store=open_store(database))
+    with pytest.raises(RequestRefusedError, match="stopped while it was opened"):
+        system.start()
+    open_store(database).close()
 
 
 def test_a_stopped_system_refuses_to_start_again(run: Run) -> None:
