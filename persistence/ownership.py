@@ -63,7 +63,14 @@ until it has become its program."""
 
 
 def _is_gone(pid: str) -> bool:
-    return pid.isdecimal() and not os.path.exists(f"/proc/{pid}")
+    """Whether it has ended, reaped or not."""
+    if not pid.isdecimal():
+        return False
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return True
+    return stat.rpartition(b") ")[2][:1] in (b"Z", b"X")
 
 
 class FileOwnership:

@@ -12,6 +12,7 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from weakref import WeakSet
 
 from .database_file import open_lock, side_file
 
@@ -28,6 +29,7 @@ class Precedence:
         """For the file of a database; PostgreSQL has none, and needs none."""
         self._path = None if database is None else side_file(database, SUFFIX)
         self._descriptor: int | None = None
+        _all.add(self)
 
     def __enter__(self) -> None:
         if self._path is None:
@@ -53,3 +55,15 @@ class Precedence:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+
+_all: WeakSet[Precedence] = WeakSet()
+
+
+def _forked() -> None:
+    """A fork of whoever is killed meanwhile would have all workers wait for it, for as long as it lives."""
+    for precedence in tuple(_all):
+        precedence.close()
+
+
+os.register_at_fork(after_in_child=_forked)

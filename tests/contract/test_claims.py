@@ -35,7 +35,7 @@ from rekindle.worker.jobs.claims import (
 )
 from rekindle.worker.jobs.hands import Hands
 from rekindle.worker.jobs.opening import open_claims
-from rekindle.worker.jobs.sqlite import TURN_SUFFIX, SqliteClaims
+from rekindle.worker.jobs.sqlite import TURN_SUFFIX, WANT_SUFFIX, SqliteClaims
 
 TAG = Wish(("tag",))
 
@@ -151,6 +151,26 @@ def test_a_job_that_raised_and_was_claimed_anew_by_what_was_not_answered_is_exec
     assert (again.id, again.attempt) == (job, first.attempt + 1)
 
 
+def test_a_job_that_was_put_back_stays_in_the_hands_of_the_thread_that_has_it_now(
+    sql_queues: Queues,
+) -> None:
+    """Whoever heard late of the former execution's end took it away, and a third thread executed it, too."""
+    sql_queues.add()
+    worker = cast("Worker", SimpleNamespace(current_job=None))
+    hands = Hands(worker, ("tag",), isolate=False)
+    first, second, third = (sql_queues.claims() for _ in range(3))
+    claim = hands.exchange(first, None, more=True).claim
+    assert claim is not None
+    ending = failed(claim, "ValueError", 0.0)
+    first.exchange(ending, None)  # it is recorded, and the answer gets lost
+    again = hands.exchange(second, None, more=True).claim
+    assert again is not None
+    assert again.execution == (claim.id, claim.attempt + 1)
+    assert hands.resume(first, ending, more=True).claim is None
+    assert worker.current_job == again.id
+    assert hands.resume(third, None, more=True).claim is None
+
+
 def has_open(pid: int, suffix: str) -> bool:
     """Whether a process has a file open whose name ends so."""
     found = []
@@ -174,6 +194,22 @@ def test_a_turn_does_not_outlive_its_worker_in_a_fork(tmp_path: Path) -> None:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         claims.close()
+
+
+def test_precedence_over_workers_does_not_outlive_its_process_in_a_fork(tmp_path: Path) -> None:
+    """It was taken for the length of a commit; a fork would have kept it, and every worker have waited."""
+    store = open_store(tmp_path / "rekindle.db")
+    store.commit([])
+    assert has_open(os.getpid(), WANT_SUFFIX)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        assert eventually(lambda: not has_open(child, WANT_SUFFIX))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        store.close()
 
 
 def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -210,6 +211,38 @@ def test_a_fork_of_the_host_does_not_keep_the_store_for_itself(tmp_path: Path) -
         os.close(go)
         os.close(ready)
         os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("reaped", [True, False], ids=["reaped", "a zombie"])
+def test_a_lock_whose_owner_is_gone_is_waited_for(tmp_path: Path, reaped: bool) -> None:
+    """Whom the owner was just starting has a copy of it, until it has become its program."""
+    database = tmp_path / "rekindle.db"
+    ready, go = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        lock = FileOwnership(database)
+        copied = [descriptor for descriptor in range(3, 64) if _leads_to(descriptor, ".lock")]
+        subprocess.Popen(["sleep", "0.3"], pass_fds=copied)
+        os.write(go, b"x")
+        signal.pause()
+        lock.release()
+    try:
+        os.read(ready, 1)
+        os.kill(owner, signal.SIGKILL)
+        os.waitid(os.P_PID, owner, os.WEXITED | (0 if reaped else os.WNOWAIT))
+        FileOwnership(database).release()
+    finally:
+        os.close(ready)
+        os.close(go)
+        if not reaped:
+            os.waitpid(owner, 0)
+
+
+def _leads_to(descriptor: int, suffix: str) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").endswith(suffix)
+    except OSError:
+        return False
 
 
 def test_f20_a_full_disk_is_no_reason_not_to_own(tmp_path: Path) -> None:

@@ -40,6 +40,11 @@ class Claim:
     max_retries: int | None
     alone: bool
 
+    @property
+    def execution(self) -> tuple[int, int]:
+        """Which execution of which job: one that was put back and claimed anew is another."""
+        return self.id, self.attempt
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:

@@ -27,7 +27,8 @@ class Hands:
     def exchange(self, claims: Claims, ending: Ending | None, *, more: bool) -> Exchanged:
         """Let go of one job and take another; see `Claims.exchange`."""
         with self._lock:
-            others = {id_ for id_ in self._held if ending is None or id_ != ending.claim.id}
+            ends = None if ending is None else ending.claim.execution
+            others = [claim for claim in self._held.values() if claim.execution != ends]
             exchanged = claims.exchange(ending, self._wish(others) if more else None)
             return self._in_hand(ending, exchanged)
 
@@ -38,8 +39,8 @@ class Hands:
             if ending is not None:
                 accepted = claims.exchange(ending, None).accepted or claims.was_recorded(ending)
             # The job that ends may have been put back, and claimed anew by what was not answered.
-            held = {(claim.id, claim.attempt) for claim in self._held.values()}
-            claim = next((claim for claim in claims.mine() if (claim.id, claim.attempt) not in held), None)
+            held = {each.execution for each in self._held.values()}
+            claim = next((each for each in claims.mine() if each.execution not in held), None)
             if claim is not None and not more:
                 claims.exchange(given_back(claim), None)
                 claim = None
@@ -55,14 +56,20 @@ class Hands:
         """Note that a job was done."""
         self._errors_in_a_row = 0
 
-    def _wish(self, others: set[int]) -> Wish | None:
-        if any(self._held[id_].alone for id_ in others):
+    def _wish(self, others: list[Claim]) -> Wish | None:
+        if any(claim.alone for claim in others):
             return None  # a suspect is executed, and by a worker that does nothing else
         return Wish(self._queues, free=not others, isolate=self._isolate)
 
+    def _let_go(self, claim: Claim) -> None:
+        """Forget a job that ended; it may have been put back, and be in another thread's hands by now."""
+        held = self._held.get(claim.id)
+        if held is not None and held.execution == claim.execution:
+            del self._held[claim.id]
+
     def _in_hand(self, ending: Ending | None, exchanged: Exchanged) -> Exchanged:
         if ending is not None:
-            self._held.pop(ending.claim.id, None)
+            self._let_go(ending.claim)
         if exchanged.claim is not None:
             self._held[exchanged.claim.id] = exchanged.claim
         # Told before the execution begins: should the worker die of it, this is the job that it names.

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakSet
 
 from . import sql
 from .claims import (
@@ -52,7 +53,7 @@ class SqliteClaims:
         self._turn: int | None = None
         self._want: int | None = None
         self._seen_version: int | None = None
-        os.register_at_fork(after_in_child=self._let_go_of_turns)
+        _open_ones.add(self)
 
     def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
@@ -102,10 +103,10 @@ class SqliteClaims:
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
-        self._let_go_of_turns()
+        self.let_go_of_turns()
 
-    def _let_go_of_turns(self) -> None:
-        """In a fork as well: whoever is killed in its turn would have it kept by its forks, for life."""
+    def let_go_of_turns(self) -> None:
+        """Close the files of the turn, and leave it to those who share them."""
         descriptors, self._turn, self._want = (self._turn, self._want), None, None
         for descriptor in descriptors:
             if descriptor is not None:
@@ -191,6 +192,18 @@ class SqliteClaims:
             )
             self._connection.execute("PRAGMA synchronous = FULL")
         return self._connection
+
+
+_open_ones: WeakSet[SqliteClaims] = WeakSet()
+
+
+def _forked() -> None:
+    """Whoever is killed in its turn would have it kept by its forks, for as long as they live."""
+    for claims in tuple(_open_ones):
+        claims.let_go_of_turns()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _side_file(path: str) -> int:
