@@ -164,6 +164,10 @@ class Operator(Protocol):
         """Apply the changed configuration; a bad one changes nothing."""
         ...
 
+    def shut_down(self) -> None:
+        """Begin the end of the supervisor, or hurry it; returns at once."""
+        ...
+
     def scale(self, name: str, count: int, /) -> Summary | None:
         """Have so many workers of a group."""
         ...

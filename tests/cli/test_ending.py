@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+
 from tests.cli.conftest import Client
+from tests.processes.waiting import PATIENCE_S
 from tests.running.conftest import Run, Running
 
 STUBBORN = """
@@ -18,8 +21,20 @@ def test_the_supervisor_ends_with_its_workers_and_is_waited_for(web: Running, re
     assert (said.code, said.err) == (0, "")
     assert said.lines == [f"The supervisor (pid {pid}) stops its workers, then itself.", "It has ended."]
     assert web.end() == 0
+    [order] = rekindle("audit", "--json").document["entries"]
+    assert (order["action"], order["result"]) == ("shutdown", "done")
     assert rekindle("status").code == 3
     assert rekindle("shutdown").code == 3
+
+
+def test_a_supervisor_that_does_not_answer_is_told_by_a_signal(web: Running, rekindle: Client) -> None:
+    web.process.send_signal(signal.SIGSTOP)
+    with rekindle.going_on("shutdown") as command:
+        assert command.stdout is not None
+        assert command.stdout.readline().endswith("stops its workers, then itself.\n")
+        web.process.send_signal(signal.SIGCONT)
+        assert command.wait(PATIENCE_S) == 0
+    assert web.end() == 0
 
 
 def test_said_again_it_hurries_and_said_a_third_time_it_kills(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from tests.cli.conftest import Client
@@ -97,6 +98,14 @@ def test_a_database_elsewhere_is_named(spent: Running, nobody: Client) -> None:
     said = nobody("history", SPENT, "--database", where)
     assert (said.code, said.err) == (0, "")
     assert "given up" in said.lines[1]
+
+
+def test_a_database_that_the_environment_names_is_asked_only_where_no_supervisor_runs(spent: Running) -> None:
+    rekindle = client_of(spent)
+    elsewhere = replace(rekindle, environment={"REKINDLE_DATABASE": "/nowhere/rekindle.db"})
+    assert "given up" in elsewhere("history", SPENT).lines[1]
+    spent.stop()
+    assert "there is no store at /nowhere/rekindle.db" in elsewhere("history", SPENT).err
 
 
 def test_looking_makes_and_changes_nothing(spent: Running, nobody: Client) -> None:

@@ -150,6 +150,9 @@ class Desk:
     def reset(self, component_id: str) -> None:
         self.system.reset(component_id)
 
+    def shut_down(self) -> None:
+        self.orders.append(("shut_down",))
+
     def reload(self) -> Summary:
         self.orders.append(("reload",))
         return {"added": ["worker:tag:1"], "unchanged": 1}

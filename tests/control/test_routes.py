@@ -143,6 +143,11 @@ def test_a_reload_answers_with_what_it_changed(served: Served) -> None:
     assert served.client.post("/reload")["detail"] == {"added": ["worker:tag:1"], "unchanged": 1}
 
 
+def test_the_end_of_the_supervisor_is_an_order_like_others(served: Served) -> None:
+    assert served.client.post("/shutdown")["detail"] == {}
+    assert served.desk.orders == [("shut_down",)]
+
+
 def test_a_group_is_scaled_and_restarted(served: Served) -> None:
     assert served.client.post("/groups/tag/scale", {"count": 3})["detail"] == {"count": 3}
     assert served.client.post("/groups/tag/restart")["detail"] == {}

@@ -270,6 +270,11 @@ def reload(asked: Asked) -> object:
     return Outcome(detail=dict(asked.operator.reload()))
 
 
+def shut_down(asked: Asked) -> object:
+    asked.operator.shut_down()
+    return Outcome()
+
+
 def scale(asked: Asked) -> object:
     return Outcome(detail=dict(asked.operator.scale(asked.target, asked.arguments.count) or {}))
 

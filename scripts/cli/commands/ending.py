@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ..client import ControlError, NoSupervisorError
 from .asking import client_of, json_option, print_json, state_option
 
 
@@ -25,9 +26,15 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
     Every worker has the time that its stop settings give it. Said a second time it hurries, said
     a third time it kills. Ctrl-C ends the waiting, not the shutdown.
     """
-    pid, supervisor = client_of(state).server()
+    client = client_of(state)
+    pid, supervisor = client.server()
     try:
-        signal.pidfd_send_signal(supervisor, signal.SIGTERM)
+        try:
+            client.post("/shutdown")
+        except NoSupervisorError:
+            pass  # it went before it could answer
+        except ControlError:  # it is busy, or older than this order; a signal reaches it all the same
+            signal.pidfd_send_signal(supervisor, signal.SIGTERM)
         if not as_json:
             click.echo(f"The supervisor (pid {pid}) stops its workers, then itself.")
         if not no_wait:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ..client import ControlClient, NoSupervisorError, problem
 
@@ -27,15 +28,16 @@ def database_to_ask(client: ControlClient, state: Path, database: str | None) ->
     Raises:
         NoSupervisorError: none runs, and there is no database either.
     """
-    if database is not None:
+    source = click.get_current_context().get_parameter_source("database")
+    if database is not None and source is not ParameterSource.ENVIRONMENT:
         return database
     try:
         client.get("/info")
     except NoSupervisorError:
         where = state / DATABASE_NAME
-        if not where.exists():
+        if database is None and not where.exists():
             raise
-        return str(where)
+        return database or str(where)
     return None
 
 
