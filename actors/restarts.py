@@ -141,7 +141,8 @@ def _wanted(policy: RestartPolicy, death: Death) -> bool:
 
 def _sustained(policy: RestartPolicy, death: Death) -> bool:
     after = policy.reset_after_healthy_s
-    return after is not None and death.healthy_for_ms >= after * 1000
+    # However little is asked for, one that never was healthy has not sustained it.
+    return after is not None and death.healthy_for_ms >= max(1, after * 1000)
 
 
 def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str | None:

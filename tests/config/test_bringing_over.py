@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.config.files import good
+from tests.config.brought import argv, from_pm2, from_supervisord, remarks, specs
 from tests.running.conftest import Run, run
 
-from rekindle.actors.spec import Command, RestartOn, WorkerSpec
-from rekindle.cli.config import ConfigError, parse
+from rekindle.actors.spec import RestartOn
+from rekindle.cli.config import ConfigError
 from rekindle.cli.config.importing import imported
 
 __all__ = ["run"]
-
-HERE = Path("/srv/conf")
 
 WEB = """
 [supervisord]
@@ -37,13 +33,13 @@ environment=A="1,2", B=two,C='x y',D="100%%"
 stdout_logfile=/var/log/web.log
 redirect_stderr=true
 priority=999
-autostart=false
+autostart=true
 
 [program:cron]
 command=/srv/bin/cron --home %(ENV_HOME)s
 
-[group:all]
-programs=web.app,cron
+[eventlistener:mail]
+command=mail
 """
 
 ECOSYSTEM = {
@@ -71,23 +67,6 @@ ECOSYSTEM = {
 }
 
 
-def specs(text: str) -> dict[str, WorkerSpec]:
-    return {spec.id: spec for spec in parse(text, HERE / "workers.toml").specs()}
-
-
-def from_supervisord(text: str) -> str:
-    return imported(text, HERE / "web.conf")
-
-
-def from_pm2(document: Any) -> str:
-    return imported(json.dumps(document), HERE / "ecosystem.config.json")
-
-
-def argv(spec: WorkerSpec) -> tuple[str, ...]:
-    assert isinstance(spec.run, Command)
-    return tuple(spec.run.argv)
-
-
 def test_a_program_of_supervisord_keeps_what_it_says() -> None:
     found = specs(from_supervisord(WEB))
     assert list(found) == ["worker:web-app:0", "worker:web-app:1", "worker:cron:0"]
@@ -100,16 +79,16 @@ def test_a_program_of_supervisord_keeps_what_it_says() -> None:
 
 
 def test_what_supervisord_has_and_we_have_not_stands_in_comments() -> None:
-    comments = [line for line in from_supervisord(WEB).splitlines() if line.startswith("#")]
-    assert comments == [
-        "# Imported from web.conf.",
-        "# Left out: [group:all].",
-        "# Rekindle hands few variables down: name further ones in inherit_env.",
-        "# Was called web.app.",
-        "# Left out: priority = 999.",
-        "# Left out: autostart = false.",
-        "# What it writes goes to Rekindle's log, and to: rekindle output web-app",
-        "# Put the value of %(ENV_HOME) in its place.",
+    assert remarks(from_supervisord(WEB)) == [
+        "Imported from web.conf.",
+        "Left out: [eventlistener:mail].",
+        "Rekindle hands few variables down: name further ones in inherit_env.",
+        "For every worker that does not say otherwise. As in supervisord it is given up",
+        "after max_consecutive runs in a row shorter than reset_after_healthy_s.",
+        "Was called web.app.",
+        "Left out: priority = 999.",
+        "What it writes goes to Rekindle's log, and to: rekindle output web-app",
+        "Put the value of %(ENV_HOME) in its place.",
     ]
 
 
@@ -125,9 +104,9 @@ def test_an_app_of_pm2_keeps_what_it_says() -> None:
     assert api.recycle is not None
     assert api.recycle.above_memory_mb == 1024
     assert argv(sweep) == ("./bin/sweep", "a b")
-    assert not sweep.restart.enabled
-    for said in ("deploy", "exec_mode = cluster", "watch = True"):
-        assert f"# Left out: {said}." in text
+    assert sweep.restart.restart_on is RestartOn.NEVER
+    for said in ("deploy", "exec_mode = cluster", "watch = true"):
+        assert f"Left out: {said}." in remarks(text)
 
 
 @pytest.mark.parametrize(
@@ -180,5 +159,16 @@ def test_what_was_brought_over_runs(run: Run) -> None:
     running.wait_for("worker:nap:1", status="healthy")
 
 
-def test_the_preset_stays_the_default() -> None:
-    assert good(from_supervisord("[program:a]\ncommand=a\n")).groups[0].template.restart.max_in_window == 5
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("ecosystem.config.js", """node -p 'JSON.stringify(require("./ecosystem.config.js"))'"""),
+        ("/srv/app.config.cjs", """node -p 'JSON.stringify(require("/srv/app.config.cjs"))'"""),
+        ("app.config.mjs", """node --input-type=module -e 'import file from "./app.config.mjs";"""),
+    ],
+)
+def test_an_ecosystem_that_is_a_program_is_refused_with_the_way_to_json(name: str, command: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        imported("module.exports = { apps: [] }", Path(name))
+    assert str(caught.value).startswith(f"{name}: is a program; make JSON of what it says, and import that: ")
+    assert command in str(caught.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .layers import WORKER_NAME
 from .loading import parse
-from .problems import ConfigError, ConfigProblem, printable
+from .problems import ConfigError, ConfigProblem, KeyPath, printable
 from .toml_text import table_text
 
 HANDED_DOWN = "Rekindle hands few variables down: name further ones in inherit_env"
@@ -17,9 +17,10 @@ HANDED_DOWN = "Rekindle hands few variables down: name further ones in inherit_e
 
 @dataclass(slots=True)
 class BroughtOver:
-    """One worker: its settings by their tables, and what is to be said about it."""
+    """One worker, or the defaults: settings by their tables, and what is to be said about them."""
 
-    name: str
+    at: KeyPath
+    """The table that it becomes."""
     settings: dict[str, object] = field(default_factory=dict)
     tables: dict[str, dict[str, object]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -27,10 +28,35 @@ class BroughtOver:
     @classmethod
     def called(cls, name: str) -> BroughtOver:
         """A worker that was called so, under the nearest name that it may have here."""
-        worker = cls(_worker_name(name))
+        worker = cls(("worker", _worker_name(name)))
         if worker.name != name:
             worker.remarks.append(f"Was called {name}.")
         return worker
+
+    @classmethod
+    def defaults(cls, whose: str, *, restart_on: str, short_runs: int) -> BroughtOver:
+        """What another supervisor does unless it is told otherwise; only short runs make it give up."""
+        defaults = cls(("defaults",))
+        defaults.remarks.append(f"For every worker that does not say otherwise. As in {whose} it is given up")
+        defaults.remarks.append("after max_consecutive runs in a row shorter than reset_after_healthy_s.")
+        defaults.tables["restart"] = {
+            "restart_on": restart_on,
+            "max_in_window": None,
+            "max_lifetime": None,
+            "max_consecutive": short_runs,
+            "reset_after_healthy_s": 1,
+        }
+        return defaults
+
+    @property
+    def name(self) -> str:
+        """What it is called here."""
+        return self.at[-1]
+
+    @property
+    def never_restarted(self) -> bool:
+        """Whether one that ended stays where it is, so that no limit means anything."""
+        return self.tables.get("restart", {}).get("restart_on") == "never"
 
     def leave_out(self, key: str, value: object) -> None:
         """Say that there is nothing like it here."""
@@ -40,6 +66,13 @@ class BroughtOver:
         """Say where what it writes is to be found; it has no files of its own."""
         self.remarks.append(f"What it writes goes to Rekindle's log, and to: rekindle output {self.name}")
 
+    def wait_for_an_order(self) -> None:
+        """Have none of them at first, and say how to have as many as the old file says."""
+        many, self.settings["count"] = self.settings.get("count", 1), 0
+        self.remarks.append(
+            f"Not started by itself (autostart). To start it: rekindle scale {self.name} {many}"
+        )
+
     def set(self, table: str, key: str, value: object) -> None:
         """Set one value in one of its tables."""
         self.tables.setdefault(table, {})[key] = value
@@ -47,8 +80,9 @@ class BroughtOver:
     def text(self) -> str:
         """Its part of the file."""
         remarks = "".join(f"# {printable(remark)}\n" for remark in self.remarks)
-        further = (table_text(("worker", self.name, name), table) for name, table in self.tables.items())
-        return remarks + "\n".join((table_text(("worker", self.name), self.settings), *further))
+        own = [table_text(self.at, self.settings)] if self.settings else []
+        further = (table_text((*self.at, name), table) for name, table in self.tables.items())
+        return remarks + "\n".join((*own, *further))
 
 
 def _worker_name(name: str) -> str:
@@ -56,7 +90,9 @@ def _worker_name(name: str) -> str:
     return allowed if WORKER_NAME.fullmatch(allowed) else "worker"
 
 
-def file_text(path: Path, workers: Sequence[BroughtOver], left_out: Iterable[str]) -> str:
+def file_text(
+    path: Path, defaults: BroughtOver, workers: Sequence[BroughtOver], left_out: Iterable[str]
+) -> str:
     """The whole file; it loads.
 
     Raises:
@@ -71,7 +107,7 @@ def file_text(path: Path, workers: Sequence[BroughtOver], left_out: Iterable[str
         raise ConfigError([ConfigProblem(str(path), reason)])
     heading = [f"Imported from {path.name}.", *(f"Left out: {each}." for each in left_out), f"{HANDED_DOWN}."]
     text = "".join(f"# {printable(line)}\n" for line in heading)
-    text = "\n".join((text, *(worker.text() for worker in workers)))
+    text = "\n".join((text, *(part.text() for part in (defaults, *workers))))
     try:
         parse(text, path)
     except ConfigError as error:

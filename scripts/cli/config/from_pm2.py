@@ -1,31 +1,39 @@
 """Pure: the apps of a PM2 ecosystem file (JSON), as a Rekindle file.
 
-What has no equivalent is said in a comment, never dropped in silence.
+What has no equivalent is said in a comment, never dropped in silence. What PM2 does with every
+app becomes the defaults.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .brought_over import BroughtOver, file_text
+from .pm2_values import megabytes, seconds, text, whole, words
 from .problems import ConfigError, ConfigProblem
 
 INTERPRETERS = {
-    ".js": "node", ".cjs": "node", ".mjs": "node", ".py": "python3", ".sh": "bash", ".rb": "ruby",
-    ".pl": "perl", ".php": "php",
+    ".js": "node", ".cjs": "node", ".mjs": "node", ".ts": "bun", ".tsx": "bun", ".coffee": "coffee",
+    ".ls": "lsc", ".py": "python3", ".sh": "bash", ".rb": "ruby", ".pl": "perl", ".php": "php",
 }  # fmt: skip
+OF_CLUSTERS = ("node", "bun")
+"""What PM2 can run several of as a cluster, which shares one port."""
+
 OUTPUT = {
     "error", "error_file", "err_file", "out_file", "output", "log", "log_file", "log_date_format", "log_type",
     "merge_logs", "combine_logs", "time",
 }  # fmt: skip
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)B?", re.IGNORECASE)
-_MEGABYTES = {"": 1 / 1024**2, "K": 1 / 1024, "M": 1, "G": 1024}
-_TIME = re.compile(r"(\d+)\s*(ms|s|m|h)?")
-_SECONDS = {None: 0.001, "ms": 0.001, "s": 1, "m": 60, "h": 3600}
+OF_THE_COMMAND = ("args", "interpreter", "exec_interpreter", "interpreter_args", "node_args")
+OF_RESTARTS = {
+    "max_restarts", "min_uptime", "restart_delay", "exp_backoff_restart_delay", "stop_exit_codes",
+}  # fmt: skip
+
+KILL_TIMEOUT_S = 1.6
+SHORT_RUNS = 16
+LONGEST_BACKOFF_S = 15
+BACKOFF_RESET_S = 30
 
 
 def from_pm2(document: Mapping[str, Any], path: Path) -> str:
@@ -39,74 +47,91 @@ def from_pm2(document: Mapping[str, Any], path: Path) -> str:
     for number, app in enumerate(apps if isinstance(apps, list) else [apps]):
         try:
             workers.append(_app(app))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             problems.append(ConfigProblem(str(path), str(error), f"apps[{number}]"))
     if problems:
         raise ConfigError(problems)
-    return file_text(path, workers, [key for key in document if key != "apps"])
+    defaults = BroughtOver.defaults("PM2", restart_on="always", short_runs=SHORT_RUNS)
+    defaults.tables["stop"] = {"signal": "SIGINT", "ask_s": KILL_TIMEOUT_S}
+    return file_text(path, defaults, workers, [key for key in document if key != "apps"])
 
 
 def _app(app: object) -> BroughtOver:
     if not isinstance(app, Mapping):
         raise TypeError("must be an object")
+    app = {key: value for key, value in app.items() if value is not None}
     script = app.get("script")
     if not isinstance(script, str) or not script:
         raise ValueError("has no script")
-    name = str(app.get("name") or Path(script).stem)
-    worker = BroughtOver.called(name)
-    worker.settings["command"] = _command(script, app)
-    for key, value in {"autorestart": True, **app}.items():
-        if not _take(worker, key, value):
-            worker.leave_out(key, value)
+    worker = BroughtOver.called(str(app.get("name") or Path(script).stem))
+    worker.settings["command"] = _command(worker, script, app)
+    # Whether it is restarted, and how many there are, decides what the other keys come to.
+    for key in sorted(app, key=lambda key: key not in ("autorestart", "instances")):
+        if not _take(worker, key, app[key]):
+            worker.leave_out(key, text(app[key]))
+    if app.get("exp_backoff_restart_delay") and not {"max_restarts", "min_uptime"} & set(app):
+        _back_off_for_ever(worker)
     if OUTPUT & set(app):
         worker.tell_of_output()
     return worker
 
 
-def _command(script: str, app: Mapping[str, Any]) -> list[str]:
-    interpreter = app.get("interpreter") or app.get("exec_interpreter")
+def _command(worker: BroughtOver, script: str, app: Mapping[str, Any]) -> list[str]:
+    """What PM2 would run; where it would look at the file first, that is said."""
+    if " " in script:
+        for key in OF_THE_COMMAND:
+            if key in app:
+                worker.leave_out(key, text(app[key]))
+        return ["bash", "-c", script]
+    options = words(app.get("interpreter_args") or app.get("node_args") or [])
+    interpreter = _interpreter(script, app) or ("node" if options else None)
     if interpreter is None:
-        interpreter = INTERPRETERS.get(Path(script).suffix, "none")
-    options = _words(app.get("interpreter_args") or app.get("node_args") or [])
-    before = [] if interpreter == "none" else [str(interpreter), *options]
+        worker.remarks.append(f"PM2 runs {script} with node, unless it is a binary.")
+        worker.remarks.append('Here it runs as it is: if it does not begin with #!, put "node" before it.')
+    elif Path(script).suffix in (".ts", ".tsx") and interpreter == "bun":
+        worker.remarks.append("Before version 5.3.1 PM2 ran it with ts-node.")
+    _tell_of_cluster(worker, interpreter, app)
+    before = [] if interpreter in (None, "none") else [interpreter, *options]
     # A program without an interpreter is looked up, unless a folder is named.
-    return [*before, script, *_words(app.get("args") or [])]
+    return [*before, script, *words(app.get("args") or [])]
+
+
+def _interpreter(script: str, app: Mapping[str, Any]) -> str | None:
+    """What runs the script; None: PM2 looks whether it is a binary, and takes node if not."""
+    said = app.get("interpreter") or app.get("exec_interpreter")
+    return INTERPRETERS.get(Path(script).suffix) if said is None else text(said)
+
+
+def _tell_of_cluster(worker: BroughtOver, interpreter: str | None, app: Mapping[str, Any]) -> None:
+    may_be = interpreter is None or Path(interpreter).name.endswith(OF_CLUSTERS)
+    mode = text(app.get("exec_mode", "cluster" if may_be else "fork"))
+    if mode.startswith("cluster") and whole(app.get("instances", 1)) != 1:
+        worker.remarks.append("PM2 runs these as a cluster, and all share one port. Here each needs its own.")
 
 
 def _take(worker: BroughtOver, key: str, value: Any) -> bool:
     """Set what a key of PM2's stands for; False: there is nothing like it."""
     match key:
-        case (
-            "name" | "script" | "args" | "interpreter" | "exec_interpreter" | "interpreter_args" | "node_args"
-        ):
+        case _ if key in ("name", "script", *OF_THE_COMMAND):
             pass
+        case _ if key in OF_RESTARTS:
+            return not worker.never_restarted and _take_restart(worker, key, value)
         case "cwd":
-            worker.settings["cwd"] = str(value)
-        case "instances" if isinstance(value, int) and value > 0:
-            worker.settings["count"] = value
+            worker.settings["cwd"] = text(value)
+        case "instances" if whole(value):
+            worker.settings["count"] = whole(value)
         case "env" if isinstance(value, Mapping):
-            worker.tables["env"] = {str(name): str(each) for name, each in value.items()}
-        case "autorestart" if value is False:
-            worker.set("restart", "enabled", False)
+            worker.tables["env"] = {name: text(each) for name, each in value.items()}
         case "autorestart":
-            worker.set("restart", "restart_on", "always")
-        case "max_restarts" if isinstance(value, int) and value > 0:
-            worker.set("restart", "max_consecutive", value)
-        case "min_uptime":
-            worker.set("restart", "reset_after_healthy_s", _seconds(key, value))
-        case "restart_delay":
-            worker.set("restart", "initial_delay_s", _seconds(key, value))
-            worker.set("restart", "max_delay_s", _seconds(key, value))
-        case "exp_backoff_restart_delay":
-            worker.set("restart", "initial_delay_s", _seconds(key, value))
-            worker.set("restart", "max_delay_s", 15)
-        case "stop_exit_codes":
-            codes = value if isinstance(value, list) else [value]
-            worker.set("restart", "give_up_exit_codes", codes)
+            worker.set("restart", "restart_on", "never" if text(value) == "false" else "always")
+        case "autostart" if value is False:
+            worker.wait_for_an_order()
+        case "autostart":
+            return value is True
         case "max_memory_restart":
-            worker.set("recycle", "above_memory_mb", _megabytes(value))
+            worker.set("recycle", "above_memory_mb", megabytes(key, value))
         case "kill_timeout":
-            worker.set("stop", "ask_s", _seconds(key, value))
+            worker.set("stop", "ask_s", seconds(key, value) or KILL_TIMEOUT_S)
         case "exec_mode":
             return value in ("fork", "fork_mode")
         case "watch":
@@ -116,20 +141,43 @@ def _take(worker: BroughtOver, key: str, value: Any) -> bool:
     return True
 
 
-def _words(given: object) -> list[str]:
-    return [str(word) for word in given] if isinstance(given, list) else shlex.split(str(given))
+def _take_restart(worker: BroughtOver, key: str, value: Any) -> bool:
+    """Set what a key about restarts stands for; False: there is nothing like it."""
+    match key:
+        case "max_restarts" if whole(value):
+            worker.set("restart", "max_consecutive", whole(value))
+        case "min_uptime":
+            worker.set("restart", "reset_after_healthy_s", seconds(key, value))
+        case "restart_delay":
+            _delay(worker, seconds(key, value), seconds(key, value))
+        case "exp_backoff_restart_delay" if seconds(key, value) > 0:
+            _delay(worker, seconds(key, value), LONGEST_BACKOFF_S)
+            worker.set("restart", "multiplier", 1.5)
+        case "stop_exit_codes":
+            _stop_at(worker, value if isinstance(value, list) else [value])
+        case _:
+            return False
+    return True
 
 
-def _seconds(key: str, value: object) -> float:
-    found = _TIME.fullmatch(str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError(f"{key} = {value}: is no time")
-    seconds = int(found[1]) * _SECONDS[found[2]]
-    return int(seconds) if seconds == int(seconds) else seconds
+def _delay(worker: BroughtOver, first_s: float, longest_s: float) -> None:
+    worker.set("restart", "initial_delay_s", first_s)
+    worker.set("restart", "max_delay_s", longest_s)
+    if first_s < 1:
+        worker.set("restart", "min_delay_s", first_s)
 
 
-def _megabytes(value: object) -> float:
-    found = _SIZE.fullmatch(str(value))
-    if found is None:
-        raise ValueError(f"max_memory_restart = {value}: is no size")
-    return round(float(found[1]) * _MEGABYTES[found[2].upper()], 3)
+def _back_off_for_ever(worker: BroughtOver) -> None:
+    """The delays of PM2 soon take it past the time in which it counts short runs."""
+    if not worker.never_restarted:
+        worker.set("restart", "max_consecutive", None)
+        worker.set("restart", "reset_after_healthy_s", BACKOFF_RESET_S)
+
+
+def _stop_at(worker: BroughtOver, codes: list[Any]) -> None:
+    """An exit with 0 may be the end of it; with any other code it is always a failure here."""
+    others = [code for code in codes if whole(code) != 0]
+    if len(others) < len(codes):
+        worker.set("restart", "restart_on", "on_failure")
+    if others:
+        worker.leave_out("stop_exit_codes", text(others))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Never
@@ -70,12 +71,25 @@ def imported(text: str, path: Path) -> str:
     Raises:
         ConfigError: the file is not understood, with everything that is wrong in it.
     """
+    if path.suffix in (".js", ".cjs", ".mjs"):
+        raise ConfigError([ConfigProblem(str(path), _is_a_program(path))])
     is_yaml = path.suffix in (".yaml", ".yml")
     if path.suffix == ".json" or (not is_yaml and text.lstrip()[:1] == "{"):
         return _from_json(text, path)
     if path.suffix in (".ini", ".conf") or (not is_yaml and _SECTION.search(text)):
         return from_supervisord(text, path)
     return _from_yaml(text, path)
+
+
+def _is_a_program(path: Path) -> str:
+    """Why such a file is refused, and how to have node say what it would say."""
+    name = json.dumps(str(path) if path.is_absolute() else f"./{path}")
+    if path.suffix == ".mjs":
+        script = f"import file from {name}; console.log(JSON.stringify(file))"
+        node = f"node --input-type=module -e {shlex.quote(script)}"
+    else:
+        node = f"node -p {shlex.quote(f'JSON.stringify(require({name}))')}"
+    return f"is a program; make JSON of what it says, and import that: {node} > ecosystem.json"
 
 
 def _from_json(text: str, path: Path) -> str:

@@ -1,0 +1,85 @@
+"""Pure: how supervisord reads a value: its %(expressions), its numbers and its lists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+TRUE, FALSE = {"true", "on", "yes", "1"}, {"false", "off", "no", "0"}
+
+# A width of more digits than these would be a way to fill the memory.
+_EXPRESSION = re.compile(r"%(?:%|\((\w+)\)[#0 +-]*\d{0,3}(?:\.\d{1,3})?[a-zA-Z])")
+_VARIABLE = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^,]*?)\s*(?:,|$)")
+
+
+@dataclass(slots=True)
+class Expressions:
+    """What the %(names) in a file stand for, and those that it uses and nobody knows here."""
+
+    known: Mapping[str, object]
+    unknown: dict[str, None] = field(default_factory=dict)
+    """Names in the order of their first use."""
+
+    def expanded(self, key: str, value: str) -> str:
+        """The value with the expressions in it that are known; the others stay as they are.
+
+        Raises:
+            ValueError: one asks for what its value is not, such as a word as a number.
+        """
+        try:
+            return _EXPRESSION.sub(self._expansion, value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{key} = {value}: {error}") from None
+
+    def with_variables(self, variables: Mapping[str, object]) -> Expressions:
+        """These, and %(ENV_NAME)s for each of the variables."""
+        more = {f"ENV_{name}": value for name, value in variables.items()}
+        return Expressions({**self.known, **more}, dict(self.unknown))
+
+    def _expansion(self, found: re.Match[str]) -> str:
+        if found[1] is None or found[1] in self.known:
+            return found[0] % self.known
+        self.unknown[found[1]] = None
+        return found[0]
+
+
+def words(command: str) -> list[str]:
+    """A command's words.
+
+    Raises:
+        ValueError: a quotation does not end.
+    """
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"command: {error}") from None
+
+
+def whole(key: str, value: str) -> int:
+    """A number that is not negative.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not value.isascii() or not value.isdecimal():
+        raise ValueError(f"{key} = {value}: is no whole number")
+    return int(value)
+
+
+def variables(text: str) -> dict[str, object]:
+    """The variables of an `environment`: A=1,B="2,3".
+
+    Raises:
+        ValueError: it is no list of variables.
+    """
+    found: dict[str, object] = {}
+    at = 0
+    while at < len(text):
+        pair = _VARIABLE.match(text, at)
+        if pair is None or pair.end() == at:
+            raise ValueError(f"environment = {text}: is not understood at {text[at : at + 20]!r}")
+        found[pair[1]] = pair[2].strip("\"'")
+        at = pair.end()
+    return found

@@ -1,0 +1,156 @@
+"""A file of supervisord that was brought over behaves as it did there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.config.brought import argv, fates, from_supervisord, program, remarks, specs
+from tests.running.conftest import Run, run
+
+from rekindle.actors.restarts import Action
+from rekindle.actors.spec import RestartOn
+from rekindle.cli.config import ConfigError
+from rekindle.cli.config.importing import imported
+
+__all__ = ["run"]
+
+RESTART, FAILED = Action.RESTART, Action.MARK_FAILED
+
+NUMBERED = """
+[program:web]
+command=web --port 80%(process_num)02d --of %(numprocs)d
+environment=N="%(process_num)d"
+numprocs=2
+numprocs_start=3
+process_name=%(program_name)s_%(process_num)02d
+priority=5
+"""
+
+
+def test_a_program_whose_runs_last_is_restarted_however_often_it_dies() -> None:
+    assert fates(program("autorestart=true"), [2] * 100) == [RESTART] * 100
+
+
+def test_a_program_that_fails_to_start_is_given_up_after_three_retries() -> None:
+    assert fates(program("autorestart=true"), [0.5] * 4) == [RESTART] * 3 + [FAILED]
+
+
+def test_startretries_counts_no_run_that_lasted_for_startsecs() -> None:
+    spec = program("startretries=2\nstartsecs=10")
+    assert fates(spec, [5, 5, 5]) == [RESTART, RESTART, FAILED]
+    assert fates(spec, [5, 10, 5, 10, 5, 10]) == [RESTART] * 6
+
+
+def test_no_run_is_too_short_where_startsecs_is_0() -> None:
+    assert fates(program("startsecs=0"), [0.01] * 30) == [RESTART] * 30
+
+
+def test_one_that_cannot_be_started_is_given_up_also_where_startsecs_is_0() -> None:
+    assert fates(program("startsecs=0"), [0] * 4) == [RESTART, RESTART, RESTART, FAILED]
+
+
+def test_startretries_of_0_is_brought_over_as_near_as_it_can_be() -> None:
+    text = from_supervisord("[program:a]\ncommand=run\nstartretries=0\n")
+    assert specs(text)["worker:a:0"].restart.max_consecutive == 1
+    assert "startretries = 0: here it is tried once more." in remarks(text)
+
+
+def test_a_program_that_is_never_restarted_has_no_retries() -> None:
+    text = from_supervisord("[program:a]\ncommand=run\nstartretries=5\nautorestart=false\n")
+    assert specs(text)["worker:a:0"].restart.restart_on is RestartOn.NEVER
+    assert "Left out: startretries = 5." in remarks(text)
+
+
+def test_what_supervisord_gives_to_all_programs_becomes_the_default() -> None:
+    text = from_supervisord(
+        "[program:a]\ncommand=run %(ENV_A)s\nenvironment=B=own\nuser=root\n"
+        "[program:b]\ncommand=run\n"
+        "[supervisord]\nuser=web\numask=077\ndirectory=/srv\nenvironment=A=%(here)s,B=all\n"
+    )
+    a, b = specs(text)["worker:a:0"], specs(text)["worker:b:0"]
+    assert (a.user, dict(a.env), argv(a)) == ("root", {"A": "/srv/conf", "B": "own"}, ("run", "/srv/conf"))
+    assert (b.user, dict(b.env)) == ("web", {"A": "/srv/conf", "B": "all"})
+    assert "Left out: [supervisord] umask = 077." in remarks(text)
+    assert "Left out: [supervisord] directory = /srv." in remarks(text)
+
+
+def test_what_is_wrong_in_the_section_of_supervisord_is_told_with_the_rest() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_supervisord("[program:a]\n[supervisord]\nenvironment=A\n")
+    first, second = caught.value.problems
+    assert str(first).endswith("web.conf: [supervisord]: environment = A: is not understood at 'A'")
+    assert str(second).endswith("web.conf: [program:a]: has no command")
+
+
+def test_the_number_of_a_single_process_is_put_in_its_place() -> None:
+    found = specs(from_supervisord("[program:a]\ncommand=run %(process_num)02d/%(numprocs)d 5%%\n"))
+    assert argv(found["worker:a:0"]) == ("run", "00/1", "5%")
+
+
+def test_processes_that_differ_by_their_number_become_a_worker_each() -> None:
+    found = specs(from_supervisord(NUMBERED))
+    assert list(found) == ["worker:web-3:0", "worker:web-4:0"]
+    fourth = found["worker:web-4:0"]
+    assert (argv(fourth), dict(fourth.env)) == (("web", "--port", "8004", "--of", "2"), {"N": "4"})
+
+
+def test_what_holds_for_all_numbers_is_said_once() -> None:
+    said = remarks(from_supervisord(NUMBERED))[-3:]
+    assert said == ["Was number 3 of web.", "Left out: priority = 5.", "Was number 4 of web."]
+
+
+def test_a_number_that_only_names_a_process_makes_no_further_worker() -> None:
+    settings = "numprocs=2\nprocess_name=a_%(process_num)d\nstdout_logfile=/var/%(process_num)d.log\n"
+    assert list(specs(from_supervisord(f"[program:a]\ncommand=run\n{settings}"))) == [
+        "worker:a:0",
+        "worker:a:1",
+    ]
+
+
+def test_an_expression_that_cannot_be_written_so_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_supervisord("[program:a]\ncommand=run %(program_name)d\n")
+    assert "[program:a]: command = run %(program_name)d: %d format: a real number is required" in str(
+        caught.value
+    )
+
+
+def test_what_only_the_old_machine_knows_stays_and_is_told() -> None:
+    text = from_supervisord(
+        "[program:a]\ncommand=run %(host_node_name)s %%(ENV_A)s\nstdout_logfile=%(ENV_B)s\n"
+    )
+    assert argv(specs(text)["worker:a:0"]) == ("run", "%(host_node_name)s", "%(ENV_A)s")
+    assert remarks(text)[-1] == "Put the value of %(host_node_name) in its place."
+    assert "ENV_B" not in text
+
+
+def test_the_name_of_the_group_is_that_of_the_group_that_holds_the_program() -> None:
+    text = from_supervisord(
+        "[group:all]\nprograms=a, elsewhere\npriority=7\n[group:empty]\nprograms=\n"
+        "[program:a]\ncommand=run %(group_name)s\n[program:b]\ncommand=run %(group_name)s\n"
+    )
+    assert [argv(spec) for spec in specs(text).values()] == [("run", "all"), ("run", "b")]
+    assert remarks(text).count("Was in the group all.") == 1
+    left_out = [each for each in remarks(text) if each.startswith("Left out")]
+    assert left_out == ["Left out: [group:all] priority = 7.", "Left out: [group:empty]."]
+
+
+@pytest.mark.parametrize(("said", "signal"), [("15", "SIGTERM"), ("2", "SIGINT"), ("HUP", "SIGHUP")])
+def test_a_signal_may_be_given_by_its_number(said: str, signal: str) -> None:
+    assert program(f"stopsignal={said}").stop.signal == signal
+
+
+def test_a_program_that_is_not_started_by_itself_says_how_to_start_it() -> None:
+    text = from_supervisord("[program:a.b]\ncommand=run\nautostart=false\nnumprocs=3\n")
+    assert specs(text) == {}
+    assert "Not started by itself (autostart). To start it: rekindle scale a-b 3" in remarks(text)
+
+
+def test_a_program_that_was_not_started_by_itself_starts_when_it_is_told(run: Run) -> None:
+    programs = "[program:nap]\ncommand=sleep 1000\nautostart=false\n[program:up]\ncommand=sleep 1000\n"
+    running = run(imported(programs, Path("nap.conf")))
+    running.wait_for("worker:up:0", status="healthy")
+    assert list(running.workers()) == ["worker:up:0"]
+    running.order("groups", "nap", "scale", count=1)
+    running.wait_for("worker:nap:0", status="healthy")
