@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
+from rekindle.worker.jobs.files import identity
 
 _SMALLEST_DATABASE = 512
 _LOCK_PATIENCE_S = 60.0
@@ -75,17 +76,17 @@ class SameFile:
         # As text: they are looked up while a worker is down.
         self._database = str(database)
         self.log_name = str(side_file(database, "-wal"))
-        self._identity = _identity(self._database)
+        self._identity = identity(self._database)
         self._log: tuple[int, int] | None = None
 
     def learn_log(self) -> None:
         """Remember the log, which is there while somebody writes."""
-        self._log = _identity(self.log_name)
+        self._log = identity(self.log_name)
 
     @property
     def has_lost_log(self) -> bool:
         """Whether what is written now goes into a log that nobody will find."""
-        return self._log is not None and _identity(self.log_name) != self._log
+        return self._log is not None and identity(self.log_name) != self._log
 
     def confirm(self) -> None:
         """Refuse to write into nothing.
@@ -93,18 +94,10 @@ class SameFile:
         Raises:
             StoreUnavailableError: it was removed, or another one has its name.
         """
-        found = _identity(self._database)
+        found = identity(self._database)
         if found != self._identity:
             what = "was removed" if found is None else "is another one now"
             raise StoreUnavailableError(f"the store {self._database} is unavailable: its file {what}")
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _create_whole(database: Path, create: Callable[[Path], None]) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import NullPool
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
-from rekindle.worker.jobs.lost_log import LOST, is_lost
+from rekindle.worker.jobs.files import LOG_LOST, is_log_lost
 
 BEGIN_WRITING = "BEGIN IMMEDIATE"
 """How SQLite's writers begin: a deferred transaction that reads first and writes later fails at once
@@ -35,8 +35,8 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
     engine = create_engine(url, poolclass=NullPool, connect_args=connect_args)
 
     def confirm_log(*_: object) -> None:
-        if is_lost(path):
-            raise StoreUnavailableError(f"the store {path} is unavailable: {LOST}")
+        if is_log_lost(path):
+            raise StoreUnavailableError(f"the store {path} is unavailable: {LOG_LOST}")
 
     def set_up(connection: DBAPIConnection, _record: object) -> None:
         cursor = connection.cursor()

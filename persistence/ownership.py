@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
+from rekindle.worker.jobs.files import identity
 
 from .database_file import open_lock, side_file, try_lock
 from .failures import translated
@@ -77,25 +78,38 @@ class FileOwnership:
     """A `flock` beside the database; the kernel gives it up with the process, however that ends."""
 
     def __init__(self, database: Path) -> None:
-        path = side_file(database, ".lock")
-        try:
-            self._descriptor: int | None = open_lock(path)
-        except OSError as error:
-            raise StoreUnavailableError(f"{path} cannot be opened: {error.strerror}") from error
-        deadline = time.monotonic() + GONE_S
-        while not try_lock(self._descriptor):
-            owner = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            if time.monotonic() > deadline or not _is_gone(owner):
-                self.disown()
-                raise StoreOwnedError(f"the store {database} is in use by another supervisor, pid {owner}")
-            time.sleep(0.005)
-        _held_by_files.add(self)
-        with suppress(OSError):  # information for people and for the refusal above; the lock is what counts
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._database = database
+        self._name = str(side_file(database, ".lock"))
+        self._descriptor: int | None = None
+        self._file: tuple[int, int] | None = None
+        self._claim()
 
     def confirm(self) -> None:
-        """A `flock` is not lost while its descriptor is open."""
+        """Take the lock again if its file was removed: that one keeps nobody out any more."""
+        if self._descriptor is None or identity(self._name) != self._file:
+            self.disown()
+            self._claim()
+
+    def _claim(self) -> None:
+        try:
+            self._descriptor = descriptor = open_lock(Path(self._name))
+        except OSError as error:
+            raise StoreUnavailableError(f"{self._name} cannot be opened: {error.strerror}") from error
+        deadline = time.monotonic() + GONE_S
+        while not try_lock(descriptor):
+            owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            if time.monotonic() > deadline or not _is_gone(owner):
+                self.disown()
+                raise StoreOwnedError(
+                    f"the store {self._database} is in use by another supervisor, pid {owner}"
+                )
+            time.sleep(0.005)
+        found = os.fstat(descriptor)
+        self._file = found.st_dev, found.st_ino
+        _held_by_files.add(self)
+        with suppress(OSError):  # information for people and for the refusal above; the lock is what counts
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Give the lock back; the file stays, since removing it would race with the next owner."""

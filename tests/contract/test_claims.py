@@ -212,6 +212,24 @@ def test_precedence_over_workers_does_not_outlive_its_process_in_a_fork(tmp_path
         store.close()
 
 
+def test_whoever_serves_a_queue_notices_that_its_file_was_removed(tmp_path: Path) -> None:
+    """What was done would be recorded in a file that nobody finds."""
+    database = tmp_path / "rekindle.db"
+    store = open_store(database)
+    job, _ = store.jobs.add("tag", [NewJob(payload="1"), NewJob(payload="2")])
+    claims = SqliteClaims(str(database), Claimant(WORKER, 1, RUN))
+    claim = claims.exchange(None, TAG).claim
+    assert claim is not None
+    database.rename(tmp_path / "elsewhere.db")
+    with pytest.raises(QueueUnavailableError, match="its file was removed"):
+        claims.exchange(finished(claim, None), None)
+    (tmp_path / "elsewhere.db").rename(database)
+    assert claims.exchange(finished(claim, None), None).accepted
+    assert store.jobs.get(job).state == "done"
+    claims.close()
+    store.close()
+
+
 def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:
     job = sql_queues.add()
     sql_queues.claims().exchange(given_back(sql_queues.claim()), None)

@@ -245,6 +245,42 @@ def _leads_to(descriptor: int, suffix: str) -> bool:
         return False
 
 
+def test_f12_an_owner_whose_lock_was_removed_takes_it_again(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "rekindle.db")
+    (tmp_path / "rekindle.db.lock").unlink()
+    store.commit([death(1)])
+    with pytest.raises(StoreOwnedError, match=f"pid {os.getpid()}"):
+        open_store(tmp_path / "rekindle.db")
+    store.close()
+
+
+def test_f12_an_owner_that_was_overtaken_when_its_lock_was_removed_writes_no_more(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "rekindle.db")
+    (tmp_path / "rekindle.db.lock").unlink()
+    other = open_store(tmp_path / "rekindle.db")
+    with pytest.raises(StoreOwnedError):
+        store.commit([death(1)])
+    other.commit([death(1)])
+    other.close()
+    store.commit([death(2)])
+    assert known(store).restart_count == 2
+    store.close()
+
+
+def test_f12_a_fork_does_not_write_to_its_parent_s_store(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "rekindle.db")
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.raises(StoreOwnedError):
+                store.commit([death(1)])
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    store.close()
+
+
 def test_f20_a_full_disk_is_no_reason_not_to_own(tmp_path: Path) -> None:
     """The pid could not be written, and the lock was left taken by nobody."""
     with small_file_system(tmp_path / "mount", "1m") as mount:

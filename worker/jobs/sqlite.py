@@ -30,7 +30,7 @@ from .claims import (
     now_wall_ms,
     wish_values,
 )
-from .lost_log import LOST, is_lost
+from .files import LOG_LOST, identity, is_log_lost
 
 BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
@@ -53,6 +53,7 @@ class SqliteClaims:
         self._turn: int | None = None
         self._want: int | None = None
         self._seen_version: int | None = None
+        self._file: tuple[int, int] | None = None
         _open_ones.add(self)
 
     def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
@@ -144,7 +145,10 @@ class SqliteClaims:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         try:
-            yield self._open()
+            connection = self._open()
+            if identity(self._path) != self._file:
+                raise OSError("its file was removed, or is another one now")
+            yield connection
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise QueueUnavailableError(str(error)) from error
@@ -179,8 +183,9 @@ class SqliteClaims:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            if is_lost(self._path):
-                raise OSError(LOST)
+            if is_log_lost(self._path):
+                raise OSError(LOG_LOST)
+            self._file = identity(self._path)
             self._turn = _side_file(self._path + TURN_SUFFIX)
             self._want = _side_file(self._path + WANT_SUFFIX)
             self._connection = sqlite3.connect(
