@@ -153,7 +153,8 @@ class Breakers:
         if component_id not in self._crew:
             self.respecified()
         self.mind_canaries()
-        self.watch()  # the first who is held may be one whom nobody waited for
+        if any(isinstance(state, Open) and name not in self._timers for name, state in self._states.items()):
+            self.watch()  # nobody was held when it was looked at last
 
     def mind_canaries(self) -> None:
         """A canary that was stopped, paused, given up or removed tries for nobody any more."""
@@ -179,7 +180,7 @@ class Breakers:
             if policy.name == name:
                 self._timers.pop(name, None)
                 is_open = isinstance(self._state(name), Open)
-                if is_open and all(map(_is_yet_to_start, self._members(name))):
+                if is_open and canaries.are_yet_to_start(name, self._all()):
                     return  # when they are started, they are held, and somebody looks again
                 if self._passed.get(name, True) or not is_open:
                     self._time_passed(policy)
@@ -295,10 +296,6 @@ class Breakers:
 
     def _now_ms(self) -> int:
         return round(self._runtime.clock.monotonic() * 1000)
-
-
-def _is_yet_to_start(worker: Worker) -> bool:
-    return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.NEW
 
 
 def _waits_for_a_breaker(worker: Worker) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from .health import Status
 from .ordering import all_before
 from .supervision import is_held
-from .worker_state import BackingOff, Stopping, Up, Worker
+from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
 
 Crew = Mapping[str, Worker]
 """Every worker, by its id."""
@@ -39,6 +39,12 @@ def tries(canary: Worker | None, name: str, crew: Crew, waits_for: Collection[st
 def trial_s(ids: Collection[str], crew: Crew, hold_s: float) -> float:
     """How long one of these may try before it is another's turn: it may flap, or end again and again."""
     return max((crew[id_].spec.health.startup_timeout_s for id_ in ids), default=0.0) + HOLDS * hold_s
+
+
+def are_yet_to_start(name: str, crew: Crew) -> bool:
+    """Whether none of them was started yet, but for those who were given up in a former run."""
+    at_hand = [worker.phase for worker in members(name, crew) if not isinstance(worker.phase, Failed)]
+    return bool(at_hand) and all(isinstance(phase, Idle) and phase.rest is Rest.NEW for phase in at_hand)
 
 
 def members(name: str, crew: Crew) -> list[Worker]:

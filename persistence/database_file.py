@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
@@ -76,28 +76,41 @@ class SameFile:
         # As text: they are looked up while a worker is down.
         self._database = str(database)
         self.log_name = str(side_file(database, "-wal"))
-        self._identity = identity(self._database)
+        self._identity = self._look()
         self._log: tuple[int, int] | None = None
 
     def learn_log(self) -> None:
         """Remember the log, which is there while somebody writes."""
-        self._log = identity(self.log_name)
+        self._log = None
+        with suppress(OSError):
+            self._log = identity(self.log_name)
 
     @property
     def has_lost_log(self) -> bool:
-        """Whether what is written now goes into a log that nobody will find."""
-        return self._log is not None and identity(self.log_name) != self._log
+        """Whether it is certain that what is written now goes into a log that nobody will find."""
+        try:
+            return self._log is not None and identity(self.log_name) != self._log
+        except OSError:
+            return False
 
     def confirm(self) -> None:
         """Refuse to write into nothing.
 
         Raises:
-            StoreUnavailableError: it was removed, or another one has its name.
+            StoreUnavailableError: it was removed, another one has its name, or nothing can be told.
         """
-        found = identity(self._database)
+        found = self._look()
         if found != self._identity:
             what = "was removed" if found is None else "is another one now"
             raise StoreUnavailableError(f"the store {self._database} is unavailable: its file {what}")
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            return identity(self._database)
+        except OSError as error:
+            raise StoreUnavailableError(
+                f"the store {self._database} is unavailable: {error.strerror}"
+            ) from error
 
 
 def _create_whole(database: Path, create: Callable[[Path], None]) -> None:

@@ -83,19 +83,19 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
         with translated(name):
             _check(reader, name)
             migrate.upgrade(writer, name, locked(side_file(database, ".migrating")))
+        return SqlStore(
+            writer,
+            reader,
+            name=name,
+            address=f"sqlite:///{name}",
+            database=database,
+            ownership=ownership,
+            # Only the supervisor's own is in a hurry.
+            when_connected=partial(make_room, side_file(database, "-wal"), LOG_LENGTH) if exclusive else None,
+        )
     except BaseException:
         ownership.release()
         raise
-    return SqlStore(
-        writer,
-        reader,
-        name=name,
-        address=f"sqlite:///{name}",
-        database=database,
-        ownership=ownership,
-        # Only the supervisor's own is in a hurry.
-        when_connected=partial(make_room, side_file(database, "-wal"), LOG_LENGTH) if exclusive else None,
-    )
 
 
 def _open_postgresql(engine: Engine, url: URL, exclusive: bool) -> SqlStore:

@@ -86,7 +86,11 @@ class FileOwnership:
 
     def confirm(self) -> None:
         """Take the lock again if its file was removed: that one keeps nobody out any more."""
-        if self._descriptor is None or identity(self._name) != self._file:
+        try:
+            is_ours = self._descriptor is not None and identity(self._name) == self._file
+        except OSError as error:
+            raise StoreUnavailableError(f"{self._name} cannot be looked at: {error.strerror}") from error
+        if not is_ours:
             self.disown()
             self._claim()
 

@@ -92,7 +92,7 @@ class MemoryJobs:
 
     def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
         """Those of these jobs that there are, by number."""
-        return tuple(self._jobs[job_id] for job_id in sorted(job_ids) if job_id in self._jobs)
+        return tuple(self._jobs[job_id] for job_id in sorted(set(job_ids)) if job_id in self._jobs)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""

@@ -202,7 +202,7 @@ def _states(connection: Connection, job_ids: Sequence[int]) -> dict[int, str]:
 
 def _lots(job_ids: Collection[int]) -> Iterator[tuple[int, ...]]:
     """The numbers that a job can have, in their order, as many at a time as a statement takes."""
-    possible = sorted(job_id for job_id in job_ids if 0 < job_id <= LARGEST_NUMBER)
+    possible = sorted({job_id for job_id in job_ids if 0 < job_id <= LARGEST_NUMBER})
     for begin in range(0, len(possible), LOT):
         yield tuple(possible[begin : begin + LOT])
 

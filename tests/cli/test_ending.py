@@ -14,6 +14,13 @@ command = ["bash", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
 stop = { ask_s = 600 }
 """
 
+SLOW = """
+[worker.slow]
+command = ["bash", "-c", "trap 'sleep 1; exit 3' USR1; while :; do sleep 0.1; done"]
+stop = { signal = "SIGUSR1", ask_s = 600 }
+"""
+"""Ends a second after its own signal; another one would end it at once."""
+
 
 def test_the_supervisor_ends_with_its_workers_and_is_waited_for(web: Running, rekindle: Client) -> None:
     said = rekindle("shutdown")
@@ -27,14 +34,19 @@ def test_the_supervisor_ends_with_its_workers_and_is_waited_for(web: Running, re
     assert rekindle("shutdown").code == 3
 
 
-def test_a_supervisor_that_does_not_answer_is_told_by_a_signal(web: Running, rekindle: Client) -> None:
-    web.process.send_signal(signal.SIGSTOP)
-    with rekindle.going_on("shutdown") as command:
-        assert command.stdout is not None
-        assert command.stdout.readline().endswith("stops its workers, then itself.\n")
-        web.process.send_signal(signal.SIGCONT)
+def test_a_supervisor_that_is_slow_to_answer_is_told_only_once(run: Run) -> None:
+    """A signal beside the order would be the second one, and the stop a hurried one."""
+    running = run(SLOW)
+    running.wait_for("worker:slow:0", status="healthy")
+    running.process.send_signal(signal.SIGSTOP)
+    with Client(running.file.parent / ".rekindle").going_on("shutdown") as command:
+        assert command.stderr is not None
+        said = command.stderr.readline()
+        assert said == "rekindle: the supervisor has not answered yet; it ends when it comes to it\n"
+        running.process.send_signal(signal.SIGCONT)
         assert command.wait(PATIENCE_S) == 0
-    assert web.end() == 0
+    assert running.end() == 0
+    assert "worker:slow:0 stopped, exited with code 3" in running.text()
 
 
 def test_said_again_it_hurries_and_said_a_third_time_it_kills(run: Run) -> None:

@@ -177,6 +177,7 @@ def test_numbers_that_no_database_counts_to_and_more_than_a_statement_takes(queu
     job = queues.add()
     many = [*range(job, job + 100_000), 10**23, -(10**23)]
     assert [each.id for each in queues.jobs.named(many)] == [job]
+    assert [each.id for each in queues.jobs.named([job] * 1000)] == [job]
     assert queues.jobs.crashes(many) == ()
     with pytest.raises(UnknownJobError):
         queues.jobs.drop(many)

@@ -223,6 +223,21 @@ def test_a_probe_that_passes_again_closes_the_breaker_of_one_that_was_never_star
     assert healthy(bench) == ["a"]
 
 
+def test_a_supervisor_that_restarts_begins_with_a_canary_also_where_one_was_given_up() -> None:
+    """It closed at once, since not all of them were yet to start, and all were started into the outage."""
+    specs = [worker("given-up", restart={"max_in_window": 1}, breaker=DB), *workers(3, breaker=DB)]
+    scripts = {"given-up": lives(then=Life(dies_after_s=1)), **{id_: dies_after(50) for id_ in ids(3)}}
+    bench = Bench(*specs, scripts=scripts).start()
+    bench.run_to(52)
+    assert bench.status("given-up").status is Status.FAILED
+    assert len(bench.report().breakers) == 1
+    bench.restart_application()
+    bench.run(1)  # as after `System.open`: subscribers come first, then the start
+    bench.start()
+    bench.run(1)
+    assert [event.component_id for _, event in bench.events(WorkerStarted)] == canaries(bench) == [ids(3)[0]]
+
+
 @pytest.mark.parametrize("order", [RestartWorker("a"), StartWorkers(("a",))], ids=["restart", "start"])
 def test_whom_an_operator_wants_comes_back_in_spite_of_the_breaker_once_its_process_has_ended(
     order: RestartWorker | StartWorkers,

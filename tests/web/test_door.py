@@ -67,6 +67,14 @@ def test_the_operators_token_may_and_the_order_is_kept_with_the_gateways_name(se
     assert (entry.gateway, entry.uid, entry.claimed_user) == ("http", None, "ada at 127.0.0.1")
 
 
+def test_the_end_of_the_supervisor_is_no_order_from_afar(serve: Serve) -> None:
+    """Nobody could start it again from there."""
+    web = serve()
+    answer = web.ask("POST", "/api/v1/shutdown", web.bearer(Role.OPERATOR))
+    assert (answer.status, answer.error) == (403, "forbidden")
+    assert eventually(lambda: [entry.result for entry in web.system.audited()] == ["refused"])
+
+
 def test_where_nobody_may_give_orders_not_even_the_operators_token_may(serve: Serve) -> None:
     web = serve(settings=replace(ANY_PORT, read_only=True))
     assert web.ask("POST", RESTART, web.bearer(Role.OPERATOR)).status == 403

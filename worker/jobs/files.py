@@ -13,24 +13,31 @@ LOG_LOST = "its log was removed while processes use it; restart all of them"
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Which file a name leads to, by device and number; None if to none."""
+    """Which file a name leads to, by device and number; None if to none.
+
+    Raises:
+        OSError: it cannot be told.
+    """
     try:
         found = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino
 
 
 def is_log_lost(database: str) -> bool:
     """Whether its log is missing and the index in use; one that a crash left behind is not."""
-    if os.path.exists(database + "-wal"):
-        return False
-    index = identity(database + "-shm")
-    if index is None:
-        return False
     try:
-        # Not by a lock of our own: closing the file would let go of those that SQLite has on it here.
-        with open("/proc/locks", "rb") as locks:
-            return f":{index[1]} ".encode() in locks.read()
+        log, index = identity(database + "-wal"), identity(database + "-shm")
+        if log is not None or index is None or not _is_locked(index[1]):
+            return False
+        # Whoever was just opening it made the log first, and then the index.
+        return identity(database + "-wal") is None and identity(database + "-shm") == index
     except OSError:
         return False
+
+
+def _is_locked(number: int) -> bool:
+    # Not by a lock of our own: closing the file would let go of those that SQLite has on it here.
+    with open("/proc/locks", "rb") as locks:
+        return f":{number} ".encode() in locks.read()

@@ -13,6 +13,9 @@ from ...errors import RekindleError, RequestTimeoutError, StoreError
 from .protocol import Peer
 from .served import Asked, Served
 
+CONTROL = "control"
+"""The gateway that the control socket is."""
+
 _LONGEST_CLAIM = 64
 
 
@@ -22,7 +25,7 @@ class Client:
 
     peer: Peer | None
     claimed_user: str | None
-    gateway: str = "control"
+    gateway: str = CONTROL
     may_order: bool = True
     """Whether it may change anything; else it may only look."""
 
@@ -43,6 +46,8 @@ def carry_out(route: Served, asked: Asked, client: Client) -> object:
     try:
         if not client.may_order:
             raise NotAllowedError("you may only look here: orders need the operator's token")
+        if route.local and client.gateway != CONTROL:
+            raise NotAllowedError(f"{route.action} is an order for the control socket only")
         answer = route.answer(asked)
         result = AuditResult.DONE
     except Exception as error:

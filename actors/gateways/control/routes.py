@@ -144,7 +144,7 @@ ROUTES: tuple[Served, ...] = (
     _order("/pause", "pause", "Pause the whole system", answers.pause, body=PauseArguments),
     _order("/resume", "resume", "End the pause of the whole system", answers.resume),
     _order("/reload", "reload", "Apply the changed configuration", answers.reload, lane=Lane.LONG),
-    _order("/shutdown", "shutdown", "Stop all workers, then the supervisor", answers.shut_down),
+    _order("/shutdown", "shutdown", "Stop all workers, then the supervisor", answers.shut_down, local=True),
     _order(
         "/groups/{name}/scale",
         "scale",

@@ -56,6 +56,8 @@ class Served:
     largest_body: int = LARGEST_BODY
     action: str = ""
     """What the audit calls it; empty: it changes nothing."""
+    local: bool = False
+    """Whether only the control socket takes it: from afar nobody could undo it."""
     streams: bool = False
     """The answer is a stream of events, and has no end."""
     text: str = ""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from ..client import ControlError, NoSupervisorError
+from ..client import ControlError, NoSupervisorError, RequestTimeoutError
 from .asking import client_of, json_option, print_json, state_option
+from .failures import say
 
 
 @click.command()
@@ -33,7 +34,9 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
             client.post("/shutdown")
         except NoSupervisorError:
             pass  # it went before it could answer
-        except ControlError:  # it is busy, or older than this order; a signal reaches it all the same
+        except RequestTimeoutError:
+            say("the supervisor has not answered yet; it ends when it comes to it")
+        except ControlError:  # it is older than this order, or has too many; a signal reaches it all the same
             signal.pidfd_send_signal(supervisor, signal.SIGTERM)
         if not as_json:
             click.echo(f"The supervisor (pid {pid}) stops its workers, then itself.")

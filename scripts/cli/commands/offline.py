@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ..client import ControlClient, NoSupervisorError, problem
+from ..client import ControlClient, NoSupervisorError, RequestRefusedError, problem
 
 DATABASE_NAME = "rekindle.db"
 
@@ -33,6 +33,10 @@ def database_to_ask(client: ControlClient, state: Path, database: str | None) ->
         return database
     try:
         client.get("/info")
+    except RequestRefusedError:
+        if database is None:
+            raise
+        return database  # another user's supervisor is none to ask
     except NoSupervisorError:
         where = state / DATABASE_NAME
         if database is None and not where.exists():
