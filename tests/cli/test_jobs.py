@@ -163,3 +163,12 @@ def test_without_a_supervisor_the_database_itself_is_asked(run: Any) -> None:
 
 def test_neither_a_supervisor_nor_a_database_is_exit_code_three(nobody: Client) -> None:
     assert nobody("jobs", "stats").code == 3
+
+
+def test_a_database_that_is_not_there_is_not_made(nobody: Client) -> None:
+    typo = nobody.state.parent / "typo" / "rekindle.db"
+    for command in (("list",), ("enqueue", "tag", "1")):
+        said = nobody("jobs", *command, "--database", str(typo))
+        assert (said.code, said.out) == (1, "")
+        assert f"there is no store at {typo}" in said.err
+    assert not typo.parent.exists()

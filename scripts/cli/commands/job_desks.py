@@ -108,9 +108,10 @@ class DatabaseDesk:
 
     def __init__(self, where: str) -> None:
         # SQLAlchemy takes half a second to load: not before it is needed.
-        from rekindle.persistence import open_queue
+        from rekindle.persistence import open_past, open_queue
 
         with in_the_client_s_words():
+            open_past(where).close()  # one that is not there is not made, nor an older one changed
             self._queue = open_queue(where)
 
     def __enter__(self) -> Self:
