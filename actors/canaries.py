@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .health import Status
 from .ordering import all_before
 from .supervision import is_held
 from .worker_state import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
@@ -55,7 +54,7 @@ def members(name: str, crew: Crew) -> list[Worker]:
 def _ready(free: list[Worker], crew: Crew) -> list[Worker]:
     """Those of them who would wait for nobody, and for no end of a former process."""
     gone = [worker for worker in free if worker.lingering is None]
-    return [worker for worker in gone if all(_is_healthy(crew.get(id_)) for id_ in worker.spec.after)]
+    return [worker for worker in gone if not any(_keeps_waiting(crew.get(id_)) for id_ in worker.spec.after)]
 
 
 def _free(name: str, crew: Crew) -> list[Worker]:
@@ -73,6 +72,6 @@ def _needs(worker: Worker, crew: Crew) -> set[str]:
     return all_before(worker.id, {each.id: each.spec.after for each in crew.values()})
 
 
-def _is_healthy(worker: Worker | None) -> bool:
-    """One that is not there, or not any more, is waited for by nobody."""
-    return worker is None or (isinstance(worker.phase, Up) and worker.status is Status.HEALTHY)
+def _keeps_waiting(worker: Worker | None) -> bool:
+    """Whether those wait who are to start after it; for one that is not there nobody does."""
+    return worker is not None and not worker.is_healthy

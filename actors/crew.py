@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from . import supervision
 from .broker_messages import WorkerForgotten, WorkerKnown
 from .colleagues import Colleagues
-from .health import Status
 from .internal_messages import (
     Condemn,
     KeepTogether,
@@ -253,7 +252,7 @@ class Crew:
         if not isinstance(worker.phase, Up):
             return ()
         others = (self._workers.get(id_) for id_ in worker.spec.after)
-        return tuple(other.id for other in others if other is not None and not _is_healthy(other))
+        return tuple(other.id for other in others if other is not None and not other.is_healthy)
 
     def start_those_who_waited(self) -> None:
         """Somebody turned healthy, or changed: start those who waited for nothing else."""
@@ -369,7 +368,3 @@ class Crew:
         """Tell those whose wait is over."""
         for reply_to, answer in self.stops.finished():
             tell(reply_to, answer)
-
-
-def _is_healthy(worker: Worker) -> bool:
-    return isinstance(worker.phase, Up) and worker.status is Status.HEALTHY

@@ -127,7 +127,7 @@ class Upkeep:
             return False
         others = [each for each in self._crew if _stands_in(each, worker)]
         least = None if worker.spec.recycle is None else worker.spec.recycle.min_healthy
-        healthy = sum(isinstance(each.phase, Up) and each.status is Status.HEALTHY for each in others)
+        healthy = sum(each.is_healthy for each in others)
         return healthy >= (len(others) if least is None else least)
 
     def _count(self, component_id: str, incarnation: _Incarnation, policy: RecyclePolicy) -> None:

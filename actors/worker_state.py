@@ -141,6 +141,11 @@ class Worker(msgspec.Struct, frozen=True):
         """The worker's component id."""
         return self.spec.id
 
+    @property
+    def is_healthy(self) -> bool:
+        """Whether it runs, and is well."""
+        return isinstance(self.phase, Up) and self.status is Status.HEALTHY
+
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """The moment in which something happens."""

@@ -54,7 +54,7 @@ class SqliteClaims:
         self._want: int | None = None
         self._seen_version: int | None = None
         self._file: tuple[int, int] | None = None
-        _open_ones.add(self)
+        _all.add(self)
 
     def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
@@ -199,12 +199,12 @@ class SqliteClaims:
         return self._connection
 
 
-_open_ones: WeakSet[SqliteClaims] = WeakSet()
+_all: WeakSet[SqliteClaims] = WeakSet()
 
 
 def _forked() -> None:
     """Whoever is killed in its turn would have it kept by its forks, for as long as they live."""
-    for claims in tuple(_open_ones):
+    for claims in tuple(_all):
         claims.let_go_of_turns()
 
 
