@@ -5,10 +5,9 @@
 
 from loguru import logger
 
-from .breaker import BreakerPolicy
-from .bundles import Bundle
-from .deaths import Cause, Death, Exit
-from .edges import EventStream
+from .deaths.crash_bundle import Bundle
+from .deaths.death import Cause, Death, Exit
+from .deaths.findings import Confidence, Finding
 from .errors import (
     ConfigurationError,
     ExecutorBrokenError,
@@ -31,10 +30,8 @@ from .errors import (
     WorkerCrashedError,
 )
 from .executor import RekindleExecutor
-from .health import Status
-from .job_policy import JobPolicy
-from .jobs import JobState, JobView, QueueStats
-from .limits import RecyclePolicy, ResourceLimits
+from .facts.jobs import JobState, JobView, QueueStats
+from .facts.topic_states import QueueState, SystemHealthState, WorkerState
 from .messages import (
     BreakerClosed,
     BreakerOpened,
@@ -71,8 +68,13 @@ from .messages import (
     WorkReleased,
     WorkReleaseFailed,
 )
-from .presets import PRESETS
-from .spec import (
+from .rules.circuit_breaker import BreakerPolicy
+from .rules.health import Status
+from .spec.job_policy import JobPolicy
+from .spec.presets import PRESETS
+from .spec.resource_limits import RecyclePolicy, ResourceLimits
+from .spec.work_release import Release, ReleasePolicy
+from .spec.worker_spec import (
     Command,
     HealthPolicy,
     PauseMode,
@@ -84,10 +86,8 @@ from .spec import (
     WorkerSpec,
     command,
 )
-from .states import QueueState, SystemHealthState, WorkerState
-from .system import System
-from .verdict import Confidence, Finding
-from .work_items import Release, ReleasePolicy
+from .system.facade import System
+from .system.inboxes import EventStream
 
 # A library stays silent until its host asks for its log: `logger.enable("rekindle")`.
 logger.disable("rekindle")

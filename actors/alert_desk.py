@@ -12,12 +12,8 @@ from collections import deque
 
 import msgspec
 
-from . import alerts
-from .alert import Alert, AlertPolicy, Happening
-from .alerts import Step
-from .broker_messages import Subscribe
-from .health import Status
-from .internal_messages import KeepTogether, ToxicSeen
+from .facts.alert import Alert, AlertPolicy, Happening
+from .facts.records import AlertKept, AlertsForgotten, Record
 from .messages import (
     AcknowledgeAlert,
     AlertChanged,
@@ -30,9 +26,13 @@ from .messages import (
     WorkerDied,
     WorkerRemoved,
 )
+from .messages.internal import KeepTogether, ToxicSeen
+from .messages.internal.to_broker import Subscribe
 from .ports import Receiver, Runtime, Timer
-from .records import AlertKept, AlertsForgotten, Record
-from .runtime import ResilientActor, tell
+from .rules import alert_rules
+from .rules.alert_rules import Step
+from .rules.health import Status
+from .runtime.resilient_actor import ResilientActor, tell
 
 
 class SettleDue(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class AlertDesk(ResilientActor):
         super().__init__(broker=broker)
         self._runtime = runtime
         self._policy = policy
-        self._book = alerts.recalled(known)
+        self._book = alert_rules.recalled(known)
         self._component_ids = component_ids
         self._deaths: dict[str, deque[int]] = {}
         self._settling: dict[str, Timer] = {}
@@ -74,7 +74,7 @@ class AlertDesk(ResilientActor):
     def on_start(self) -> None:
         """Listen, and go on with what a former run left."""
         tell(self.broker, Subscribe(self.actor_ref))
-        self._apply(alerts.begun(self._book, self._component_ids, self._now()))
+        self._apply(alert_rules.begun(self._book, self._component_ids, self._now()))
         self.recover()
 
     def recover(self) -> None:
@@ -90,16 +90,16 @@ class AlertDesk(ResilientActor):
         match message:
             case SettleDue(component_id=id_):
                 self._settling.pop(id_, None)
-                self._apply(alerts.settled(self._book, id_, self._now()))
+                self._apply(alert_rules.settled(self._book, id_, self._now()))
             case EscalationDue(alert_id=alert_id):
                 self._escalating.pop(alert_id, None)
-                self._apply(alerts.overdue(self._book, alert_id, self._now()))
+                self._apply(alert_rules.overdue(self._book, alert_id, self._now()))
             case ToxicSeen(by_queue=toxic, looked_at_wall_ms=looked_at):
-                self._apply(alerts.queues_seen(self._book, toxic, looked_at, self._now()))
+                self._apply(alert_rules.queues_seen(self._book, toxic, looked_at, self._now()))
             case AcknowledgeAlert():
                 self._acknowledge(message)
             case ReportAlerts(reply_to=reply_to):
-                tell(reply_to, AlertReport(tuple(alerts.ordered(self._book.alerts.values()))))
+                tell(reply_to, AlertReport(tuple(alert_rules.ordered(self._book.alerts.values()))))
             case AlertChanged():
                 pass  # our own words
             case event:
@@ -113,7 +113,7 @@ class AlertDesk(ResilientActor):
             self._health_changed(event)
         if isinstance(event, WorkerRemoved):
             self._deaths.pop(event.component_id, None)
-        self._apply(alerts.heard(self._book, event, self._now(), recent))
+        self._apply(alert_rules.heard(self._book, event, self._now(), recent))
 
     def _count(self, component_id: str) -> int:
         now = self._now()
@@ -140,7 +140,7 @@ class AlertDesk(ResilientActor):
         if alert is None:
             tell(order.reply_to, Refused(f"there is no alert {order.alert_id}"))
             return
-        self._apply(alerts.acknowledged(self._book, order.alert_id, order.by, self._now()))
+        self._apply(alert_rules.acknowledged(self._book, order.alert_id, order.by, self._now()))
         tell(order.reply_to, Done())
 
     def _apply(self, step: Step) -> None:

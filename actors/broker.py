@@ -21,20 +21,7 @@ from typing import NamedTuple
 import msgspec
 from loguru import logger
 
-from .broker_messages import (
-    BrokerMessage,
-    EventsDue,
-    EventsKept,
-    EventsOverdue,
-    Notice,
-    QueuesSeen,
-    Subscribe,
-    Unsubscribe,
-    WorkerForgotten,
-    WorkerKnown,
-)
-from .current import Current
-from .internal_messages import Flush, JobChanged, KeepTogether
+from .facts.records import Record
 from .messages import (
     Event,
     Passing,
@@ -46,11 +33,24 @@ from .messages import (
     StoreDegraded,
     is_event,
 )
-from .outbox import Outbox
+from .messages.internal import Flush, JobChanged, KeepTogether
+from .messages.internal.to_broker import (
+    BrokerMessage,
+    EventsDue,
+    EventsKept,
+    EventsOverdue,
+    Notice,
+    QueuesSeen,
+    Subscribe,
+    Unsubscribe,
+    WorkerForgotten,
+    WorkerKnown,
+)
+from .messages.topics import Topics, event_topic
 from .ports import Receiver, Runtime, Timer
-from .records import Record
-from .runtime import ResilientActor, tell
-from .topics import Topics, event_topic
+from .rules.current_states import Current
+from .rules.outbox import Outbox
+from .runtime.resilient_actor import ResilientActor, tell
 
 SAVE_TIMEOUT_S = 2.0
 """How long an event waits for the store before it is told from memory."""

@@ -33,7 +33,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .deaths import Death
+    from .deaths.death import Death
 
 
 class RekindleError(Exception):

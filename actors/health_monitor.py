@@ -13,26 +13,11 @@ import signal
 
 from loguru import logger
 
-from . import motion
-from .deaths import Cause, Death, Exit
-from .evidence import Remains
-from .frames import Frame
-from .health import (
-    Change,
-    Elapsed,
-    Failed,
-    GivenUp,
-    Granted,
-    Heard,
-    Launched,
-    Lost,
-    Pending,
-    Status,
-    Trigger,
-    advance,
-    healthy_for,
-)
-from .internal_messages import (
+from .deaths.death import Cause, Death, Exit
+from .deaths.evidence import Remains
+from .facts.frames import Frame
+from .messages import StatusChanged, WorkerStarted
+from .messages.internal import (
     Attend,
     ChannelClosed,
     Condemn,
@@ -54,11 +39,26 @@ from .internal_messages import (
     SpawnFailed,
     Unregister,
 )
-from .messages import StatusChanged, WorkerStarted
-from .patients import Patient
 from .ports import Processes, Receiver, Runtime, Timer
-from .runtime import ResilientActor, tell
-from .spec import HealthPolicy
+from .rules import progress
+from .rules.health import (
+    Change,
+    Elapsed,
+    Failed,
+    GivenUp,
+    Granted,
+    Heard,
+    Launched,
+    Lost,
+    Pending,
+    Status,
+    Trigger,
+    advance,
+    healthy_for,
+)
+from .rules.observed_worker import Patient
+from .runtime.resilient_actor import ResilientActor, tell
+from .spec.worker_spec import HealthPolicy
 
 ABSENCE_S = 1.0
 """A check that comes this late shows that we were suspended, and misses nothing but ourselves."""
@@ -192,7 +192,7 @@ class HealthMonitor(ResilientActor):
             logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
         patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
         now = patient.heard_at = self._runtime.clock.monotonic()
-        patient.motion = motion.heard(patient.motion, frame, now)
+        patient.motion = progress.heard(patient.motion, frame, now)
         patient.forgiven = 0
         job = frame.job
         if job != patient.job:
@@ -312,7 +312,7 @@ class HealthMonitor(ResilientActor):
             self._grant(patient)
 
     def _grant(self, patient: Patient) -> None:
-        patient.motion = motion.granted(patient.motion, self._runtime.clock.monotonic())
+        patient.motion = progress.granted(patient.motion, self._runtime.clock.monotonic())
         self._advance(patient, Granted())
 
     # ── carrying it out ──────────────────────────────────────────────────────────────────

@@ -8,12 +8,12 @@ what became of them, and tells everyone. Nothing else waits for it.
 
 from __future__ import annotations
 
-from .internal_messages import DeskMessage, IncarnationEnded, JobsSettled, Keep
-from .jobs import JobSettled, JobState
+from .facts.jobs import JobSettled, JobState
+from .facts.records import ClaimsReleased
 from .messages import JobConvicted, JobRequeued
+from .messages.internal import DeskMessage, IncarnationEnded, JobsSettled, Keep
 from .ports import Receiver, Runtime
-from .records import ClaimsReleased
-from .runtime import ResilientActor, tell
+from .runtime.resilient_actor import ResilientActor, tell
 
 
 class JobDesk(ResilientActor):

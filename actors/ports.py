@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from .alert import Alert
-from .audit import AuditEntry
-from .bundles import Bundle
-from .jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
-from .records import DeathRecord, EventPage, EventRecord, Lives, Record, Remembered, Retention, UsageNoted
-from .resources import Usage
-from .spec import WorkerSpec
+from .deaths.crash_bundle import Bundle
+from .facts.alert import Alert
+from .facts.audit_entry import AuditEntry
+from .facts.jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
+from .facts.records import (
+    DeathRecord,
+    EventPage,
+    EventRecord,
+    Lives,
+    Record,
+    Remembered,
+    Retention,
+    UsageNoted,
+)
+from .rules.usage_limits import Usage
+from .spec.worker_spec import WorkerSpec
 
 if TYPE_CHECKING:
     import pykka

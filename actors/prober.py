@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from queue import Empty
 
-from .breaker import BreakerPolicy, address
-from .breaker_messages import Probe, ProbeAnswered
-from .mailbox import Mailbox
-from .runtime import tell
-from .tools import run_tool
+from .messages.internal.to_prober import Probe, ProbeAnswered
+from .processes.run_tool import run_tool
+from .rules.circuit_breaker import BreakerPolicy, address
+from .runtime.mailbox import Mailbox
+from .runtime.resilient_actor import tell
 
 
 class Prober:

@@ -18,16 +18,16 @@ from typing import ClassVar
 
 from loguru import logger
 
-from .broker_messages import QueuesSeen, Subscribe, Unsubscribe
-from .deaths import Job
+from .deaths.death import Job
 from .errors import StoreError
-from .internal_messages import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
-from .jobs import JobState, QueueStats
+from .facts.jobs import JobState, QueueStats
+from .facts.topic_states import WorkerState
 from .messages import JobConvicted, JobRequeued, Published, Snapshot, StateChanged
+from .messages.internal import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
+from .messages.internal.to_broker import QueuesSeen, Subscribe, Unsubscribe
 from .ports import Receiver, Runtime, Store, Timer
-from .runtime import ResilientActor, tell
-from .sightings import MOST_AT_A_LOOK, Sightings
-from .states import WorkerState
+from .rules.queue_sightings import MOST_AT_A_LOOK, Sightings
+from .runtime.resilient_actor import ResilientActor, tell
 
 PERIOD_S = 0.5
 GATHER_S = 0.02

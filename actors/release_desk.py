@@ -17,16 +17,25 @@ from typing import Any
 
 import msgspec
 
-from .held_work import struck
-from .internal_messages import KeepTogether
+from .facts.records import ReleaseNoted
 from .messages import WorkReleased, WorkReleaseFailed
-from .output import OutputTail
+from .messages.internal import KeepTogether
 from .ports import Receiver
-from .records import ReleaseNoted
-from .runtime import tell
-from .spawning import environment_of
-from .tools import Ran, run_tool
-from .work_items import Recipe, Release, ReleaseOrder, br_refusal, br_show, br_updates, filled, unfit
+from .processes.run_tool import Ran, run_tool
+from .processes.spawn.spawner import environment_of
+from .processes.watch.output_tail import OutputTail
+from .runtime.resilient_actor import tell
+from .spec.work_release import (
+    Recipe,
+    Release,
+    ReleaseOrder,
+    br_refusal,
+    br_show,
+    br_updates,
+    filled,
+    unfit,
+)
+from .supervision.held_work import struck
 
 THREADS = 4
 """How many releases may be under way at the same time."""

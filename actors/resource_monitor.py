@@ -14,14 +14,6 @@ from typing import ClassVar
 import msgspec
 from loguru import logger
 
-from .internal_messages import (
-    LimitExceeded,
-    LookDue,
-    RecycleDue,
-    ResourceMessage,
-    UnwatchUsage,
-    WatchUsage,
-)
 from .messages import (
     Event,
     ResourceEased,
@@ -29,9 +21,19 @@ from .messages import (
     ResourceViolated,
     ResourceWarned,
 )
+from .messages.internal import LimitExceeded, LookDue, RecycleDue, ResourceMessage, UnwatchUsage, WatchUsage
 from .ports import Processes, Receiver, Runtime, Timer
-from .resources import Eased, Finding, Usage, Violated, Warned, Watch, assess, worth_noting
-from .runtime import ResilientActor, tell
+from .rules.usage_limits import (
+    Eased,
+    Finding,
+    Usage,
+    Violated,
+    Warned,
+    Watch,
+    assess,
+    worth_noting,
+)
+from .runtime.resilient_actor import ResilientActor, tell
 
 
 class _Subject(msgspec.Struct):

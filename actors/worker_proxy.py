@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .deaths import Exit, signal_name
-from .internal_messages import (
+from .deaths.death import Exit, signal_name
+from .messages import StopStepTaken, WorkerUnkillable
+from .messages.internal import (
     LadderElapsed,
     PauseProcess,
     ProcessExited,
@@ -26,7 +27,8 @@ from .internal_messages import (
     StopProcess,
     UseSpec,
 )
-from .lifecycle import (
+from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
+from .rules.stop_ladder import (
     Absent,
     Alive,
     Ask,
@@ -49,10 +51,8 @@ from .lifecycle import (
     Wait,
     advance,
 )
-from .messages import StopStepTaken, WorkerUnkillable
-from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
-from .runtime import ResilientActor, tell
-from .spec import WorkerSpec
+from .runtime.resilient_actor import ResilientActor, tell
+from .spec.worker_spec import WorkerSpec
 
 
 class WorkerProxy(ResilientActor):

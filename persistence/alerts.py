@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, select
 
-from rekindle.actors.alert import Alert, Kind, Severity
-from rekindle.actors.alerts import MOST_RESOLVED
+from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.rules.alert_rules import MOST_RESOLVED
 
 from .encoding import storable
 from .tables import ALERT

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from rekindle.actors.audit import AuditEntry
-from rekindle.actors.bundles import Bundle
-from rekindle.actors.deaths import Cause, Job
-from rekindle.actors.records import DeathRecord, EventRecord, HealthMirrored, RestartsCounted
-from rekindle.actors.restarts import Action
+from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.deaths.death import Cause, Job
+from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.records import DeathRecord, EventRecord, HealthMirrored, RestartsCounted
+from rekindle.actors.rules.restarts import Action
 
 DEATH_COLUMNS = (
     "component_id",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Dialect
 
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.restarts import Action
 
 from . import statements as sql
 from .encoding import BUNDLE_COLUMNS, DEATH_COLUMNS, EVENT_COLUMNS

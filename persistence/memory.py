@@ -9,12 +9,11 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from rekindle.actors.alert import Alert
-from rekindle.actors.alerts import MOST_RESOLVED
-from rekindle.actors.audit import AuditEntry
-from rekindle.actors.bundles import Bundle
-from rekindle.actors.jobs import JobSettled
-from rekindle.actors.records import (
+from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.facts.alert import Alert
+from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import (
     RECENT_DEATHS,
     AlertKept,
     AlertsForgotten,
@@ -41,7 +40,8 @@ from rekindle.actors.records import (
     StreakCleared,
     UsageNoted,
 )
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.alert_rules import MOST_RESOLVED
+from rekindle.actors.rules.restarts import Action
 
 from .encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
 from .jobs.memory import MemoryJobs

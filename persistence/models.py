@@ -153,7 +153,7 @@ class JobCrashRow(Model):
 class EventRow(Model):
     """An event, written in the transaction that caused it; ids only ever grow.
 
-    The payload is a JSON object of the event's other fields; `rekindle.actors.event_text` makes it.
+    The payload is a JSON object of the event's other fields; `rekindle.actors.messages.event_json` makes it.
     """
 
     __table__ = tables.EVENT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, exists, func, select, union_all
 
-from rekindle.actors.records import RECENT_DEATHS, Retention
+from rekindle.actors.facts.records import RECENT_DEATHS, Retention
 
 from .jobs.pruning import prune_jobs
 from .tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE

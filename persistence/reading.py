@@ -7,7 +7,7 @@ import os
 from sqlalchemy import select
 
 from rekindle.actors.errors import StoreTooNewError
-from rekindle.actors.records import DeathRecord
+from rekindle.actors.facts.records import DeathRecord
 
 from .checking import revision_of
 from .failures import translated

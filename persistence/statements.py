@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from rekindle.actors.records import RECENT_DEATHS
+from rekindle.actors.facts.records import RECENT_DEATHS
 
 from .tables import ALERT, AUDIT, BUNDLE, DEATH, EVENT, HEALTH, META, POLICY, USAGE
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from rekindle.actors.alert import Alert
-from rekindle.actors.audit import AuditEntry
-from rekindle.actors.bundles import Bundle
+from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.jobs import JobSettled
-from rekindle.actors.records import (
+from rekindle.actors.facts.alert import Alert
+from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import (
     AlertKept,
     AlertsForgotten,
     ClaimsReleased,
@@ -43,7 +43,7 @@ from rekindle.actors.records import (
     StreakCleared,
     UsageNoted,
 )
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.restarts import Action
 
 from . import statements as sql
 from .alerts import alert_values, forget_alerts, load_alerts

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, or_, select
 
-from rekindle.actors.records import UsageNoted
-from rekindle.actors.resources import Usage
+from rekindle.actors.facts.records import UsageNoted
+from rekindle.actors.rules.usage_limits import Usage
 
 from .tables import USAGE
 

@@ -1,5 +1,5 @@
 """A `concurrent.futures.Executor` over supervised workers: a crash fails one future, not all."""
 
-from .front import RekindleExecutor
+from .rekindle_executor import RekindleExecutor
 
 __all__ = ["RekindleExecutor"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ..deaths import Death
+from ..deaths.death import Death
 
 Incarnation = tuple[str, int]
 """A worker's id and generation."""

@@ -31,12 +31,12 @@ from ..messages import (
     WorkerFailed,
     WorkerStopped,
 )
-from ..runtime import tell
-from ..system import System
+from ..runtime.resilient_actor import tell
+from ..system.facade import System
 from .assignments import Assignments, Task
 from .calls import Calls
 from .connection import Connection, is_of_our_user
-from .raised import raised
+from .remote_errors import raised
 
 BACKLOG = 128
 

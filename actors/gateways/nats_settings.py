@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from ..checks import at_least, coerce, mistyped
 from ..errors import Problem
+from ..spec.validation import at_least, coerce, mistyped
 from .errors import GatewaySettingsError
 from .subjects import Template, prefix_problem, template_problem
 

@@ -13,16 +13,16 @@ from typing import Protocol
 
 import msgspec
 
-from ..alert import Alert
-from ..audit import AuditEntry
-from ..bundles import Bundle
+from ..deaths.crash_bundle import Bundle
+from ..facts.alert import Alert
+from ..facts.audit_entry import AuditEntry
+from ..facts.records import DeathRecord, EventPage
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
-from ..records import DeathRecord, EventPage
-from ..resources import Usage
-from ..spec import WorkerSpec
-from ..timeline import Timeline
-from ..transcript import Lines
+from ..processes.watch.transcript import Lines
+from ..rules.usage_limits import Usage
+from ..spec.worker_spec import WorkerSpec
+from ..views.timeline import Timeline
 from .state import GatewayState
 
 Summary = Mapping[str, object]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from ..evidence import Versions, no_versions
-from ..lifecycle import Urgency
+from ..deaths.evidence import Versions, no_versions
 from ..ports import Receiver
-from ..spec import WorkerSpec
+from ..rules.stop_ladder import Urgency
+from ..spec.worker_spec import WorkerSpec
 
 
 class StartWorkers(msgspec.Struct, frozen=True):

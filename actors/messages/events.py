@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from ..alert import Alert, Happening
+from ..facts.alert import Alert, Happening
 from .worker_events import (
     ResourcesSampled,
     WorkerEvent,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ..records import EventRecord
-from ..states import State
+from ..facts.records import EventRecord
+from ..facts.topic_states import State
 from .events import Event
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from ..alert import Alert
-from ..changes import Changes
-from ..deaths import Exit, Job
-from ..health import Status
+from ..deaths.death import Exit, Job
+from ..facts.alert import Alert
+from ..rules.health import Status
+from ..spec.spec_changes import Changes
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from ..deaths import Death, Exit
-from ..health import Status
-from ..records import UsageNoted
-from ..resources import Usage
-from ..verdict import Confidence, Finding
+from ..deaths.death import Death, Exit
+from ..deaths.findings import Confidence, Finding
+from ..facts.records import UsageNoted
+from ..rules.health import Status
+from ..rules.usage_limits import Usage
 from .replies import Budget
 
 

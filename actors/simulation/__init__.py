@@ -5,8 +5,8 @@
 drive single actors by hand.
 """
 
-from . import moves
-from .behaviours import (
+from .scenarios import moves
+from .scenarios.behaviours import (
     Behaviour,
     cannot_be_spawned,
     dies_after,
@@ -19,8 +19,7 @@ from .behaviours import (
     says_recovering,
     stops_heartbeating,
 )
-from .drawing import draw
-from .expectations import (
+from .scenarios.expectations import (
     Expectation,
     Tolerance,
     counts,
@@ -31,15 +30,24 @@ from .expectations import (
     starts,
     unmet,
 )
-from .history import History
-from .invariants import RULES, Slack, Violation, Watch, violations
-from .moves import MOVES, ActorName, DatabaseState, Move, Phase
-from .processes import Life, Script, ScriptedProcesses, crashes_after, runs_forever
-from .runtime import SimulationRuntime, VirtualClock
-from .scenario import Chance, Moment, Planned, Role, Scenario, ScenarioError, Step
-from .shrinking import shrink
-from .timeline import lines
-from .virtual import Outcome, run_virtual
+from .scenarios.history import History
+from .scenarios.history_lines import lines
+from .scenarios.invariants import RULES, Slack, Violation, Watch, violations
+from .scenarios.moves import MOVES, ActorName, DatabaseState, Move, Phase
+from .scenarios.scenario import (
+    Chance,
+    Moment,
+    Planned,
+    Role,
+    Scenario,
+    ScenarioError,
+    Step,
+)
+from .scenarios.shrinker import shrink
+from .scripted_processes import Life, Script, ScriptedProcesses, crashes_after, runs_forever
+from .seeded_steps import draw
+from .simulation_runtime import SimulationRuntime, VirtualClock
+from .virtual_run import Outcome, run_virtual
 from .virtual_system import VirtualSystem
 
 __all__ = [

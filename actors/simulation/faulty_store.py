@@ -6,17 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ..errors import StoreUnavailableError
+from ..facts.records import DeathRecord, MetaSet, Record, RestartReset, RestartsCounted, StreakCleared
 from ..ports import Store
-from ..records import (
-    DeathRecord,
-    MetaSet,
-    Record,
-    RestartReset,
-    RestartsCounted,
-    StreakCleared,
-)
-from .history import Stored
-from .moves import DatabaseState
+from .scenarios.history import Stored
+from .scenarios.moves import DatabaseState
 
 _WORDS = {
     DatabaseState.LOCKED: "database is locked",

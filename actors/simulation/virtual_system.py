@@ -9,11 +9,11 @@ assert system.finish().violations == ()
 from __future__ import annotations
 
 from ..ports import Store
-from .history import Decided, Reported, Spawned
-from .invariants import Violation
-from .moves import Move, Phase
-from .scenario import Scenario, Step
-from .virtual import Outcome, VirtualRun
+from .scenarios.history import Decided, Reported, Spawned
+from .scenarios.invariants import Violation
+from .scenarios.moves import Move, Phase
+from .scenarios.scenario import Scenario, Step
+from .virtual_run import Outcome, VirtualRun
 
 
 class VirtualSystem(VirtualRun):

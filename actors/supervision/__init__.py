@@ -10,10 +10,7 @@ phase of one worker. A process of an older generation that still lives holds the
 back: `lingering` says which.
 """
 
-from .dying import death_record, died
-from .ending import process_gone, process_started, reconcile, refused
-from .living import health_changed, job_changed, remembered, sustained
-from .restarting import (
+from .backoff import (
     SAVE_TIMEOUT_MS,
     backoff_elapsed,
     call_off,
@@ -23,7 +20,20 @@ from .restarting import (
     kept,
     save_overdue,
 )
-from .wishes import limit_exceeded, pause, recycle, renew, reset, restart, resume, start, stop
+from .on_command import (
+    limit_exceeded,
+    pause,
+    recycle,
+    renew,
+    reset,
+    restart,
+    resume,
+    start,
+    stop,
+)
+from .on_death import death_record, died
+from .on_health import health_changed, job_changed, remembered, sustained
+from .on_process import process_gone, process_started, reconcile, refused
 
 __all__ = [
     "SAVE_TIMEOUT_MS",

@@ -7,7 +7,7 @@ import time
 from sqlalchemy import Connection, text
 
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.worker.jobs import sessions
 
 PATIENCE_S = 2.0

@@ -11,7 +11,7 @@ from loguru import logger
 from msgspec.structs import replace
 
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
-from rekindle.actors.jobs import (
+from rekindle.actors.facts.jobs import (
     LAST_LINES,
     RETRIABLE,
     JobCrash,
@@ -24,7 +24,7 @@ from rekindle.actors.jobs import (
     queue_stats,
     sound_count,
 )
-from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased, Retention
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased, Retention
 
 
 def _wall_ms() -> int:

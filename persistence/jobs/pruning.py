@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, func, or_, select
 
-from rekindle.actors.jobs import JobState
-from rekindle.actors.records import Retention
+from rekindle.actors.facts.jobs import JobState
+from rekindle.actors.facts.records import Retention
 
 from ..tables import JOB, JOB_CRASH
 from .statements import is_in

@@ -11,9 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, select
 
-from rekindle.actors.enqueueing import checked_queue, new_job, payload_text
 from rekindle.actors.errors import RequestRefusedError, StoreUnavailableError, UnknownJobError
-from rekindle.actors.jobs import (
+from rekindle.actors.facts.jobs import (
     RETRIABLE,
     SERVED_QUEUES,
     JobCrash,
@@ -23,6 +22,7 @@ from rekindle.actors.jobs import (
     QueueStats,
     served_queues,
 )
+from rekindle.actors.spec.job_payload import checked_queue, new_job, payload_text
 
 from ..database_file import SameFile
 from ..encoding import storable

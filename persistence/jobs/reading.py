@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from rekindle.actors.jobs import JobCrash, JobView, QueueStats, queue_stats, sound_count
+from rekindle.actors.facts.jobs import JobCrash, JobView, QueueStats, queue_stats, sound_count
 
 _FIELDS = JobView.__struct_fields__
 _COUNTS = ("attempts", "crash_count", "error_count")

@@ -9,8 +9,8 @@ from typing import Any
 from loguru import logger
 from sqlalchemy import Connection, text
 
-from rekindle.actors.jobs import LAST_LINES, JobSettled, judged, sound_count
-from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.actors.facts.jobs import LAST_LINES, JobSettled, judged, sound_count
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 
 from ..encoding import storable
 from . import statements as sql

@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from rekindle.actors.jobs import JobState
+from rekindle.actors.facts.jobs import JobState
 
 from ..tables import JOB, JOB_CRASH
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rekindle.actors.simulation import Scenario, dies_after, run_virtual
-from rekindle.actors.simulation.history import Ended
+from rekindle.actors.simulation.scenarios.history import Ended
 from rekindle.cli.chaos.reading import load_scenario
 from rekindle.persistence import MemoryStore
 

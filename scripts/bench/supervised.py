@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
-from rekindle.actors.internal_messages import SupervisorMessage
-from rekindle.actors.supervisor import Supervisor
+from rekindle.actors.messages.internal import SupervisorMessage
+from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.cli.settling import settle
 from rekindle.persistence import open_store
 

@@ -9,7 +9,7 @@ from rekindle.actors import System
 from rekindle.actors.gateways.alerts import AlertNotifier, CommandSink, Route, WebhookSink
 from rekindle.actors.gateways.alerts.notice import Filter
 from rekindle.actors.gateways.secret_file import read_secret
-from rekindle.actors.runtime import RealClock
+from rekindle.actors.runtime.resilient_actor import RealClock
 
 from .config.alerts import AlertSettings, SinkSettings
 

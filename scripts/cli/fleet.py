@@ -20,10 +20,10 @@ from rekindle.actors import (
     Status,
     System,
 )
-from rekindle.actors.changes import Changes
 from rekindle.actors.gateways.operator import Rolling
 from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Store
+from rekindle.actors.spec.spec_changes import Changes
 
 from .config import Config, ConfigError, load
 from .config.model import Group

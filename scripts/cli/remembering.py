@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rekindle.actors.alert import Alert
-from rekindle.actors.alerts import ordered
 from rekindle.actors.errors import UnknownWorkerError
-from rekindle.actors.looking import Looking
+from rekindle.actors.facts.alert import Alert
 from rekindle.actors.messages import StatusReport
 from rekindle.actors.ports import Store
+from rekindle.actors.rules.alert_rules import ordered
+from rekindle.actors.system.queries import Looking
 
 
 class Remembering(Looking):

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from rekindle.actors import RequestRefusedError, RequestTimeoutError, Status, System, WorkerSpec
-from rekindle.actors.deaths import Job
+from rekindle.actors.deaths.death import Job
+from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import Event, WorkerStatus
 from rekindle.actors.ports import Store
-from rekindle.actors.records import DeathRecord
 from rekindle.persistence import MemoryStore, open_store
 
 from .telling import timelines

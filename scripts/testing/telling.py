@@ -14,7 +14,7 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerStopped,
 )
-from rekindle.actors.shapes import field_names
+from rekindle.actors.messages.shapes import field_names
 
 LAST = 20
 """How many events of a worker are told at most."""

@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 from tests.chaos.worlds import ENDLESS, play
 
-from rekindle.actors import lifecycle, restarts, supervision
-from rekindle.actors.lifecycle import Urgency
-from rekindle.actors.recorder import Recorder
+from rekindle.actors import supervision
+from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.rules import restarts, stop_ladder
+from rekindle.actors.rules.stop_ladder import Urgency
 from rekindle.actors.simulation import (
     Outcome,
     Scenario,
@@ -23,9 +24,9 @@ from rekindle.actors.simulation import (
     ignores_term,
     shrink,
 )
-from rekindle.actors.supervision import dying, ending, restarting, wishes
-from rekindle.actors.worker_state import BackingOff, Rest, Worker, World
-from rekindle.actors.worker_state import Step as WorkerStep
+from rekindle.actors.supervision import backoff, on_command, on_death, on_process
+from rekindle.actors.supervision.worker import BackingOff, Rest, Worker, World
+from rekindle.actors.supervision.worker import Step as WorkerStep
 from rekindle.cli.chaos.exploring import Narrowing, repeats, smallest
 
 SEEDS = 40
@@ -37,26 +38,26 @@ def forgets_the_generation(patch: pytest.MonkeyPatch) -> None:
     def elapsed(worker: Worker, _timer: object, world: World) -> WorkerStep:
         if not isinstance(worker.phase, BackingOff):
             return WorkerStep(worker)
-        return restarting.proceed(worker, replace(worker.phase, elapsed=True), world)
+        return backoff.proceed(worker, replace(worker.phase, elapsed=True), world)
 
     patch.setattr(supervision, "backoff_elapsed", elapsed)
 
 
 def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
     """T16: a worker that is taken for dead is replaced while it still runs."""
-    right = restarting.proceed
+    right = backoff.proceed
 
     def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
         return right(replace(worker, lingering=None), phase, world)
 
-    for module in (restarting, ending):
+    for module in (backoff, on_process):
         patch.setattr(module, "proceed", proceed)
 
     def advance(state: Any, trigger: Any, terms: Any) -> Any:
-        if isinstance(trigger, lifecycle.Start) and not isinstance(state, lifecycle.Spawning):
-            spawning = lifecycle.Spawning(trigger.generation)
-            return lifecycle.Step(spawning, (lifecycle.Spawn(trigger.generation),))
-        return lifecycle.advance(state, trigger, terms)
+        if isinstance(trigger, stop_ladder.Start) and not isinstance(state, stop_ladder.Spawning):
+            spawning = stop_ladder.Spawning(trigger.generation)
+            return stop_ladder.Step(spawning, (stop_ladder.Spawn(trigger.generation),))
+        return stop_ladder.advance(state, trigger, terms)
 
     patch.setattr("rekindle.actors.worker_proxy.advance", advance)
 
@@ -67,10 +68,10 @@ def restarts_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
 
     def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.STOPPED) -> WorkerStep:
         if isinstance(worker.phase, BackingOff):
-            return WorkerStep(worker, wishes._rested(worker, urgency))
+            return WorkerStep(worker, on_command._rested(worker, urgency))
         return right(worker, urgency, rest)
 
-    for module in (supervision, wishes):
+    for module in (supervision, on_command):
         patch.setattr(module, "stop", stop)
 
 
@@ -92,7 +93,7 @@ def counts_before_it_decides(patch: pytest.MonkeyPatch) -> None:
     def decide(policy: Any, state: Any, death: Any, around: Any) -> Any:
         return right(policy, replace(state, streak_count=max(0, state.streak_count - 1)), death, around)
 
-    patch.setattr(dying, "decide", decide)
+    patch.setattr(on_death, "decide", decide)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tests.chaos.worlds import play, zoo
 from tests.processes.supervisors import IMPORT_PATH
 
 from rekindle.actors.simulation import MOVES, Scenario, dies_after, lines
-from rekindle.actors.simulation.history import Decided
+from rekindle.actors.simulation.scenarios.history import Decided
 
 SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "60"))
 SHARES = 6

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.chaos.worlds import play
 
 from rekindle.actors.simulation import RULES, Scenario, Slack, dies_after, violations
-from rekindle.actors.simulation.history import (
+from rekindle.actors.simulation.scenarios.history import (
     AnyEntry,
     Concluded,
     Counted,
@@ -224,7 +224,7 @@ def test_a_violation_names_its_rule_its_time_and_its_entry() -> None:
 
 
 def test_a_history_survives_its_own_encoding() -> None:
-    from rekindle.actors.simulation.history import decoded
+    from rekindle.actors.simulation.scenarios.history import decoded
 
     written = History(history()).encoded()
     assert History(decoded(written.splitlines())).encoded() == written

@@ -14,7 +14,7 @@ import pytest
 from tests.chaos.worlds import play
 
 from rekindle.actors.simulation import Outcome, Scenario, lines
-from rekindle.actors.simulation.history import Decided, Moved, Spawned, SupervisorEnded, Told
+from rekindle.actors.simulation.scenarios.history import Decided, Moved, Spawned, SupervisorEnded, Told
 from rekindle.cli.chaos.library import library
 from rekindle.cli.chaos.reading import load_scenario
 from rekindle.cli.chaos.real.run import run_real

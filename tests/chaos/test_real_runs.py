@@ -8,8 +8,8 @@ from tests.chaos.worlds import ENDLESS
 from tests.processes.waiting import eventually
 
 from rekindle.actors.simulation import Scenario, dies_after, draw, lines
-from rekindle.actors.simulation.facts import Facts
-from rekindle.actors.simulation.history import Decided, Reported
+from rekindle.actors.simulation.scenarios.history import Decided, Reported
+from rekindle.actors.simulation.scenarios.known_state import Facts
 from rekindle.cli.chaos.real.run import RealRun
 
 

@@ -27,13 +27,13 @@ from rekindle.actors.simulation import (
     hangs,
     ignores_term,
     lines,
-    moves,
     needs_database,
     never_healthy,
     runs,
     says_recovering,
     stops_heartbeating,
 )
+from rekindle.actors.simulation.scenarios import moves
 from rekindle.persistence import MemoryStore
 
 EXAMPLES = int(os.environ.get("REKINDLE_STATEFUL", "0"))

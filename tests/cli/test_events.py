@@ -15,8 +15,8 @@ import pytest
 from tests.cli.conftest import Client, client_of
 from tests.running.conftest import Run, Running
 
-from rekindle.actors.event_text import event_type
 from rekindle.actors.messages import Event
+from rekindle.actors.messages.event_json import event_type
 from rekindle.cli.client import ControlError, InvalidRequestError
 from rekindle.cli.commands import following as following_module
 from rekindle.cli.event_client import StreamEvent

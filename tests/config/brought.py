@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.restarts import Action, Circumstances, RestartState, decide
-from rekindle.actors.spec import Command, WorkerSpec
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.rules.restarts import Action, Circumstances, RestartState, decide
+from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 from rekindle.cli.config import parse
 from rekindle.cli.config.importing import imported
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.config.brought import app, argv, fates, from_pm2, remarks, specs
 
-from rekindle.actors.restarts import Action
-from rekindle.actors.spec import RestartOn
+from rekindle.actors.rules.restarts import Action
+from rekindle.actors.spec.worker_spec import RestartOn
 
 RESTART, FAILED = Action.RESTART, Action.MARK_FAILED
 CLUSTER = "PM2 runs these as a cluster, and all share one port. Here each needs its own."

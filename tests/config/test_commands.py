@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.config.files import good
 
-from rekindle.actors.masking import masked, masked_words
+from rekindle.actors.views.redaction import masked, masked_words
 from rekindle.cli.config import load, parse, schema
 from rekindle.cli.config.showing import as_text
 from rekindle.cli.config.starter import STARTER

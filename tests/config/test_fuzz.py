@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.config.files import PATH
 
-from rekindle.actors.spec import COMPONENT_ID
+from rekindle.actors.spec.worker_spec import COMPONENT_ID
 from rekindle.cli.config import Config, ConfigError, parse
 from rekindle.cli.config.importing import imported
 from rekindle.cli.config.showing import as_text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.config.files import PATH, good
 
-from rekindle.actors.presets import PRESETS
+from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import ConfigError, parse
 from rekindle.cli.config.importing import imported
 

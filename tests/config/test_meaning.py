@@ -9,9 +9,16 @@ import pytest
 from tests.config.files import PATH, good
 
 from rekindle.actors.errors import UnknownWorkerError
-from rekindle.actors.presets import PRESETS
-from rekindle.actors.spec import Command, PauseMode, PythonCall, RestartPolicy, StopPolicy, WorkerSpec
-from rekindle.actors.work_items import Recipe
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.work_release import Recipe
+from rekindle.actors.spec.worker_spec import (
+    Command,
+    PauseMode,
+    PythonCall,
+    RestartPolicy,
+    StopPolicy,
+    WorkerSpec,
+)
 from rekindle.cli.config import ConfigError
 
 TRUE = 'command = ["true"]'

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from tests.config.files import good, refused
 
-from rekindle.actors import job_policy, limits, spec
-from rekindle.actors.presets import PRESETS
+from rekindle.actors.spec import job_policy, resource_limits, worker_spec
+from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import schema, structs
 from rekindle.cli.config.showing import as_text
 from rekindle.cli.config.starter import STARTER
@@ -105,11 +105,11 @@ def test_every_table_is_closed_and_every_setting_described() -> None:
 @pytest.mark.parametrize(
     ("table", "policy"),
     [
-        (structs.Restart, spec.RestartPolicy),
-        (structs.Health, spec.HealthPolicy),
-        (structs.Stop, spec.StopPolicy),
-        (structs.Limits, limits.ResourceLimits),
-        (structs.Recycle, limits.RecyclePolicy),
+        (structs.Restart, worker_spec.RestartPolicy),
+        (structs.Health, worker_spec.HealthPolicy),
+        (structs.Stop, worker_spec.StopPolicy),
+        (structs.Limits, resource_limits.ResourceLimits),
+        (structs.Recycle, resource_limits.RecyclePolicy),
         (structs.Jobs, job_policy.JobPolicy),
     ],
 )
@@ -118,7 +118,7 @@ def test_every_field_of_a_policy_can_be_set_in_the_file(table: type[msgspec.Stru
 
 
 def test_every_setting_of_a_worker_can_be_set_in_the_file() -> None:
-    settings = {each.name for each in fields(spec.WorkerSpec)} - {"id", "run", "group"}
+    settings = {each.name for each in fields(worker_spec.WorkerSpec)} - {"id", "run", "group"}
     assert settings <= set(structs.Worker.__struct_fields__)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.actors.jobs import JobSettled, JobView, NewJob
+from rekindle.actors.facts.jobs import JobSettled, JobView, NewJob
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.actors.ports import Store
-from rekindle.actors.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.persistence.jobs.memory import MemoryJobs
 from rekindle.worker.jobs.claims import Claim, Claimant, Claims, QueueUnavailableError, Wish, finished
 from rekindle.worker.jobs.opening import open_claims

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rekindle.actors.deaths import Cause
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.records import DeathRecord, EventRecord, RememberedWorker
 from rekindle.actors.ports import Store
-from rekindle.actors.records import DeathRecord, EventRecord, RememberedWorker
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.restarts import Action
 
 NOW = 1_790_000_000_000
 TAG = "worker:tag:0"

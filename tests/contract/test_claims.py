@@ -20,7 +20,7 @@ from tests.contract.queues import RUN, Queues
 from tests.contract.queues import TAG as WORKER
 from tests.processes.waiting import eventually
 
-from rekindle.actors.jobs import NewJob
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
 from rekindle.persistence.store import SqlStore
 from rekindle.worker import Worker

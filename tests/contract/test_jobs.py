@@ -9,8 +9,8 @@ from sqlalchemy import Engine, text
 from tests.contract.queues import NOW, TAG, Queues, new
 
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
-from rekindle.actors.jobs import JobState
-from rekindle.actors.records import FormerClaimsReleased, Retention
+from rekindle.actors.facts.jobs import JobState
+from rekindle.actors.facts.records import FormerClaimsReleased, Retention
 
 
 def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: Queues) -> None:

@@ -15,7 +15,7 @@ from tests.contract.mounts import small_file_system
 from tests.contract.records import death, known
 
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.jobs import NewJob
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
 from rekindle.persistence.log_room import make_room
 from rekindle.persistence.opening import LOG_LENGTH

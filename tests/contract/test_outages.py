@@ -13,7 +13,7 @@ from tests.contract.records import death, event, known
 from tests.services import PostgresService
 
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
-from rekindle.actors.records import Record
+from rekindle.actors.facts.records import Record
 from rekindle.persistence import open_store
 from rekindle.persistence.store import SqlStore
 

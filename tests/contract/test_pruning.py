@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, event, known
 
-from rekindle.actors.audit import AuditEntry, AuditResult
-from rekindle.actors.bundles import bundle_of
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.evidence import Remains
+from rekindle.actors.deaths.crash_bundle import bundle_of
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.deaths.evidence import Remains
+from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
+from rekindle.actors.facts.records import RECENT_DEATHS, DeathRecord, EndKept, Retention
 from rekindle.actors.ports import Store
-from rekindle.actors.records import RECENT_DEATHS, DeathRecord, EndKept, Retention
 from rekindle.persistence import open_store, pruning
 from rekindle.persistence.store import SqlStore
 

@@ -6,11 +6,10 @@ import pytest
 from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, final_death, known
 
-from rekindle.actors.alert import Alert, Kind, Severity
-from rekindle.actors.audit import AuditEntry, AuditResult
-from rekindle.actors.deaths import Cause, Job
-from rekindle.actors.ports import Store
-from rekindle.actors.records import (
+from rekindle.actors.deaths.death import Cause, Job
+from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
+from rekindle.actors.facts.records import (
     RECENT_DEATHS,
     AlertKept,
     AlertsForgotten,
@@ -22,7 +21,8 @@ from rekindle.actors.records import (
     StateRemoved,
     StreakCleared,
 )
-from rekindle.actors.restarts import Action
+from rekindle.actors.ports import Store
+from rekindle.actors.rules.restarts import Action
 
 
 def test_ps_01_an_unknown_worker_has_no_restarts(store: Store) -> None:

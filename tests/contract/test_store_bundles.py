@@ -6,12 +6,12 @@ from msgspec.structs import replace
 from sqlalchemy import Engine, text
 from tests.contract.records import NOW, TAG, death
 
-from rekindle.actors.bundles import Bundle, bundle_of
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.evidence import Fingerprint, Remains, Spent
+from rekindle.actors.deaths.crash_bundle import Bundle, bundle_of
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.deaths.evidence import Fingerprint, Remains, Spent
+from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.facts.records import DeathAmended, DeathRecord, EndKept, RestartReset, StateRemoved
 from rekindle.actors.ports import Store
-from rekindle.actors.records import DeathAmended, DeathRecord, EndKept, RestartReset, StateRemoved
-from rekindle.actors.verdict import Finding
 from rekindle.persistence.encoding import MOST_BUNDLES
 from rekindle.persistence.store import SqlStore
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.contract.records import NOW, TAG, death, event
 
+from rekindle.actors.facts.records import Lives
 from rekindle.actors.ports import Store
-from rekindle.actors.records import Lives
 
 
 def test_a_new_store_has_no_events(store: Store) -> None:

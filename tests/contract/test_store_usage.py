@@ -8,9 +8,9 @@ from tests.contract.queues import Queues
 from tests.contract.records import NOW, TAG
 from tests.contract.test_pruning import ALL, DAY, prune
 
+from rekindle.actors.facts.records import StateRemoved, UsageNoted
 from rekindle.actors.ports import Store
-from rekindle.actors.records import StateRemoved, UsageNoted
-from rekindle.actors.resources import Usage
+from rekindle.actors.rules.usage_limits import Usage
 from rekindle.persistence import usage
 from rekindle.persistence.store import SqlStore
 

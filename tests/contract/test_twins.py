@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.contract.records import death, known
 
-from rekindle.actors.deaths import Cause
+from rekindle.actors.deaths.death import Cause
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.records import (
+from rekindle.actors.facts.records import (
     DeathAmended,
     DeathRecord,
     MetaSet,
@@ -22,7 +22,7 @@ from rekindle.actors.records import (
     StateRemoved,
     StreakCleared,
 )
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.restarts import Action
 from rekindle.persistence import MemoryStore, open_store
 from rekindle.persistence.models import Model
 from rekindle.persistence.store import SqlStore

@@ -14,16 +14,16 @@ from rekindle.actors import (
     WorkerSpec,
     WorkerStatus,
 )
-from rekindle.actors.alert import Alert
-from rekindle.actors.audit import AuditEntry
-from rekindle.actors.bundles import Bundle
+from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.facts.alert import Alert
+from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.records import DeathRecord, EventPage
 from rekindle.actors.gateways.operator import Rolling, Summary
 from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Jobs, Receiver
-from rekindle.actors.records import DeathRecord, EventPage
-from rekindle.actors.resources import Usage
-from rekindle.actors.timeline import Timeline
-from rekindle.actors.transcript import Lines
+from rekindle.actors.processes.watch.transcript import Lines
+from rekindle.actors.rules.usage_limits import Usage
+from rekindle.actors.views.timeline import Timeline
 
 GROUPS = ("tag",)
 """The groups that there are; the system itself knows none."""

@@ -20,9 +20,9 @@ from tests.processes.policies import shell, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status, StoreUnavailableError
+from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.gateways.control import hub
 from rekindle.actors.messages import ActorReplaced
-from rekindle.actors.records import EventRecord
 from rekindle.cli.event_client import StreamEvent, stream
 from rekindle.persistence import open_store
 

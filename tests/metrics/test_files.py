@@ -18,16 +18,16 @@ from prometheus_client.core import Metric
 from tests.metrics.alerts import NAME, Scrapes, Series, firing, rules, series
 from tests.processes.waiting import eventually
 
-from rekindle.actors.commit_times import CommitTimes
-from rekindle.actors.deaths import Cause
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.commit_times import CommitTimes
+from rekindle.actors.facts.jobs import QueueStats
 from rekindle.actors.gateways.control.served import Identity
 from rekindle.actors.gateways.metrics.counts import Counted
 from rekindle.actors.gateways.metrics.depths import Depths
 from rekindle.actors.gateways.metrics.families import Seen, families
 from rekindle.actors.gateways.state import GatewayState
-from rekindle.actors.health import Status
-from rekindle.actors.jobs import QueueStats
 from rekindle.actors.messages import Budget, StatusReport, WorkerStatus
+from rekindle.actors.rules.health import Status
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "metrics"
 W = "worker:tag:0"

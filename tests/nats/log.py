@@ -7,11 +7,11 @@ import threading
 from tests.control.desk import Desk
 
 from rekindle.actors import StatusReport
-from rekindle.actors.event_text import numbered
+from rekindle.actors.facts.records import EventPage, EventRecord
 from rekindle.actors.messages import Event, Published, Snapshot, WorkerStarted
-from rekindle.actors.notes import Notes
+from rekindle.actors.messages.event_json import numbered
 from rekindle.actors.ports import Receiver
-from rekindle.actors.records import EventPage, EventRecord
+from rekindle.actors.system.gateway_memory import Notes
 
 
 class Log(Desk):

@@ -12,7 +12,8 @@ from tests.nats.log import Log
 from tests.processes.waiting import eventually
 from tests.services import NatsService, NatsServices
 
-from rekindle.actors.deaths import Cause, Death, Exit
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.facts.records import EventPage
 from rekindle.actors.messages import (
     GatewayLost,
     GatewayRestored,
@@ -20,8 +21,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerStarted,
 )
-from rekindle.actors.notes import Notes
-from rekindle.actors.records import EventPage
+from rekindle.actors.system.gateway_memory import Notes
 
 EVENTS = "rekindle.>"
 

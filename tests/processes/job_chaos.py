@@ -28,7 +28,7 @@ from rekindle.actors import (
     WorkerSpec,
 )
 from rekindle.actors.errors import RekindleError
-from rekindle.actors.jobs import NewJob
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 

@@ -24,9 +24,9 @@ from rekindle.actors import (
     WorkerStarted,
     command,
 )
-from rekindle.actors.breaker_messages import Probe
-from rekindle.actors.edges import Inbox
+from rekindle.actors.messages.internal.to_prober import Probe
 from rekindle.actors.prober import Prober
+from rekindle.actors.system.inboxes import Inbox
 from rekindle.worker.guardian import marked_processes
 
 IDS = ("w:0", "w:1", "w:2", "w:3")

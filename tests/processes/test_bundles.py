@@ -15,7 +15,7 @@ from tests.processes.policies import QUICK, SHORT, python, shell, worker
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import RestartPolicy, Status, System, UnknownDeathError, command
-from rekindle.actors.verdict import Confidence, Finding
+from rekindle.actors.deaths.findings import Confidence, Finding
 from rekindle.persistence import open_store
 
 TWICE = RestartPolicy(max_in_window=1, initial_delay_s=0.0, min_delay_s=0.0)

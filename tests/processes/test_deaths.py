@@ -15,7 +15,7 @@ from tests.processes.policies import QUICK, python, shell, sleeper, worker
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 
 from rekindle.actors import Cause, Exit, RestartOn, Status, System, WorkerDied, WorkerStarted, command
-from rekindle.actors.child import Child
+from rekindle.actors.processes.child import Child
 
 
 def pid_of(system: System, id_: str) -> int:

@@ -13,8 +13,8 @@ from tests.processes.policies import QUICK, shell
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status
-from rekindle.actors.descriptors import Descriptors
-from rekindle.actors.transcript import MOST_LINES
+from rekindle.actors.processes.spawn.pipes import Descriptors
+from rekindle.actors.processes.watch.transcript import MOST_LINES
 
 
 @contextmanager

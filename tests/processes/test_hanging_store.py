@@ -12,8 +12,8 @@ from tests.processes.policies import QUICK, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status, System
-from rekindle.actors.jobs import JobSettled
-from rekindle.actors.records import DeathRecord, Record
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import DeathRecord, Record
 from rekindle.persistence import MemoryStore
 
 

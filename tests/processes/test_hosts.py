@@ -17,7 +17,7 @@ from tests.processes.supervisors import python_process
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status
-from rekindle.actors.spec import RESERVED
+from rekindle.actors.spec.worker_spec import RESERVED
 from rekindle.worker.guardian import marked_processes
 
 

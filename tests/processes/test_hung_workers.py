@@ -12,7 +12,7 @@ from tests.processes.policies import ATTENTIVE, PATIENT, QUICK, SHORT, python, s
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Cause, Finding, Status, System, WorkerDied
-from rekindle.actors.bundles import Bundle
+from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.messages import StopStepTaken
 
 ONCE = replace(QUICK, enabled=False)

@@ -15,13 +15,14 @@ from tests.processes.policies import shell, sleeper, worker
 from tests.processes.supervisors import guardian_of
 from tests.processes.waiting import eventually
 
-from rekindle.actors import Exit, RestartPolicy, Status, System, command, launcher
-from rekindle.actors.child import Child
-from rekindle.actors.edges import Inbox
-from rekindle.actors.internal_messages import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
+from rekindle.actors import Exit, RestartPolicy, Status, System, command
+from rekindle.actors.messages.internal import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 from rekindle.actors.ports import Control, SpawnRequest
-from rekindle.actors.processes import RealProcesses
-from rekindle.actors.runtime import RealClock
+from rekindle.actors.processes.child import Child
+from rekindle.actors.processes.process_table import RealProcesses
+from rekindle.actors.processes.spawn import launcher
+from rekindle.actors.runtime.resilient_actor import RealClock
+from rekindle.actors.system.inboxes import Inbox
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 

@@ -34,10 +34,10 @@ from rekindle.actors import (
     WorkReleaseFailed,
     command,
 )
-from rekindle.actors.edges import Inbox
 from rekindle.actors.release_desk import MOST_STUCK, ReleaseDesk
-from rekindle.actors.runtime import tell
-from rekindle.actors.work_items import Recipe, ReleaseOrder
+from rekindle.actors.runtime.resilient_actor import tell
+from rekindle.actors.spec.work_release import Recipe, ReleaseOrder
+from rekindle.actors.system.inboxes import Inbox
 
 HASTY = StopPolicy(ask_s=0.1, term_s=0.2)
 QUICK = RestartPolicy(initial_delay_s=0.05, min_delay_s=0.05)

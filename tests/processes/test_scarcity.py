@@ -17,7 +17,7 @@ from tests.processes.policies import python, sleeper
 from tests.processes.waiting import PATIENCE_S
 
 from rekindle.actors import RekindleError, Status, System
-from rekindle.actors.loop import Loop
+from rekindle.actors.processes.watch.loop import Loop
 from rekindle.persistence import open_store
 
 

@@ -29,9 +29,9 @@ from rekindle.actors import (
     WorkerDied,
     WorkerStopped,
 )
-from rekindle.actors.deaths import Exit
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.facts.records import Remembered
 from rekindle.actors.messages import StopResult, StopStepTaken
-from rekindle.actors.records import Remembered
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 

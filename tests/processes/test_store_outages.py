@@ -16,8 +16,8 @@ from tests.processes.waiting import PATIENCE_S, eventually
 from tests.services import PostgresService
 
 from rekindle.actors import EventStream, Status, System
+from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.messages import Snapshot, StoreDegraded, StoreRecovered, WorkerDied
-from rekindle.actors.records import EventRecord
 from rekindle.persistence import open_store
 
 

@@ -15,7 +15,7 @@ from tests.processes.policies import PATIENT, QUICK, SHORT, python
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Cause, HealthPolicy, Status, System, WorkerDied
-from rekindle.actors.output import LONGEST_LINE, MOST_LINES
+from rekindle.actors.processes.watch.output_tail import LONGEST_LINE, MOST_LINES
 from rekindle.persistence import MemoryStore
 from rekindle.worker.guardian import marked_processes
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.presets import PRESETS
-from rekindle.actors.spec import RestartPolicy, WorkerSpec, command
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.worker_spec import RestartPolicy, WorkerSpec, command
 
 TAG = "worker:tag:0"
 

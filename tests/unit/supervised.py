@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 from tests.unit.builders import crash, silence
 
-from rekindle.actors import lifecycle, supervision
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import BackoffElapsed, HealthSustained
-from rekindle.actors.lifecycle import Absent, Alive, Spawning, Terms
-from rekindle.actors.records import DeathRecord, Record, RememberedWorker
-from rekindle.actors.restarts import RestartState
-from rekindle.actors.spec import WorkerSpec
-from rekindle.actors.worker_state import (
+from rekindle.actors import supervision
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.facts.records import DeathRecord, Record, RememberedWorker
+from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
+from rekindle.actors.rules import stop_ladder
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import RestartState
+from rekindle.actors.rules.stop_ladder import Absent, Alive, Spawning, Terms
+from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.supervision.worker import (
     Announce,
     AwaitSave,
     BackingOff,
@@ -67,7 +68,7 @@ class Scene:
         """What is kept once everything is saved."""
         self.unsaved: list[Record] = []
         """What the worker has not heard to be saved."""
-        self.process: lifecycle.State = Absent()
+        self.process: stop_ladder.State = Absent()
         self.watched: Watched | None = None
         self.from_proxy: deque[News] = deque()
         self.from_monitor: deque[News] = deque()
@@ -104,9 +105,9 @@ class Scene:
                 assert not self.paused
                 self.launches.append(generation)
                 self.watched = Watched(generation)
-                self._proxy(lifecycle.Start(generation))
+                self._proxy(stop_ladder.Start(generation))
             case Halt(generation=generation, urgency=urgency):
-                self._proxy(lifecycle.Stop(generation, urgency))
+                self._proxy(stop_ladder.Stop(generation, urgency))
             case Schedule(message=message):
                 self._cancel(type(message))
                 self.timers[type(message)] = message
@@ -137,21 +138,21 @@ class Scene:
 
     # ── the proxy and its process ────────────────────────────────────────────────────────
 
-    def _proxy(self, trigger: lifecycle.Trigger) -> None:
-        step = lifecycle.advance(self.process, trigger, self._terms)
+    def _proxy(self, trigger: stop_ladder.Trigger) -> None:
+        step = stop_ladder.advance(self.process, trigger, self._terms)
         self.process = step.state
         for effect in step.effects:
-            if isinstance(effect, lifecycle.TellGone):
+            if isinstance(effect, stop_ladder.TellGone):
                 self.from_proxy.append(self._gone(effect))
 
-    def _gone(self, told: lifecycle.TellGone) -> News:
+    def _gone(self, told: stop_ladder.TellGone) -> News:
         return lambda w: supervision.process_gone(w, told.generation, told.exit, told.forced, self.world)
 
     def spawned(self) -> None:
         """The process that was asked for is there."""
         if isinstance(self.process, Spawning):
             generation = self.process.generation
-            self._proxy(lifecycle.Started(generation, 77))
+            self._proxy(stop_ladder.Started(generation, 77))
             self.from_proxy.append(lambda w: supervision.process_started(w, generation, 77, self.world))
 
     def spawn_fails(self) -> None:
@@ -159,19 +160,19 @@ class Scene:
         if isinstance(self.process, Spawning):
             generation = self.process.generation
             self._lost(crash(generation, cause=Cause.SPAWN_FAILED, code=None))
-            self._proxy(lifecycle.Ended(generation, Exit()))
+            self._proxy(stop_ladder.Ended(generation, Exit()))
 
     def ends(self, exit_: Exit = Exit(1), *, healthy_for_ms: int = 0) -> None:  # noqa: B008
         """The process ends, by itself or because it was told to."""
         if not isinstance(self.process, Absent | Spawning):
             generation = self.process.generation
             self._lost(crash(generation, code=exit_.code, signal=exit_.signal, healthy_for_ms=healthy_for_ms))
-            self._proxy(lifecycle.Ended(generation, exit_))
+            self._proxy(stop_ladder.Ended(generation, exit_))
 
     def rung_elapses(self) -> None:
         """A step of the ladder has waited long enough."""
-        if isinstance(self.process, lifecycle.Stopping):
-            self._proxy(lifecycle.RungElapsed(self.process.generation, self.process.step))
+        if isinstance(self.process, stop_ladder.Stopping):
+            self._proxy(stop_ladder.RungElapsed(self.process.generation, self.process.step))
 
     # ── the monitor ──────────────────────────────────────────────────────────────────────
 
@@ -260,7 +261,7 @@ class Scene:
         """All waits end: ladders, backoffs, what is to be saved."""
         for _ in range(10):
             self.settle(spawns=spawns)
-            if isinstance(self.process, lifecycle.Stopping | lifecycle.Unkillable):
+            if isinstance(self.process, stop_ladder.Stopping | stop_ladder.Unkillable):
                 self.ends(Exit(signal=9))
             if BackoffElapsed in self.timers:
                 self.fire(self.timers[BackoffElapsed])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rekindle.actors.alert import Alert, Kind, Severity
+from rekindle.actors.facts.alert import Alert, Kind, Severity
 from rekindle.persistence.alerts import alert_of, alert_values
 
 ALERT = Alert(

@@ -5,10 +5,18 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from rekindle.actors import Cause, Death, Exit, ResourceViolated, ResourceWarned, WorkerDied, WorkerFailed
-from rekindle.actors import alerts as book_of
-from rekindle.actors.alert import Alert, Happening, Kind, Severity
-from rekindle.actors.alerts import Book, Change, Step, badge, heard, ordered, rings
+from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.messages import Event, JobConvicted, ResourceEased, StoreDegraded, StoreRecovered
+from rekindle.actors.rules import alert_rules as book_of
+from rekindle.actors.rules.alert_rules import (
+    Book,
+    Change,
+    Step,
+    badge,
+    heard,
+    ordered,
+    rings,
+)
 
 A, B = "worker:tag:0", "worker:tag:1"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.gateways.nats.backlog import Backlog
-from rekindle.actors.records import EventRecord
 
 
 def record(number: int) -> EventRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from rekindle.actors.bell import Bell
+from rekindle.actors.runtime.wakeup import Bell
 
 PATIENCE_S = 20.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors import BreakerPolicy, SpecError
-from rekindle.actors.breaker import (
+from rekindle.actors.rules.circuit_breaker import (
     Closed,
     Died,
     Elapsed,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rekindle.actors.changes import Changes, compare
-from rekindle.actors.job_policy import JobPolicy
-from rekindle.actors.spec import (
+from rekindle.actors.spec.job_policy import JobPolicy
+from rekindle.actors.spec.spec_changes import Changes, compare
+from rekindle.actors.spec.worker_spec import (
     HealthPolicy,
     PythonCall,
     RestartPolicy,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.channel import FRAMES_PER_SECOND, FrameReader
-from rekindle.actors.frames import MAX_LINE, Frame
+from rekindle.actors.facts.frames import MAX_LINE, Frame
+from rekindle.actors.processes.watch.frame_reader import FRAMES_PER_SECOND, FrameReader
 
 LINE = b'{"status":"healthy"}\n'
 

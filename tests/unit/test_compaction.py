@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.alert import Alert, Kind, Severity
-from rekindle.actors.compaction import compacted
-from rekindle.actors.deaths import Cause
-from rekindle.actors.records import (
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.records import (
     AlertKept,
     AlertsForgotten,
     DeathAmended,
@@ -26,7 +25,8 @@ from rekindle.actors.records import (
     StateRemoved,
     StreakCleared,
 )
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.batch_limits import compacted
+from rekindle.actors.rules.restarts import Action
 from rekindle.persistence import MemoryStore
 
 Counters = dict[str, tuple[object, ...]]

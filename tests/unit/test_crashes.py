@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.test_verdict import STACKS, TRACEBACK
 
-from rekindle.actors.crashes import Crashed, crash_of, grouped
-from rekindle.actors.deaths import Cause, Exit
-from rekindle.actors.traces import Trace, read
-from rekindle.actors.verdict import Finding
+from rekindle.actors.deaths.crash_groups import Crashed, crash_of, grouped
+from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.deaths.stack_traces import Trace, read
 
 ONE = Exit(code=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.builders import TAG, crash, silence
 
-from rekindle.actors.deaths import Cause, Death, Exit, signal_name
+from rekindle.actors.deaths.death import Cause, Death, Exit, signal_name
 
 
 @pytest.mark.parametrize(

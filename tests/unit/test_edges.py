@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.edges import EventStream, LatestInbox
 from rekindle.actors.errors import RequestTimeoutError
+from rekindle.actors.system.inboxes import EventStream, LatestInbox
 
 
 def test_ev_07_of_what_nobody_reads_the_oldest_is_dropped_and_the_newest_kept() -> None:

@@ -7,10 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
-from rekindle.actors.alert import Alert, Happening, Kind, Severity
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.event_text import document, event_type, numbered
-from rekindle.actors.health import Status
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.messages import (
     ActorReplaced,
     AlertChanged,
@@ -21,6 +19,8 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerStopped,
 )
+from rekindle.actors.messages.event_json import document, event_type, numbered
+from rekindle.actors.rules.health import Status
 
 W = "worker:tag:0"
 KILLED = Death(

@@ -7,15 +7,15 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.test_verdict import TRACEBACK
 
-from rekindle.actors.audit import AuditEntry, AuditResult
-from rekindle.actors.bundles import Bundle, bundle_of
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.evidence import Remains
-from rekindle.actors.explaining import explain, span, stop_of
-from rekindle.actors.health import Status
+from rekindle.actors.deaths.crash_bundle import Bundle, bundle_of
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.deaths.evidence import Remains
+from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
+from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import Budget, WorkerStatus
-from rekindle.actors.records import DeathRecord
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import Action
+from rekindle.actors.views.explanation import explain, span, stop_of
 
 UP = WorkerStatus(
     component_id="worker:tag:0",

@@ -8,8 +8,8 @@ from itertools import cycle
 import pytest
 from tests.contract.records import NOW, death, final_death
 
-from rekindle.actors.deaths import Exit
-from rekindle.actors.forecast import (
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.rules.forecast import (
     MOST_LIVES,
     Forecast,
     Verdict,
@@ -18,9 +18,9 @@ from rekindle.actors.forecast import (
     history,
     recorded,
 )
-from rekindle.actors.presets import PRESETS
-from rekindle.actors.restarts import Action
-from rekindle.actors.spec import RestartPolicy
+from rekindle.actors.rules.restarts import Action
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.worker_spec import RestartPolicy
 
 CRASH = Exit(code=1)
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.frames import MAX_LINE, PREFIX, Frame, Refusal, decode
+from rekindle.actors.facts.frames import MAX_LINE, PREFIX, Frame, Refusal, decode
 
 
 def reason(line: bytes) -> str:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.deaths import Cause, Exit
-from rekindle.actors.frames import Frame
-from rekindle.actors.health import (
+from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.facts.frames import Frame
+from rekindle.actors.rules.health import (
     Change,
     Dead,
     Elapsed,
@@ -32,8 +32,8 @@ from rekindle.actors.health import (
     deadline,
     healthy_for,
 )
-from rekindle.actors.presets import PRESETS
-from rekindle.actors.spec import HealthPolicy
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.worker_spec import HealthPolicy
 
 STEADY = HealthPolicy()
 HEALTHY = Heard(Frame("healthy"))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.jobs import JobState, QueueStats, Verdict, all_queues, judged, queue_stats, sound_count
+from rekindle.actors.facts.jobs import (
+    JobState,
+    QueueStats,
+    Verdict,
+    all_queues,
+    judged,
+    queue_stats,
+    sound_count,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from queue import SimpleQueue
 import pykka
 import pytest
 
-from rekindle.actors.edges import Inbox
-from rekindle.actors.lanes import MOST_HELP, Lane, housed
-from rekindle.actors.runtime import ResilientActor
+from rekindle.actors.runtime.lanes import MOST_HELP, Lane, housed
+from rekindle.actors.runtime.resilient_actor import ResilientActor
+from rekindle.actors.system.inboxes import Inbox
 
 PATIENCE_S = 20.0
 

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from rekindle.actors.launcher import MOST_ALONE, Launcher
+from rekindle.actors.processes.spawn.launcher import MOST_ALONE, Launcher
 
 PATIENCE_S = 20.0
 

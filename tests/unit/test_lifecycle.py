@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.deaths import Exit
-from rekindle.actors.lifecycle import (
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.rules.stop_ladder import (
     STACKS_S,
     Absent,
     Alive,
@@ -38,7 +38,7 @@ from rekindle.actors.lifecycle import (
     advance,
     ladder,
 )
-from rekindle.actors.spec import StopPolicy
+from rekindle.actors.spec.worker_spec import StopPolicy
 
 POLICY = StopPolicy()
 TALKING = Terms(POLICY, has_channel=True)

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from tests.unit.builders import TAG
 
-from rekindle.actors import lifting, supervision
-from rekindle.actors.evidence import Fingerprint, changed
-from rekindle.actors.fingerprints import Fingerprints
+from rekindle.actors import supervision
+from rekindle.actors.deaths.evidence import Fingerprint, changed
+from rekindle.actors.facts.records import RememberedWorker, RestartReset
 from rekindle.actors.messages import FailureLifted
-from rekindle.actors.records import RememberedWorker, RestartReset
-from rekindle.actors.restarts import RestartState
-from rekindle.actors.spec import PythonCall, WorkerSpec, command
-from rekindle.actors.status import worker_status
-from rekindle.actors.worker_state import Announce, Failed, KeepRecord, Launch, Worker, World
+from rekindle.actors.processes.fingerprints import Fingerprints
+from rekindle.actors.rules.restarts import RestartState
+from rekindle.actors.spec.worker_spec import PythonCall, WorkerSpec, command
+from rekindle.actors.supervision import failures
+from rekindle.actors.supervision.shown_status import worker_status
+from rekindle.actors.supervision.worker import Announce, Failed, KeepRecord, Launch, Worker, World
 
 OLD = "code-settings"
 NOW = World(now_ms=1_000, wall_ms=90_000)
@@ -50,7 +51,7 @@ def world(version: str | None) -> World:
     ],
 )
 def test_another_version_is_started_with_a_fresh_budget_and_recorded_as_such(new: str, what: str) -> None:
-    step = lifting.begin(failed(), world(new))
+    step = failures.begin(failed(), world(new))
     assert step.worker.restarts == RestartState()
     assert KeepRecord(RestartReset(TAG, 90_000)) in step.effects
     assert Announce(FailureLifted(TAG, OLD, new, what)) in step.effects
@@ -72,7 +73,7 @@ def test_another_version_is_started_with_a_fresh_budget_and_recorded_as_such(new
 def test_ps_10_everything_else_stays_failed(old: str | None, new: str | None, setting: bool) -> None:
     before = failed(old, setting=setting)
     assert isinstance(before.phase, Failed)
-    step = lifting.begin(before, world(new))
+    step = failures.begin(before, world(new))
     assert (step.worker, step.effects) == (before, ())
 
 

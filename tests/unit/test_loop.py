@@ -11,8 +11,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from rekindle.actors.lanes import Lane
-from rekindle.actors.loop import CALLS_AT_ONCE, Loop
+from rekindle.actors.processes.watch.loop import CALLS_AT_ONCE, Loop
+from rekindle.actors.runtime.lanes import Lane
 
 PATIENCE_S = 20.0
 

@@ -8,7 +8,7 @@ from queue import Empty
 
 import pytest
 
-from rekindle.actors.mailbox import Mailbox
+from rekindle.actors.runtime.mailbox import Mailbox
 
 PATIENCE_S = 20.0
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from rekindle.actors.masking import masked_text
+from rekindle.actors.views.redaction import masked_text
 
 SECRETS = {
     "RuntimeError: password=hunter2hunter2 for bob": "RuntimeError: password=*** for bob",

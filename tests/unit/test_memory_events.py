@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.actors.memory_events import MemoryEvents
+from rekindle.actors.processes.oom_kills import MemoryEvents
 
 V1 = "4:memory:/inside\n0::/\n"
 V2 = "0::/inside\n"

@@ -6,10 +6,10 @@ from functools import reduce
 
 import pytest
 
-from rekindle.actors.deaths import Job
-from rekindle.actors.frames import Frame
-from rekindle.actors.motion import Motion, deadline, granted, heard, stuck
-from rekindle.actors.spec import HealthPolicy
+from rekindle.actors.deaths.death import Job
+from rekindle.actors.facts.frames import Frame
+from rekindle.actors.rules.progress import Motion, deadline, granted, heard, stuck
+from rekindle.actors.spec.worker_spec import HealthPolicy
 
 POLICY = HealthPolicy(progress_timeout_s=10)
 UNASKED = HealthPolicy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.output import LONGEST_LINE, MOST_LINES, OutputTail
+from rekindle.actors.processes.watch.output_tail import LONGEST_LINE, MOST_LINES, OutputTail
 
 
 def tail_of_texts() -> OutputTail[str]:

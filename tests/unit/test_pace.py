@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.actors.channel import FRAMES_PER_SECOND
+from rekindle.actors.processes.watch.frame_reader import FRAMES_PER_SECOND
 from rekindle.worker.pace import BREATH_S, BURST, Pace
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.pauses import EVERYTHING, Pause, Pauses
-from rekindle.actors.records import MetaSet
+from rekindle.actors.facts.records import MetaSet
+from rekindle.actors.supervision.pauses import EVERYTHING, Pause, Pauses
 
 ALL = Pauses({EVERYTHING: Pause()})
 

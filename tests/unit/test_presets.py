@@ -9,8 +9,8 @@ import pytest
 from tests.unit.builders import TAG, spec
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.presets import PRESETS
-from rekindle.actors.spec import StopPolicy, WorkerSpec, command
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.worker_spec import StopPolicy, WorkerSpec, command
 
 COLUMNS = ("steady", "patient", "notify", "plugin")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors import ResourceLimits, SpecError
-from rekindle.actors.resources import (
+from rekindle.actors.rules.usage_limits import (
     Eased,
     Look,
     Resource,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import crash, policy, silence
 
-from rekindle.actors.deaths import Cause, Death
-from rekindle.actors.restarts import (
+from rekindle.actors.deaths.death import Cause, Death
+from rekindle.actors.rules.restarts import (
     Action,
     Circumstances,
     Decision,
@@ -17,7 +17,7 @@ from rekindle.actors.restarts import (
     decide,
     delay_s,
 )
-from rekindle.actors.spec import RestartOn, RestartPolicy, WindowMode
+from rekindle.actors.spec.worker_spec import RestartOn, RestartPolicy, WindowMode
 
 NOW = 1_000_000_000
 """A moment, in milliseconds."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rekindle.actors.jobs import JobView
-from rekindle.actors.sightings import MOST_AT_A_LOOK, JobNews, Sightings
+from rekindle.actors.facts.jobs import JobView
+from rekindle.actors.rules.queue_sightings import MOST_AT_A_LOOK, JobNews, Sightings
 
 
 def job(number: int, state: str = "running", attempts: int = 1) -> JobView:

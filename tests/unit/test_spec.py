@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.job_policy import JobPolicy
-from rekindle.actors.limits import ResourceLimits
-from rekindle.actors.spec import (
+from rekindle.actors.spec.job_policy import JobPolicy
+from rekindle.actors.spec.resource_limits import ResourceLimits
+from rekindle.actors.spec.worker_spec import (
     RESERVED,
     Command,
     HealthPolicy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.states import QueueState, aggregate, worker_state
+from rekindle.actors.facts.topic_states import QueueState, aggregate, worker_state
 
 
 def test_ev_10_all_queues_together_are_sums_a_weighted_average_and_the_longest_wait() -> None:

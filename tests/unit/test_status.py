@@ -6,12 +6,21 @@ import pytest
 from tests.unit.builders import TAG, crash, spec
 
 from rekindle.actors import supervision
-from rekindle.actors.deaths import Exit
-from rekindle.actors.health import Status
-from rekindle.actors.pauses import Pause
-from rekindle.actors.restarts import RestartState
-from rekindle.actors.status import shown, why, worker_status
-from rekindle.actors.worker_state import Failed, Idle, Phase, Rest, Stopping, Up, Worker, World
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import RestartState
+from rekindle.actors.supervision.pauses import Pause
+from rekindle.actors.supervision.shown_status import shown, why, worker_status
+from rekindle.actors.supervision.worker import (
+    Failed,
+    Idle,
+    Phase,
+    Rest,
+    Stopping,
+    Up,
+    Worker,
+    World,
+)
 
 NOW = World(now_ms=50_000, wall_ms=1_790_000_000_000)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rekindle.actors.deaths import Exit
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.messages import StopResult, WorkersStopped
-from rekindle.actors.stopping import StopWatch
+from rekindle.actors.supervisor.stop_waits import StopWatch
 
 
 class Somebody:

@@ -8,12 +8,9 @@ from tests.unit.builders import TAG, crash, silence, spec
 from tests.unit.supervised import Scene
 
 from rekindle.actors import supervision
-from rekindle.actors.deaths import Cause, Exit
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import BackoffElapsed, HealthSustained
-from rekindle.actors.lifecycle import Absent, Urgency
-from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped, WorkerStopping
-from rekindle.actors.records import (
+from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.facts.records import (
     DeathAmended,
     DeathRecord,
     EndKept,
@@ -21,12 +18,15 @@ from rekindle.actors.records import (
     RestartReset,
     StreakCleared,
 )
-from rekindle.actors.restarts import DEFAULT_FAILURE, Action, RestartState
-from rekindle.actors.spec import WorkerSpec
+from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped, WorkerStopping
+from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import DEFAULT_FAILURE, Action, RestartState
+from rekindle.actors.rules.stop_ladder import Absent, Urgency
+from rekindle.actors.spec.work_release import ReleasePolicy
+from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.supervision import SAVE_TIMEOUT_MS
-from rekindle.actors.verdict import Finding
-from rekindle.actors.work_items import ReleasePolicy
-from rekindle.actors.worker_state import (
+from rekindle.actors.supervision.worker import (
     Announce,
     AwaitSave,
     BackingOff,

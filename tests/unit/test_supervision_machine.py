@@ -10,12 +10,12 @@ from tests.unit.builders import spec
 from tests.unit.supervised import Scene
 
 from rekindle.actors import supervision
-from rekindle.actors.deaths import Exit
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import BackoffElapsed
-from rekindle.actors.lifecycle import Absent, Alive, Urgency
-from rekindle.actors.spec import WorkerSpec
-from rekindle.actors.worker_state import Failed, Idle, Up
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.stop_ladder import Absent, Alive, Urgency
+from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.supervision.worker import Failed, Idle, Up
 
 EXITS = st.sampled_from([Exit(0), Exit(1), Exit(signal=9), Exit()])
 SPECS = st.sampled_from(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from loguru import logger
 
-from rekindle.actors.edges import Inbox
-from rekindle.actors.runtime import RealClock
-from rekindle.actors.timekeeper import TIDY_ABOVE, Timekeeper
+from rekindle.actors.runtime.resilient_actor import RealClock
+from rekindle.actors.runtime.timekeeper import TIDY_ABOVE, Timekeeper
+from rekindle.actors.system.inboxes import Inbox
 
 
 @pytest.mark.parametrize("delay_s", [1e10, 1e18, float("inf")])

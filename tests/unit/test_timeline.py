@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from tests.contract.records import NOW, TAG, death
 
-from rekindle.actors.alert import Alert, Happening, Kind, Severity
-from rekindle.actors.deaths import Cause, Death, Exit
-from rekindle.actors.event_text import numbered
-from rekindle.actors.health import Status
-from rekindle.actors.jobs import JobView
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.jobs import JobView
+from rekindle.actors.facts.records import EventRecord, Lives
 from rekindle.actors.messages import (
     AlertChanged,
     BreakerOpened,
@@ -30,11 +29,12 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerStopped,
 )
-from rekindle.actors.records import EventRecord, Lives
-from rekindle.actors.resources import Usage
-from rekindle.actors.restarts import Action
-from rekindle.actors.timeline import Sources, Timeline, failures, timeline
-from rekindle.actors.timeline_words import entries_of, ordinal
+from rekindle.actors.messages.event_json import numbered
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import Action
+from rekindle.actors.rules.usage_limits import Usage
+from rekindle.actors.views.event_sentences import entries_of, ordinal
+from rekindle.actors.views.timeline import Sources, Timeline, failures, timeline
 
 SPENT = Budget(4, 5, 300.0, 11, 20, 5, None)
 

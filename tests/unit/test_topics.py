@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.topics import ALL_EVENTS, ALL_STATES, event_topic, matches, problem, worker_topic
+from rekindle.actors.messages.topics import (
+    ALL_EVENTS,
+    ALL_STATES,
+    event_topic,
+    matches,
+    problem,
+    worker_topic,
+)
 
 
 @pytest.mark.parametrize(

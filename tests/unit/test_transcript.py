@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.transcript import MOST_LINES, Transcript, lines_of
+from rekindle.actors.processes.watch.transcript import MOST_LINES, Transcript, lines_of
 
 
 def written(count: int) -> Transcript:

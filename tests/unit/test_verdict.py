@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.builders import TAG
 
-from rekindle.actors.deaths import HUNG, Cause, Death, Exit
-from rekindle.actors.evidence import Remains, Spent
-from rekindle.actors.verdict import Confidence, Finding, judge
+from rekindle.actors.deaths.death import HUNG, Cause, Death, Exit
+from rekindle.actors.deaths.evidence import Remains, Spent
+from rekindle.actors.deaths.findings import Confidence, Finding, judge
 
 DEATH = Death(component_id=TAG, generation=1, cause=Cause.SIGNALLED, detail="why")
 KILLED = Exit(signal=signal.SIGKILL)

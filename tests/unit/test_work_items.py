@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors import Release, ReleasePolicy, SpecError
-from rekindle.actors.deaths import Exit
-from rekindle.actors.work_items import Recipe, br_refusal, filled, is_wanted, item_of, released_exit, unfit
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.spec.work_release import (
+    Recipe,
+    br_refusal,
+    filled,
+    is_wanted,
+    item_of,
+    released_exit,
+    unfit,
+)
 
 KILLED = Release("worker:tag:0", 3, "fg-12", None, 9)
 

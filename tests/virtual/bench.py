@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from rekindle.actors.alert import AlertPolicy
-from rekindle.actors.assembly import Actors, assemble
-from rekindle.actors.broker_messages import Subscribe
-from rekindle.actors.deaths import Exit
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import BackoffElapsed
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.facts.alert import AlertPolicy
+from rekindle.actors.facts.records import RememberedWorker
 from rekindle.actors.messages import (
     Event,
     ReportStatus,
@@ -24,10 +21,13 @@ from rekindle.actors.messages import (
     WorkersStopped,
     WorkerStatus,
 )
+from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.ports import Receiver, Store
-from rekindle.actors.records import RememberedWorker
+from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, Script, ScriptedProcesses, SimulationRuntime
-from rekindle.actors.spec import Command, PythonCall, WorkerSpec
+from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
+from rekindle.actors.system.assembly import Actors, assemble
 from rekindle.persistence import MemoryStore
 
 E = TypeVar("E", bound=Event)

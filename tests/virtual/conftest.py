@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.virtual.bench import Bench
 
-from rekindle.actors.spec import WorkerSpec
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 
 class Benches:

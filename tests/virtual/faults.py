@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.actors.runtime import ResilientActor
+from rekindle.actors.runtime.resilient_actor import ResilientActor
 
 Chosen = Callable[[Any], bool]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tests.virtual.bench import Bench, Listener, W, dies_after, lives, worker
 
-from rekindle.actors.alert import Alert, AlertPolicy, Happening, Kind, Severity
-from rekindle.actors.internal_messages import QueuesTouched
-from rekindle.actors.jobs import NewJob
-from rekindle.actors.limits import ResourceLimits
+from rekindle.actors.facts.alert import Alert, AlertPolicy, Happening, Kind, Severity
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.messages import (
     AcknowledgeAlert,
     ActorReplaced,
@@ -19,8 +17,10 @@ from rekindle.actors.messages import (
     ReportAlerts,
     WorkerRemoved,
 )
-from rekindle.actors.resources import Usage
+from rekindle.actors.messages.internal import QueuesTouched
+from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.simulation import Life
+from rekindle.actors.spec.resource_limits import ResourceLimits
 
 POLICY = AlertPolicy()
 

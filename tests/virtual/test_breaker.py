@@ -18,11 +18,11 @@ from rekindle.actors import (
     WorkerFailed,
     WorkerStarted,
 )
-from rekindle.actors.breaker_messages import ProbeAnswered
-from rekindle.actors.deaths import Exit
-from rekindle.actors.limits import RecyclePolicy
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.messages import ChangeWorkers, RestartWorker
+from rekindle.actors.messages.internal.to_prober import ProbeAnswered
 from rekindle.actors.simulation import Behaviour, Life, Scenario, reaches, run_virtual
+from rekindle.actors.spec.resource_limits import RecyclePolicy
 from rekindle.persistence import MemoryStore
 
 AWAY, BACK = 100.0, 700.0

@@ -6,9 +6,7 @@ import pytest
 from tests.virtual.bench import Bench, dies_after, ids, lives, worker, workers
 
 from rekindle.actors import BreakerClosed, BreakerPolicy, CanaryStarted, Status, WorkerSpec, WorkerStarted
-from rekindle.actors.breaker_messages import ProbeAnswered
-from rekindle.actors.deaths import Exit
-from rekindle.actors.limits import RecyclePolicy
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.messages import (
     AddWorker,
     ChangeWorkers,
@@ -18,7 +16,9 @@ from rekindle.actors.messages import (
     StartWorkers,
     StopWorkers,
 )
+from rekindle.actors.messages.internal.to_prober import ProbeAnswered
 from rekindle.actors.simulation import Life, Script
+from rekindle.actors.spec.resource_limits import RecyclePolicy
 from rekindle.persistence import MemoryStore
 
 DB = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, hold_s=10)

@@ -6,8 +6,6 @@ import pytest
 from tests.virtual.bench import Listener, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.broker_messages import Subscribe, Unsubscribe
-from rekindle.actors.health import Status
 from rekindle.actors.messages import (
     Done,
     Event,
@@ -29,8 +27,10 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerStopped,
 )
+from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
+from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.spec import Command, PythonCall, command
+from rekindle.actors.spec.worker_spec import Command, PythonCall, command
 
 SEEDS = pytest.mark.parametrize("seed", range(20))
 PROGRAMS = pytest.mark.parametrize("run", [PythonCall("app:run"), command("app")], ids=["python", "plain"])

@@ -6,8 +6,8 @@ import pytest
 from tests.virtual.bench import W, worker
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.deaths import Exit
-from rekindle.actors.forecast import dying, forecast, recorded
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.rules.forecast import dying, forecast, recorded
 from rekindle.actors.simulation import crashes_after
 
 HOURS = 6

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.virtual.bench import W, lives, worker
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.deaths import Cause
-from rekindle.actors.frames import Frame
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.facts.frames import Frame
 from rekindle.actors.messages import StopStepTaken
 from rekindle.actors.simulation import Life
-from rekindle.actors.verdict import Finding
 
 STUBBORN = Life(heartbeat_s=None, ignores_term=True, shows_stacks=True)
 

@@ -7,19 +7,9 @@ import pytest
 from tests.virtual.bench import Bench, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.broker_messages import Subscribe
-from rekindle.actors.deaths import Cause, Exit
+from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.frames import Frame
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import (
-    ChannelClosed,
-    FrameReceived,
-    MarkFailed,
-    ProcessExited,
-    Register,
-    Unregister,
-)
+from rekindle.actors.facts.frames import Frame
 from rekindle.actors.messages import (
     ActorReplaced,
     PauseWorkers,
@@ -28,8 +18,18 @@ from rekindle.actors.messages import (
     StatusChanged,
     WorkerFailed,
 )
+from rekindle.actors.messages.internal import (
+    ChannelClosed,
+    FrameReceived,
+    MarkFailed,
+    ProcessExited,
+    Register,
+    Unregister,
+)
+from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, Script, crashes_after
-from rekindle.actors.spec import HealthPolicy, PauseMode, WorkerSpec
+from rekindle.actors.spec.worker_spec import HealthPolicy, PauseMode, WorkerSpec
 
 SILENT = lives(Life(healthy_after_s=None))
 """A process that says only what the test lets it say."""

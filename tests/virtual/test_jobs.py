@@ -10,13 +10,13 @@ from tests.virtual.bench import Bench, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 from tests.virtual.faults import Mistake, at
 
-from rekindle.actors.deaths import Exit
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.internal_messages import IncarnationEnded
+from rekindle.actors.facts.jobs import JobSettled, NewJob
+from rekindle.actors.facts.records import ClaimsReleased, Record
 from rekindle.actors.job_desk import JobDesk
-from rekindle.actors.jobs import JobSettled, NewJob
 from rekindle.actors.messages import ChangeWorkers, JobConvicted, JobRequeued
-from rekindle.actors.records import ClaimsReleased, Record
+from rekindle.actors.messages.internal import IncarnationEnded
 from rekindle.actors.simulation import Life
 from rekindle.persistence import MemoryStore
 

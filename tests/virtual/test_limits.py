@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from tests.virtual.bench import Bench, W, lives, worker, workers
 
 from rekindle.actors import Cause, RecyclePolicy, ResourceLimits, Status
-from rekindle.actors.internal_messages import JobChanged
-from rekindle.actors.jobs import JobSettled
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import Record, UsageNoted
 from rekindle.actors.messages import (
     ChangeWorkers,
     Event,
@@ -21,8 +21,8 @@ from rekindle.actors.messages import (
     WorkerRecycled,
     WorkerStarted,
 )
-from rekindle.actors.records import Record, UsageNoted
-from rekindle.actors.resources import Usage
+from rekindle.actors.messages.internal import JobChanged
+from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.simulation import Life
 from rekindle.persistence import MemoryStore
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from tests.virtual.bench import Bench, dies_after, worker
 
-from rekindle.actors.changes import Changes
-from rekindle.actors.health import Status
 from rekindle.actors.messages import (
     AddWorker,
     ChangeWorkers,
@@ -23,8 +21,10 @@ from rekindle.actors.messages import (
     WorkersChanged,
     WorkerStopped,
 )
+from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life
-from rekindle.actors.spec import PauseMode, WorkerSpec
+from rekindle.actors.spec.spec_changes import Changes
+from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
 
 
 def started(bench: Bench) -> list[str]:

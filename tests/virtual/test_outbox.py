@@ -9,12 +9,10 @@ import pytest
 from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors import recorder
-from rekindle.actors.broker_messages import Subscribe
+from rekindle.actors import persistence_actor
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.event_text import event_type
-from rekindle.actors.internal_messages import Flush
-from rekindle.actors.jobs import JobSettled
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import DeathRecord, EventRecord, Record
 from rekindle.actors.messages import (
     EventsLost,
     Published,
@@ -23,7 +21,9 @@ from rekindle.actors.messages import (
     StoreDegraded,
     WorkerDied,
 )
-from rekindle.actors.records import DeathRecord, EventRecord, Record
+from rekindle.actors.messages.event_json import event_type
+from rekindle.actors.messages.internal import Flush
+from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.simulation import Life, crashes_after
 from rekindle.persistence import MemoryStore
 
@@ -166,7 +166,7 @@ def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(bench: B
 def test_events_that_outgrow_the_memory_in_an_outage_are_given_up_and_that_is_told(
     bench: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_EVENTS", 20)
+    monkeypatch.setattr(persistence_actor, "MOST_EVENTS", 20)
     system = bench(*workers(3), scripts=crashes_after(3))
     listener = follower(system)
     system.memory.fault = LOCKED
@@ -188,7 +188,7 @@ def test_an_event_that_the_store_neither_takes_nor_refuses_is_told_after_two_sec
     system = bench(scripts=dies_after(3)).start()
     system.run_to(2)
     # As one that hangs in a commit.
-    monkeypatch.setattr(recorder.Recorder, "handle", lambda self, message: None)
+    monkeypatch.setattr(persistence_actor.Recorder, "handle", lambda self, message: None)
     system.run_to(4.9)
     assert system.events(WorkerDied) == []
     system.run_to(5.1)

@@ -8,12 +8,11 @@ import pytest
 from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors import recorder
-from rekindle.actors.alert import AlertPolicy
+from rekindle.actors import persistence_actor
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import Flush, Flushed
-from rekindle.actors.jobs import JobSettled
+from rekindle.actors.facts.alert import AlertPolicy
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import DeathRecord, HealthMirrored, Record
 from rekindle.actors.messages import (
     PauseWorkers,
     RemoveWorker,
@@ -24,13 +23,10 @@ from rekindle.actors.messages import (
     StoreRecovered,
     WorkerDied,
 )
-from rekindle.actors.records import (
-    DeathRecord,
-    HealthMirrored,
-    Record,
-)
+from rekindle.actors.messages.internal import Flush, Flushed
+from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, Script, crashes_after
-from rekindle.actors.spec import WindowMode
+from rekindle.actors.spec.worker_spec import WindowMode
 from rekindle.persistence import MemoryStore
 
 LOCKED = StoreUnavailableError("database is locked")
@@ -356,7 +352,7 @@ def test_ps_13_everything_is_caught_up_after_the_outage(bench: Benches) -> None:
 def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
     bench: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_WAITING", 50)
+    monkeypatch.setattr(persistence_actor, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
     system = bench(*workers(3, restart=tireless), scripts=crashes_after(1)).start()
     system.run_to(10)
@@ -377,7 +373,7 @@ def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
 def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
     bench: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_WAITING", 50)
+    monkeypatch.setattr(persistence_actor, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
     system = bench(worker(restart=tireless), scripts=crashes_after(1), alerts=AlertPolicy()).start()
     system.memory.fault = LOCKED
@@ -393,7 +389,7 @@ def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
 def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
     bench: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_WAITING", 10)
+    monkeypatch.setattr(persistence_actor, "MOST_WAITING", 10)
     # The sustained health is noticed by the death itself: the reset is in its record.
     resting = lives(*[Life(dies_after_s=1)] * 3, Life(dies_after_s=60), *[Life(dies_after_s=1)] * 20, Life())
     policy = {"max_consecutive": None, "reset_after_healthy_s": 60.0}
@@ -480,7 +476,7 @@ def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(bench: Benches)
     system = bench(scripts=dies_after(3, 3)).start()
     system.run(60)
     system.runtime.virtual_clock.wall_offset_ms += 365 * 86_400_000
-    system.run(2 * recorder.PRUNE_AFTER_S)
+    system.run(2 * persistence_actor.PRUNE_AFTER_S)
     assert [death.generation for death in system.memory.deaths(W)] == [2, 1]
     events = system.memory.events(limit=1000).events
     assert "worker_died" in {event.type for event in events}

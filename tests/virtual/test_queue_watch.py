@@ -7,14 +7,14 @@ from typing import Any
 from tests.virtual.bench import Listener, W, worker
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.broker_messages import Subscribe
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.frames import Frame
-from rekindle.actors.internal_messages import FrameReceived, QueuesTouched
-from rekindle.actors.jobs import NewJob
+from rekindle.actors.facts.frames import Frame
+from rekindle.actors.facts.jobs import NewJob
+from rekindle.actors.facts.topic_states import JobState, QueueState
 from rekindle.actors.messages import Snapshot, StateChanged
+from rekindle.actors.messages.internal import FrameReceived, QueuesTouched
+from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.simulation import Life
-from rekindle.actors.states import JobState, QueueState
 
 TAG: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
 

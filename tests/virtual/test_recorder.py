@@ -8,14 +8,14 @@ import pykka
 import pytest
 from tests.contract.records import death
 
-from rekindle.actors.broker_messages import EventsKept
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.internal_messages import Attend, BatchKept, Flush, Flushed, KeepTogether
-from rekindle.actors.jobs import JobSettled
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import EventRecord, Record
 from rekindle.actors.messages import StoreDegraded
-from rekindle.actors.recorder import Recorder
-from rekindle.actors.records import EventRecord, Record
-from rekindle.actors.simulation.runtime import SimulationRuntime
+from rekindle.actors.messages.internal import Attend, BatchKept, Flush, Flushed, KeepTogether
+from rekindle.actors.messages.internal.to_broker import EventsKept
+from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.persistence import MemoryStore
 
 

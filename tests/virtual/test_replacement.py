@@ -12,12 +12,26 @@ from tests.virtual.conftest import Benches
 from tests.virtual.faults import Chosen, Mistake, at
 
 from rekindle.actors.broker import Broker
-from rekindle.actors.broker_messages import Subscribe
-from rekindle.actors.crew import Crew
-from rekindle.actors.deaths import Cause, Exit
-from rekindle.actors.health import Status
+from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import DeathRecord, MirrorWiped, Record
 from rekindle.actors.health_monitor import HealthMonitor
-from rekindle.actors.internal_messages import (
+from rekindle.actors.messages import (
+    ActorReplaced,
+    Done,
+    PauseWorkers,
+    ReportStatus,
+    StartWorkers,
+    StatusChanged,
+    StopResult,
+    StopWorkers,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerStopping,
+)
+from rekindle.actors.messages.internal import (
     Attend,
     BackoffElapsed,
     BatchKept,
@@ -45,31 +59,17 @@ from rekindle.actors.internal_messages import (
     StopProcess,
     Unregister,
 )
-from rekindle.actors.jobs import JobSettled
-from rekindle.actors.messages import (
-    ActorReplaced,
-    Done,
-    PauseWorkers,
-    ReportStatus,
-    StartWorkers,
-    StatusChanged,
-    StopResult,
-    StopWorkers,
-    StoreDegraded,
-    StoreRecovered,
-    WorkerStarted,
-    WorkerStopped,
-    WorkerStopping,
-)
+from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.persistence_actor import Recorder
 from rekindle.actors.ports import Control
-from rekindle.actors.recorder import Recorder
-from rekindle.actors.records import DeathRecord, MirrorWiped, Record
-from rekindle.actors.runtime import ResilientActor
+from rekindle.actors.rules.health import Status
+from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.spec import PauseMode, command
-from rekindle.actors.supervisor import Supervisor
+from rekindle.actors.spec.worker_spec import PauseMode, command
+from rekindle.actors.supervision.worker import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
+from rekindle.actors.supervisor.actor import Supervisor
+from rekindle.actors.supervisor.crew import Crew
 from rekindle.actors.worker_proxy import WorkerProxy
-from rekindle.actors.worker_state import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
 from rekindle.persistence import MemoryStore
 
 ERRORS = [RuntimeError("a mistake"), SystemExit(1), KeyboardInterrupt()]

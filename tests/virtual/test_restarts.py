@@ -6,10 +6,9 @@ import pytest
 from tests.virtual.bench import Listener, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.alert import AlertPolicy
-from rekindle.actors.broker_messages import Subscribe
-from rekindle.actors.deaths import Cause, Exit
-from rekindle.actors.health import Status
+from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.facts.alert import AlertPolicy
+from rekindle.actors.facts.topic_states import WorkerState
 from rekindle.actors.messages import (
     StartWorkers,
     StateChanged,
@@ -18,8 +17,9 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerFailed,
 )
+from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.states import WorkerState
 
 A, B = "worker:tag:0", "worker:tag:1"
 MINUTE = 60.0

@@ -8,9 +8,8 @@ import pytest
 from tests.virtual.bench import CRASH, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.deaths import Cause, Exit
-from rekindle.actors.health import Status
-from rekindle.actors.internal_messages import BackoffElapsed
+from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import (
     AddWorker,
     Done,
@@ -25,10 +24,11 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerUnkillable,
 )
-from rekindle.actors.records import DeathRecord
-from rekindle.actors.restarts import Action
+from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import Action
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.spec import command
+from rekindle.actors.spec.worker_spec import command
 from rekindle.persistence import MemoryStore
 
 SILENT = Life(heartbeat_s=None)

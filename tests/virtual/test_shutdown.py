@@ -8,9 +8,8 @@ import pytest
 from tests.virtual.bench import Listener, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.deaths import Exit
-from rekindle.actors.health import Status
-from rekindle.actors.lifecycle import Urgency
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.facts.records import MetaSet
 from rekindle.actors.messages import (
     Done,
     PauseWorkers,
@@ -25,11 +24,12 @@ from rekindle.actors.messages import (
     WorkersStopped,
     WorkerStopped,
 )
-from rekindle.actors.pauses import ENABLED
 from rekindle.actors.ports import Control
-from rekindle.actors.records import MetaSet
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.stop_ladder import Urgency
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.spec import PauseMode
+from rekindle.actors.spec.worker_spec import PauseMode
+from rekindle.actors.supervision.pauses import ENABLED
 from rekindle.persistence import MemoryStore
 
 A, B = ids(2)

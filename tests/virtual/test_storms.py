@@ -15,7 +15,6 @@ from tests.virtual.faults import Mistake
 
 from rekindle.actors.broker import Broker
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.health import Status
 from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.messages import (
     PauseWorkers,
@@ -28,12 +27,13 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerStatus,
 )
-from rekindle.actors.recorder import Recorder
-from rekindle.actors.restarts import Action
-from rekindle.actors.runtime import ResilientActor
+from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.rules.health import Status
+from rekindle.actors.rules.restarts import Action
+from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, Script
-from rekindle.actors.spec import PauseMode, WorkerSpec
-from rekindle.actors.supervisor import Supervisor
+from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
+from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.actors.worker_proxy import WorkerProxy
 
 IDS = ids(5)

@@ -7,12 +7,12 @@ from typing import Any
 from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.broker_messages import Subscribe, Unsubscribe
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.facts.topic_states import SystemHealthState, WorkerState
 from rekindle.actors.messages import RemoveWorker, Snapshot, StateChanged
+from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
+from rekindle.actors.messages.topics import ALL_STATES, worker_topic
 from rekindle.actors.simulation import Life, crashes_after
-from rekindle.actors.states import SystemHealthState, WorkerState
-from rekindle.actors.topics import ALL_STATES, worker_topic
 
 
 def watcher(system: Bench, *topics: str) -> Listener:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...alert import TOLD, Alert, Happening, Severity
+from ...facts.alert import TOLD, Alert, Happening, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

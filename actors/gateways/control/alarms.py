@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ...alert import Alert, Kind
 from ...errors import RequestRefusedError
+from ...facts.alert import Alert, Kind
 from .requests import Text
 from .served import Asked
 from .wire import Outcome

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ...audit import AuditEntry
 from ...errors import UnknownWorkerError
-from ...event_text import document
+from ...facts.audit_entry import AuditEntry
+from ...facts.records import DeathRecord
 from ...messages import BreakerStatus, WorkerStatus
-from ...records import DeathRecord
-from ...topics import Topics
-from ...transcript import Lines
+from ...messages.event_json import document
+from ...messages.topics import Topics
+from ...processes.watch.transcript import Lines
 from ..operator import Rolling
 from ..state import GatewayState
 from .log_reading import read_log

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...topics import Topics
+from ...messages.topics import Topics
 from ..operator import Operator
 from .auditing import Client, answered, claim
 from .hub import MOST_CLIENTS, Hub

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import msgspec
 from loguru import logger
 
-from ...audit import AuditEntry, AuditResult
 from ...errors import RekindleError, RequestTimeoutError, StoreError
+from ...facts.audit_entry import AuditEntry, AuditResult
 from .protocol import Peer
 from .served import Asked, Served
 

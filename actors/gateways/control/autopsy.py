@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from ...bundles import Bundle, crashes_among
-from ...crashes import CrashGroup, grouped
+from ...deaths.crash_bundle import Bundle, crashes_among
+from ...deaths.crash_groups import CrashGroup, grouped
+from ...facts.records import DeathRecord
 from ...messages import WorkerStatus
-from ...records import DeathRecord
-from ...reporting import cleaner, declared, without_secrets
-from ...timeline import Timeline
+from ...views.bug_report import cleaner, declared, without_secrets
+from ...views.timeline import Timeline
 from .requests import Looking
 from .served import Asked
 from .wire import view, view_type

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...event_text import document
+from ...facts.records import EventRecord
+from ...facts.topic_states import JobState, QueueState, State, SystemHealthState, WorkerState
 from ...messages import Published, StateChanged
-from ...records import EventRecord
-from ...states import JobState, QueueState, State, SystemHealthState, WorkerState
-from ...topics import event_topic
+from ...messages.event_json import document
+from ...messages.topics import event_topic
 from .wire import encode
 
 KEEPALIVE = b": keepalive\n\n"

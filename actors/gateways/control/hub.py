@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ...messages import Published, Snapshot, StateChanged
-from ...topics import ALL_EVENTS, ALL_STATES, Topics
+from ...messages.topics import ALL_EVENTS, ALL_STATES, Topics
 from ..operator import Operator
 from .event_frames import KEEPALIVE, Frame, envelope, published_frame, state_frame
 

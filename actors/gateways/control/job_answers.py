@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from ...enqueueing import checked_queue, new_job, payload_text
-from ...jobs import JobCrash, JobState, JobView, QueueStats, all_queues
+from ...facts.jobs import JobCrash, JobState, JobView, QueueStats, all_queues
 from ...ports import Jobs
+from ...spec.job_payload import checked_queue, new_job, payload_text
 from .requests import EnqueueArguments, InvalidRequestError
 from .served import Asked
 from .wire import Outcome, view, view_type

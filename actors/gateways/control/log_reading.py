@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...records import EventPage, EventRecord
-from ...topics import Topics, event_topic
+from ...facts.records import EventPage, EventRecord
+from ...messages.topics import Topics, event_topic
 
 PAGE = 500
 MOST_PAGES = 20

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ...spec import COMPONENT_ID
+from ...spec.worker_spec import COMPONENT_ID
 from .requests import Nothing
 from .served import Served
 from .wire import Problem

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ...jobs import JobState
-from ...topics import ALL_EVENTS, MOST_PATTERNS, problem
+from ...facts.jobs import JobState
+from ...messages.topics import ALL_EVENTS, MOST_PATTERNS, problem
 
 LARGEST_BODY = 64 * 1024
 MOST_ROWS = 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UnknownQueueError, UnknownWorkerError
-from ...spec import COMPONENT_ID
+from ...spec.worker_spec import COMPONENT_ID
 from ..operator import Operator
 from .lanes import Lane
 from .requests import LARGEST_BODY, InvalidRequestError, Nothing

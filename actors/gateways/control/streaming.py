@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ...errors import StoreError
-from ...records import EventPage
-from ...topics import ALL_EVENTS, ALL_STATES, Topics
+from ...facts.records import EventPage
+from ...messages.topics import ALL_EVENTS, ALL_STATES, Topics
 from .event_frames import Frame, log_frame, plain_frame, snapshot_frame
 from .hub import KEEPALIVE_S, Follower, Hub
 from .lanes import Lane, LaneFullError, Lanes, LaneSlowError

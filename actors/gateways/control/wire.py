@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ...shapes import field_names, has_fields
+from ...messages.shapes import field_names, has_fields
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ import threading
 from collections import Counter
 from dataclasses import dataclass
 
-from ...deaths import Cause
-from ...event_text import event_type
+from ...deaths.death import Cause
 from ...messages import Event, Published, Snapshot, WorkerDied
-from ...restarts import Action
+from ...messages.event_json import event_type
+from ...rules.restarts import Action
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from loguru import logger
 
 from ...errors import RekindleError
-from ...jobs import QueueStats
+from ...facts.jobs import QueueStats
 
 PATIENCE_S = 0.25
 """How long a scrape waits for new figures; with a store that takes longer it shows the last ones."""

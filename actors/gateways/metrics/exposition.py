@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from ...commit_times import CommitTimes
-from ...topics import ALL_EVENTS
+from ...facts.commit_times import CommitTimes
+from ...messages.topics import ALL_EVENTS
 from ..control.served import Identity
 from ..errors import MissingExtraError
 from ..operator import Operator

@@ -12,11 +12,11 @@ from typing import get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from ...commit_times import CommitTimes
-from ...deaths import Cause
-from ...event_text import event_type
-from ...jobs import JobState, QueueStats
+from ...deaths.death import Cause
+from ...facts.commit_times import CommitTimes
+from ...facts.jobs import JobState, QueueStats
 from ...messages import Budget, Event, StatusReport, WorkerStatus
+from ...messages.event_json import event_type
 from ..control.served import Identity
 from ..state import GatewayState
 from ..subjects import Name

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
-from ...records import EventRecord
+from ...facts.records import EventRecord
 
 
 class Backlog:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...errors import RekindleError, StoreError
-from ...records import EventRecord
+from ...facts.records import EventRecord
 from ..control.lanes import Lane, LaneFullError, Lanes, LanesClosedError, LaneSlowError
 from ..nats_settings import NatsSettings
 from .backlog import Backlog

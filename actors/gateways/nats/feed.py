@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ...messages import Event
-from ...notes import Notes
+from ...system.gateway_memory import Notes
 from ..operator import Operator
 
 

@@ -20,7 +20,7 @@ from loguru import logger
 
 from ...errors import RekindleError
 from ...messages import GatewayLost, GatewayRestored, Published, Snapshot
-from ...topics import ALL_EVENTS
+from ...messages.topics import ALL_EVENTS
 from ..control.lanes import Lanes
 from ..control.served import Identity
 from ..errors import GatewayError

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ...event_text import document
+from ...facts.records import EventRecord
 from ...messages import WorkerStatus
-from ...records import EventRecord
+from ...messages.event_json import document
 from ..control.wire import view
 from ..nats_settings import NatsSettings, Payload
 from ..subjects import Name, Template

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.actors import JobPolicy, PythonCall, System, WorkerSpec
-from rekindle.actors.jobs import NewJob
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
 
 from .race import Result, watch

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from rekindle.actors.deaths import signal_number as known_signal
+from rekindle.actors.deaths.death import signal_number as known_signal
 
 from ..config.problems import KeyPath
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rekindle.actors.errors import Problem, SpecError
 from rekindle.actors.simulation import MOVES, Behaviour, Scenario
-from rekindle.actors.simulation.expectations import EVENTS, STATUSES, Expectation
-from rekindle.actors.simulation.moves import EVERYONE, Move, Phase
-from rekindle.actors.simulation.scenario import (
+from rekindle.actors.simulation.scenarios.expectations import EVENTS, STATUSES, Expectation
+from rekindle.actors.simulation.scenarios.moves import EVERYONE, Move, Phase
+from rekindle.actors.simulation.scenarios.scenario import (
     RANDOM_WORDS,
     Chance,
     Planned,

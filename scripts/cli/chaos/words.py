@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from rekindle.actors.simulation import MOVES, Behaviour
-from rekindle.actors.simulation.expectations import (
+from rekindle.actors.simulation.scenarios.expectations import (
     Counts,
     Delays,
     EventsInOrder,
@@ -16,7 +16,7 @@ from rekindle.actors.simulation.expectations import (
     Reaches,
     Starts,
 )
-from rekindle.actors.simulation.moves import ActorName, DatabaseState, Move
+from rekindle.actors.simulation.scenarios.moves import ActorName, DatabaseState, Move
 
 from .fields import Fields, Misfit, flag, number, numbers, signal_number, text, texts, whole
 

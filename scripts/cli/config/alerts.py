@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
-from rekindle.actors.alert import AlertPolicy, Happening, Severity
 from rekindle.actors.errors import SpecError
+from rekindle.actors.facts.alert import AlertPolicy, Happening, Severity
 from rekindle.actors.gateways.alert_words import argv_problems
 
 from .places import absolute

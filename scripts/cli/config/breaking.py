@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rekindle.actors.breaker import BreakerPolicy
 from rekindle.actors.errors import SpecError
+from rekindle.actors.rules.circuit_breaker import BreakerPolicy
 
 from .decoding import nearest
 from .layers import Layers, changed

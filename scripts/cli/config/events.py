@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rekindle.actors.records import Retention
+from rekindle.actors.facts.records import Retention
 
 from .problems import Finding
 from .structs import File

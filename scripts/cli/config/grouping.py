@@ -9,10 +9,10 @@ from pathlib import Path
 from msgspec import UNSET
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.presence import missing
-from rekindle.actors.presets import PRESETS
-from rekindle.actors.spec import Command, PythonCall, WorkerSpec
-from rekindle.actors.work_items import ReleasePolicy
+from rekindle.actors.processes.spawn.preflight import missing
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.work_release import ReleasePolicy
+from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
 
 from .breaking import Breakers, breaker_of
 from .layers import MOST_MEMBERS, POLICIES, WORKER_NAME, Layers, changed

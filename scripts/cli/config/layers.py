@@ -14,11 +14,11 @@ from typing import Any
 from msgspec import UNSET, structs
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.job_policy import JobPolicy
-from rekindle.actors.limits import RecyclePolicy, ResourceLimits
-from rekindle.actors.presets import PRESETS, Preset
-from rekindle.actors.spec import StopPolicy
-from rekindle.actors.work_items import ReleasePolicy
+from rekindle.actors.spec.job_policy import JobPolicy
+from rekindle.actors.spec.presets import PRESETS, Preset
+from rekindle.actors.spec.resource_limits import RecyclePolicy, ResourceLimits
+from rekindle.actors.spec.work_release import ReleasePolicy
+from rekindle.actors.spec.worker_spec import StopPolicy
 
 from .problems import NOTHING, Finding, KeyPath
 from .structs import Defaults, Settings, Table, Worker

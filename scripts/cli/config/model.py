@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rekindle.actors.facts.records import Retention
 from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.gateways.nats_settings import NatsSettings
-from rekindle.actors.records import Retention
-from rekindle.actors.spec import WorkerSpec
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from .alerts import AlertSettings
 from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rekindle.actors.errors import RekindleError, UnknownWorkerError
-from rekindle.actors.masking import masked
+from rekindle.actors.views.redaction import masked
 
 KeyPath = tuple[str, ...]
 

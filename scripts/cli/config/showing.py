@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from rekindle.actors.breaker import BreakerPolicy
+from rekindle.actors.facts.records import Retention
 from rekindle.actors.gateways.http_settings import HttpSettings
-from rekindle.actors.masking import masked, without_password
-from rekindle.actors.records import Retention
-from rekindle.actors.spec import Command, WorkerSpec
+from rekindle.actors.rules.circuit_breaker import BreakerPolicy
+from rekindle.actors.spec.worker_spec import Command, WorkerSpec
+from rekindle.actors.views.redaction import masked, without_password
 
 from .alerts import AlertSettings
 from .model import Config, Group

@@ -1,7 +1,7 @@
 """The file's shape, as msgspec structs: the decoder and the schema come from here.
 
 TOML has no null, so a limit is lifted with the word "none". What a value may be beyond its
-type is decided by `rekindle.actors.spec`; the bounds here only tell it to editors.
+type is decided by `rekindle.actors.spec.worker_spec`; the bounds here only tell it to editors.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from rekindle.actors.alert import TOLD, Happening
+from rekindle.actors.facts.alert import TOLD, Happening
 from rekindle.actors.gateways.nats_settings import Payload
-from rekindle.actors.spec import OnExhausted, PauseMode, RestartOn, WindowMode
+from rekindle.actors.spec.worker_spec import OnExhausted, PauseMode, RestartOn, WindowMode
 
 Count = int | Literal["none"]
 Number = float | Literal["none"]

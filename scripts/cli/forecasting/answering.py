@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from rekindle.actors.deaths import Exit
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreError
-from rekindle.actors.forecast import Behaviour, dying, forecast, history, recorded
-from rekindle.actors.records import DeathRecord
+from rekindle.actors.facts.records import DeathRecord
+from rekindle.actors.rules.forecast import Behaviour, dying, forecast, history, recorded
 
 from ..client import UnknownWorkerError
 from ..commands.failures import FAILED, say

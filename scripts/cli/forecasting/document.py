@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rekindle.actors.forecast import PastLife
+from rekindle.actors.rules.forecast import PastLife
 
 from .shown import Named, Question, compared, mean_per_hour, verdict_words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rekindle.actors.forecast import Forecast, PastLife, Verdict
-from rekindle.actors.restarts import Action
+from rekindle.actors.rules.forecast import Forecast, PastLife, Verdict
+from rekindle.actors.rules.restarts import Action
 
 from ..table import table
 from ..words import cells, cut, padded, printable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from rekindle.actors.forecast import Forecast, Verdict
+from rekindle.actors.rules.forecast import Forecast, Verdict
 
 from ..words import cut, printable
 from .shown import Named, Question, compared, lasting, restart_words, span_of, ticks, up_words, verdict_words

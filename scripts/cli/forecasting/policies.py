@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from rekindle.actors.errors import Problem
-from rekindle.actors.presets import PRESETS, overridden
-from rekindle.actors.spec import RestartPolicy
+from rekindle.actors.spec.presets import PRESETS, overridden
+from rekindle.actors.spec.worker_spec import RestartPolicy
 
 from ..config.decoding import nearest
 from ..config.model import Config, Group

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rekindle.actors.deaths import Cause
-from rekindle.actors.records import DeathRecord
-from rekindle.actors.restarts import Action
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.records import DeathRecord
+from rekindle.actors.rules.restarts import Action
 
 from ..client import NoSupervisorError, UnknownWorkerError, path_of
 from ..commands.asking import client_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rekindle.actors.forecast import HOUR_MS, Forecast, Verdict
+from rekindle.actors.rules.forecast import HOUR_MS, Forecast, Verdict
 
 _SECOND, _MINUTE, _DAY = 1000, 60_000, 86_400_000
 _STEPS = (

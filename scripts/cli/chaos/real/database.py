@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from rekindle.actors.simulation.moves import DatabaseState
+from rekindle.actors.simulation.scenarios.moves import DatabaseState
 
 from .empty_database import empty_database
 

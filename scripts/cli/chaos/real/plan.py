@@ -12,10 +12,17 @@ from typing import Any
 
 import msgspec
 
-from rekindle.actors.breaker import BreakerPolicy
+from rekindle.actors.rules.circuit_breaker import BreakerPolicy
 from rekindle.actors.simulation import Behaviour, Scenario
-from rekindle.actors.simulation.scenario import Role
-from rekindle.actors.spec import HealthPolicy, PauseMode, RestartPolicy, StopPolicy, WorkerSpec, command
+from rekindle.actors.simulation.scenarios.scenario import Role
+from rekindle.actors.spec.worker_spec import (
+    HealthPolicy,
+    PauseMode,
+    RestartPolicy,
+    StopPolicy,
+    WorkerSpec,
+    command,
+)
 
 SHORTEST_SILENCE_S = 0.6
 SHORTEST_START_S = 15.0

@@ -13,9 +13,18 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.actors.simulation import Outcome, Scenario, Slack, Step, Tolerance, Watch, draw, moves, unmet
-from rekindle.actors.simulation.facts import Facts, WorkerFacts
-from rekindle.actors.simulation.history import (
+from rekindle.actors.simulation import (
+    Outcome,
+    Scenario,
+    Slack,
+    Step,
+    Tolerance,
+    Watch,
+    draw,
+    unmet,
+)
+from rekindle.actors.simulation.scenarios import moves
+from rekindle.actors.simulation.scenarios.history import (
     AnyEntry,
     Concluded,
     Counted,
@@ -27,15 +36,16 @@ from rekindle.actors.simulation.history import (
     SupervisorEnded,
     decoded,
 )
-from rekindle.actors.simulation.invariants import (
+from rekindle.actors.simulation.scenarios.invariants import (
     counters_equal_the_history,
     no_death_is_forgotten,
     no_event_is_missing,
     unreached,
     violations,
 )
-from rekindle.actors.simulation.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
-from rekindle.actors.simulation.virtual import bound_s
+from rekindle.actors.simulation.scenarios.known_state import Facts, WorkerFacts
+from rekindle.actors.simulation.scenarios.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
+from rekindle.actors.simulation.virtual_run import bound_s
 from rekindle.worker.guardian import marked_processes, sweep
 
 from .database import ScenarioDatabase

@@ -19,13 +19,13 @@ from typing import Any
 import msgspec
 
 from rekindle.actors import System, messages
-from rekindle.actors.internal_messages import BackoffElapsed, FrameReceived
+from rekindle.actors.messages.internal import BackoffElapsed, FrameReceived
 from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.faulty_store import FaultyStore
-from rekindle.actors.simulation.history import Ordered, Reported, SupervisorStarted
-from rekindle.actors.simulation.moves import DatabaseState
-from rekindle.actors.simulation.observing import told
-from rekindle.actors.simulation.voice import HEALTHY
+from rekindle.actors.simulation.heartbeats import HEALTHY
+from rekindle.actors.simulation.observer import told
+from rekindle.actors.simulation.scenarios.history import Ordered, Reported, SupervisorStarted
+from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.persistence import open_store
 
 from .plan import Plan

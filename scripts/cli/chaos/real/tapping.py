@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 import pykka
 
-from rekindle.actors.internal_messages import (
+from rekindle.actors.messages import StatusChanged, StopWorkers
+from rekindle.actors.messages.internal import (
     BackoffElapsed,
     KeepTogether,
     ProcessExited,
@@ -25,13 +26,14 @@ from rekindle.actors.internal_messages import (
     StartProcess,
     StopProcess,
 )
-from rekindle.actors.lifecycle import Stopping, Unkillable
-from rekindle.actors.messages import StatusChanged, StopWorkers
 from rekindle.actors.ports import Receiver, Timer
-from rekindle.actors.runtime import RealClock, ThreadRuntime
+from rekindle.actors.rules.stop_ladder import Stopping, Unkillable
+from rekindle.actors.runtime.resilient_actor import RealClock, ThreadRuntime
+from rekindle.actors.runtime.timekeeper import HeapTimer, Timekeeper
 from rekindle.actors.simulation import Behaviour, Phase
-from rekindle.actors.simulation.behaviours import life_of
-from rekindle.actors.simulation.history import (
+from rekindle.actors.simulation.observer import decided
+from rekindle.actors.simulation.scenarios.behaviours import life_of
+from rekindle.actors.simulation.scenarios.history import (
     AnyEntry,
     Decided,
     Ended,
@@ -42,9 +44,7 @@ from rekindle.actors.simulation.history import (
     TimerFired,
     TimerSet,
 )
-from rekindle.actors.simulation.observing import decided
-from rekindle.actors.simulation.supervised import ScriptedMistakeError, is_stable
-from rekindle.actors.timekeeper import HeapTimer, Timekeeper
+from rekindle.actors.simulation.supervisor_life import ScriptedMistakeError, is_stable
 
 from .plan import Plan, acted
 

@@ -1,0 +1,1 @@
+"""Pure: what is known of a death: its cause, its exit, the evidence, the probable reason."""

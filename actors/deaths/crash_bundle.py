@@ -1,0 +1,106 @@
+"""Pure: the crash bundle, everything that is known of one death in one record, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from .crash_groups import Crashed, crash_of
+from .death import Cause, Death, Exit, Job
+from .evidence import Fingerprint, Line, Remains, Spent
+from .findings import Confidence, Finding, judge
+
+LONGEST_LINE = 500
+LONGEST_WORDS = 16 * 1024
+CUT = "\n  … (cut here) …\n"
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
+    """One death of one incarnation: what it died of, how sure that is, and the evidence."""
+
+    component_id: str
+    generation: int
+    at_wall_ms: int
+    finding: Finding
+    confidence: Confidence
+    sentence: str
+    crash: str
+    """The fingerprint of the crash: deaths with the same one are the same crash."""
+    cause: Cause
+    detail: str
+    exit_code: int | None
+    signal: int | None
+    uptime_ms: int
+    job: Job | None
+    heartbeat_wall_ms: int | None
+    progress: Job | None
+    pid: int | None = None
+    usage: Spent | None = None
+    oom_kills: int | None = None
+    memory_limit_kb: int | None = None
+    sent: int | None = None
+    """The last signal that Rekindle sent to end it."""
+    fingerprint: Fingerprint = Fingerprint()
+    output: tuple[Line, ...] = ()
+    last_words: str = ""
+    """The Python traceback, or the stacks of all threads."""
+
+
+def bundle_of(
+    death: Death, at_wall_ms: int, exit_: Exit, remains: Remains | None, *, asked: bool = False
+) -> Bundle:
+    """All that is known of a death; of one whose process still runs, without what it leaves behind.
+
+    With `asked` it is no death but an end that an operator asked for.
+    """
+    left = remains or Remains()
+    verdict = judge(death, exit_, remains, asked=asked)
+    return Bundle(
+        component_id=death.component_id,
+        generation=death.generation,
+        at_wall_ms=at_wall_ms,
+        finding=verdict.finding,
+        confidence=verdict.confidence,
+        sentence=verdict.sentence,
+        crash=crash_of(verdict.finding, death.cause, exit_, left.last_words, death.detail),
+        cause=death.cause,
+        detail=death.detail,
+        exit_code=exit_.code,
+        signal=exit_.signal,
+        uptime_ms=death.uptime_ms,
+        job=death.job,
+        heartbeat_wall_ms=None if death.silent_ms is None else at_wall_ms - death.silent_ms,
+        progress=death.progress,
+        pid=left.pid,
+        usage=left.usage,
+        oom_kills=left.oom_kills,
+        memory_limit_kb=left.memory_limit_kb,
+        sent=left.sent,
+        fingerprint=left.fingerprint,
+        output=tuple([(stream, text[:LONGEST_LINE]) for stream, text in left.output]),
+        last_words=_shortened(left.last_words),
+    )
+
+
+def lean(bundle: Bundle) -> Bundle:
+    """The bundle without its long parts, for when too many of them wait for the store."""
+    return replace(bundle, output=(), last_words="")
+
+
+def crashes_among(bundles: Iterable[Bundle]) -> tuple[Crashed, ...]:
+    """What grouping needs of them; what an operator asked for is no crash."""
+    return tuple(
+        Crashed(each.crash, each.finding, each.sentence, each.at_wall_ms, each.generation)
+        for each in bundles
+        if each.finding is not Finding.OPERATOR
+    )
+
+
+def _shortened(words: str) -> str:
+    """Both ends of it: what happened stands first, and the main thread last."""
+    if len(words) <= LONGEST_WORDS:
+        return words
+    half = LONGEST_WORDS // 2
+    return words[:half] + CUT + words[-half:]

@@ -1,0 +1,1 @@
+"""Pure: what is known and kept: records, jobs, alerts, usage, states."""

@@ -1,0 +1,63 @@
+"""Pure: what a worker's line says.
+
+A frame is a line of JSON, `{"status": "healthy", "current_job": 42}`, or the older form
+`HEALTH|{…}`. A worker's bytes are untrusted: they are decoded against a schema, and what
+does not fit is refused with a reason, never raised.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..deaths.death import Job
+
+MAX_LINE = 64 * 1024
+PREFIX = b"HEALTH|"
+LONGEST_BUSY_S = 7 * 86_400.0
+
+_Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Text = Annotated[str, msgspec.Meta(max_length=1024)]
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """What a worker says about itself. A frame without a job clears the job."""
+
+    status: Literal["pending", "healthy", "unhealthy", "recovering"]
+    current_job: _Int | _Text | None = None
+    recover_for_s: float | None = None
+    progress: _Int | _Text | None = None
+    busy_for_s: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_BUSY_S)] | None = None
+    """It says that its work will not move for so long."""
+    stack_signal: Annotated[int, msgspec.Meta(ge=34, le=64)] | None = None
+    """The real-time signal on which it writes down the stacks of its threads."""
+    detail: _Text = ""
+    component_id: _Text | None = None
+    """Older workers repeat their id; the owner of the channel is what counts."""
+
+    @property
+    def job(self) -> Job | None:
+        """The job that the worker holds."""
+        return self.current_job
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A line that is no frame, and why."""
+
+    reason: str
+
+
+_decoder = msgspec.json.Decoder(Frame)
+
+
+def decode(line: bytes) -> Frame | Refusal:
+    """The frame in one line, without its line end."""
+    if len(line) > MAX_LINE:
+        return Refusal(f"longer than {MAX_LINE} bytes")
+    if line.startswith(PREFIX):
+        line = line[len(PREFIX) :]
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Refusal(str(error))

@@ -1,0 +1,172 @@
+"""Pure: events as text, the one form that the store, the gateways and the command line share.
+
+An event has a `type` (its class in snake_case), the component that it is about, and a payload:
+its other fields as a JSON object. Durations are whole milliseconds (`delay_s` becomes
+`delay_ms`), enums their words. `document` puts a numbered event on one line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ..facts.alert import Severity
+from ..facts.records import EventRecord
+from . import Budget, Event, StatusChanged, WorkerDied, WorkerStarted, WorkerStopped
+from .shapes import field_names, has_fields
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+SCHEMA_VERSION = 1
+"""Raised when a field changes its meaning or goes; new fields and new types do not raise it."""
+
+
+@cache
+def _words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def event_type(kind: type[object]) -> str:
+    """`worker_died` for `WorkerDied`."""
+    return _words(kind.__name__)
+
+
+def numbered(number: int, at_wall_ms: int, event: Event) -> EventRecord:
+    """The event as it is kept, under this number."""
+    kind = type(event)
+    special = _SPECIAL.get(kind)
+    payload = _plain(event) if special is None else special(event)
+    return EventRecord(
+        id=number,
+        at_wall_ms=at_wall_ms,
+        type=event_type(kind),
+        component_id=getattr(event, "component_id", None),
+        payload=_json(payload),
+    )
+
+
+def document(record: EventRecord) -> str:
+    """The event on one line of JSON: its head, then its payload's fields."""
+    head = (
+        f'{{"id":{record.id},"schema_version":{record.schema_version},"at_wall_ms":{record.at_wall_ms},'
+        f'"type":"{record.type}","component_id":{_json(record.component_id)}'
+    )
+    rest = record.payload.strip()
+    return f"{head},{rest[1:]}" if len(rest) > 2 else f"{head}}}"
+
+
+def _json(value: object) -> str:
+    try:
+        return _encode(value).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, in the name of a job, say
+        return json.dumps(msgspec.to_builtins(value, enc_hook=str, str_keys=True), separators=(",", ":"))
+
+
+def _status_changed(event: Any) -> Mapping[str, object]:
+    changed: StatusChanged = event
+    recover = changed.recover_for_s
+    return {
+        "generation": changed.generation,
+        "old": changed.old,
+        "new": changed.new,
+        "cause": None if changed.death is None else changed.death.cause,
+        "detail": changed.detail,
+        "misses": changed.misses,
+        "recover_for_ms": None if recover is None else round(recover * 1000),
+    }
+
+
+def _worker_started(event: Any) -> Mapping[str, object]:
+    started: WorkerStarted = event
+    return {"generation": started.generation, "pid": started.pid}
+
+
+def _worker_died(event: Any) -> Mapping[str, object]:
+    died: WorkerDied = event
+    death = died.death
+    return {
+        "generation": death.generation,
+        "pid": death.pid,
+        "cause": death.cause,
+        "exit_code": death.exit.code,
+        "signal": death.exit.signal,
+        "detail": death.detail,
+        "uptime_ms": death.uptime_ms,
+        "healthy_for_ms": death.healthy_for_ms,
+        "job": death.job,
+        "action": died.action,
+        "reason": died.reason,
+        "delay_ms": round(died.delay_s * 1000),
+        "restart_count": died.restart_count,
+        "streak_count": died.streak_count,
+        "budget": None if died.budget is None else _budget(died.budget),
+        "finding": died.finding,
+        "confidence": died.confidence,
+    }
+
+
+def _budget(budget: Budget) -> Mapping[str, object]:
+    return {
+        "in_window": budget.in_window,
+        "max_in_window": budget.max_in_window,
+        "window_ms": round(budget.window_s * 1000),
+        "lifetime": budget.lifetime,
+        "max_lifetime": budget.max_lifetime,
+        "consecutive": budget.consecutive,
+        "max_consecutive": budget.max_consecutive,
+    }
+
+
+def _worker_stopped(event: Any) -> Mapping[str, object]:
+    stopped: WorkerStopped = event
+    return {
+        "generation": stopped.generation,
+        "exit_code": stopped.exit.code,
+        "signal": stopped.exit.signal,
+        "forced": stopped.forced,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The fields of a message, its component apart."""
+    return {
+        sent: _milliseconds(getattr(value, name)) if sent != name else _value(getattr(value, name))
+        for name, sent in _fields(type(value))  # type: ignore[arg-type, unused-ignore]
+        if name != "component_id"
+    }
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Severity):  # a number only so that one is greater than another
+        return value.word
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (tuple, list)):
+        return [_value(each) for each in value]
+    if has_fields(type(value)):
+        return _plain(value)
+    return value
+
+
+@cache
+def _fields(kind: type[Any]) -> tuple[tuple[str, str], ...]:
+    names = field_names(kind)
+    return tuple((name, f"{name[:-2]}_ms" if name.endswith("_s") else name) for name in names)
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+_SPECIAL: dict[type[object], Callable[[Any], Mapping[str, object]]] = {
+    StatusChanged: _status_changed,
+    WorkerStarted: _worker_started,
+    WorkerDied: _worker_died,
+    WorkerStopped: _worker_stopped,
+}

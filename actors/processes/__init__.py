@@ -1,0 +1,1 @@
+"""The real process table: starts, watches, signals and reaps the workers' processes."""

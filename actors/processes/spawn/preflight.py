@@ -1,0 +1,92 @@
+"""What a worker needs of this machine, and whether it is there.
+
+Only looked for, as a start would: nothing is run, and nothing of the worker's is imported.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+
+from ...errors import Problem
+from ...spec.worker_spec import Command, PythonCall, WorkerSpec
+from .posix_spawn import known_user, program_file
+from .spawner import environment_of, import_path
+
+
+def missing(spec: WorkerSpec) -> Iterator[Problem]:
+    """What is not there that the worker needs to start, by the field that names it."""
+    folder = None if spec.cwd is None else _wrong_with_folder(spec.cwd)
+    if folder is not None:
+        yield Problem("cwd", folder)
+    if spec.user is not None and not _is_user(spec.user):
+        yield Problem("user", f'there is no user "{spec.user}"')
+    match spec.run:
+        case Command(argv=argv):
+            path = environment_of(spec, os.environ).get("PATH", os.defpath)
+            wrong = _wrong_with_program(argv[0], path, spec.cwd)
+            by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
+            if wrong is not None and not by_folder:
+                yield Problem("run", wrong)
+        case PythonCall(target=target):
+            absent = _absent_module(target.partition(":")[0], import_path(spec))
+            if absent is not None:
+                yield Problem("run", f'there is no module "{absent}" on its import path')
+
+
+def _wrong_with_folder(path: str) -> str | None:
+    try:
+        os.stat(os.path.join(path, ""))
+    except FileNotFoundError:
+        return f'there is no folder "{path}"'
+    except NotADirectoryError:
+        return f'"{path}" is no folder'
+    except OSError:
+        return None  # Who may not look cannot tell.
+    return None
+
+
+def _is_user(name: str) -> bool:
+    try:
+        known_user(name)
+    except OSError:
+        return False
+    return True
+
+
+def _wrong_with_program(name: str, path: str, cwd: str | None) -> str | None:
+    try:
+        program_file(name, path, cwd)
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            return f'"{name}" may not be executed'
+        return f'there is no file "{name}"' if "/" in name else f'there is no program "{name}" on its PATH'
+    return None
+
+
+def _absent_module(name: str, folders: Sequence[str]) -> str | None:
+    """The first part of a module's name that cannot be found; None if all are there.
+
+    Looking for a part of a package imports the package, if it is left to `find_spec`.
+    """
+    first, *parts = name.split(".")
+    found = _top_level(first, folders)
+    try:
+        for part in parts:
+            if found is None:
+                return first
+            first = f"{first}.{part}"
+            found = PathFinder.find_spec(first, list(found.submodule_search_locations or ()))
+    except KeyError:
+        return None  # A namespace inside another: only an import would tell.
+    return first if found is None else None
+
+
+def _top_level(name: str, folders: Sequence[str]) -> ModuleSpec | None:
+    try:
+        return find_spec(name) or PathFinder.find_spec(name, folders)
+    except ValueError:
+        return PathFinder.find_spec(name, folders)  # Such as __main__, which has none.

@@ -1,0 +1,115 @@
+"""What processes use, as the system tells it; psutil is loaded by the first look."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..rules.usage_limits import Usage
+
+if TYPE_CHECKING:
+    import psutil
+
+MB = 1024 * 1024
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """How much processor time a tree had used at some moment."""
+
+    began: float
+    at: float
+    cpu_s: float
+
+
+class Sampler:
+    """Looks at process trees. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._marks: dict[int, _Mark] = {}
+
+    def usage(self, pid: int) -> Usage | None:
+        """What this process and its descendants use together; None if it has ended."""
+        import psutil
+
+        try:
+            root = psutil.Process(pid)
+            began, cpu_s = root.create_time(), _cpu_s(root)
+            memory = root.memory_info().rss
+            threads, descriptors = root.num_threads(), _descriptors(root)
+        except psutil.NoSuchProcess:
+            self._marks.pop(pid, None)
+            return None
+        for process in _descendants(pid):
+            # One that ends while we look is simply not there any more.
+            with suppress(psutil.Error):
+                memory += process.memory_info().rss
+                threads += process.num_threads()
+                cpu_s += _cpu_s(process)
+                descriptors = _sum(descriptors, _descriptors(process))
+        return Usage(
+            memory_mb=memory / MB,
+            cpu_percent=self._cpu_percent(pid, began, cpu_s),
+            threads=threads,
+            descriptors=descriptors,
+        )
+
+    def forget(self, pid: int) -> None:
+        """The process was reaped; its number may stand for another one soon."""
+        self._marks.pop(pid, None)
+
+    def _cpu_percent(self, pid: int, began: float, cpu_s: float) -> float:
+        now = time.monotonic()
+        before = self._marks.get(pid)
+        if before is None or before.began != began:
+            before = _Mark(began, now - max(0.0, time.time() - began), 0.0)
+        self._marks[pid] = _Mark(began, now, cpu_s)
+        passed = now - before.at
+        # A descendant that ended took its time along: less than before means nothing.
+        return max(0.0, cpu_s - before.cpu_s) / passed * 100 if passed > 0 else 0.0
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _descriptors(process: psutil.Process) -> int | None:
+    """None where they may not be counted: those of another user's process."""
+    import psutil
+
+    try:
+        return int(process.num_fds())
+    except psutil.AccessDenied:
+        return None
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _descendants(pid: int) -> Iterator[psutil.Process]:
+    import psutil
+
+    for child in _children(pid):
+        with suppress(psutil.NoSuchProcess):
+            yield psutil.Process(child)
+            yield from _descendants(child)
+
+
+def _children(pid: int) -> list[int]:
+    """The children of a process, from the kernel's own list.
+
+    psutil reads every process of the system to find them, which costs more than all the rest.
+    """
+    found: list[int] = []
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return found

@@ -1,0 +1,1 @@
+"""How a running process is watched: exits, frames, output."""

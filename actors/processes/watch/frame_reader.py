@@ -1,0 +1,70 @@
+"""Reads frames from a worker's channel, within bounds and without trust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.frames import MAX_LINE, Frame, Refusal, decode
+
+FRAMES_PER_SECOND = 100
+"""More than this is a flood, and refused."""
+
+BACKLOG = 4000
+"""As many small frames as a full pipe holds: they come all at once if we were not there to read them."""
+
+
+class FrameReader:
+    """Splits a worker's bytes into lines and lines into frames; counts what it refuses."""
+
+    __slots__ = ("_allowed", "_buffer", "_read_at", "_tolerance", "refused", "violation")
+
+    def __init__(self, tolerance: int) -> None:
+        self._tolerance = tolerance
+        self._buffer = b""
+        self._allowed = float(FRAMES_PER_SECOND)
+        self._read_at: float | None = None
+        self.refused = 0
+        self.violation: str | None = None
+        """Why this worker is not listened to any more, once it is not."""
+
+    def feed(self, data: bytes, now: float) -> Iterator[Frame]:
+        """The frames that this data completes."""
+        if self.violation is not None:
+            return
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        if len(self._buffer) > MAX_LINE:
+            self.violation = f"a frame longer than {MAX_LINE} bytes"
+            self._buffer = b""
+        for line in lines:
+            frame = self._take(line, now)
+            if frame is not None:
+                yield frame
+            if self.violation is not None:
+                return
+
+    def finish(self, now: float) -> Iterator[Frame]:
+        """The channel has ended: a last line without a line end counts too."""
+        rest, self._buffer = self._buffer, b""
+        if rest:
+            yield from self.feed(rest + b"\n", now)
+
+    def _take(self, line: bytes, now: float) -> Frame | None:
+        if not line.strip():
+            return None
+        decoded = Refusal("too many frames") if self._flooded(now) else decode(line)
+        if isinstance(decoded, Frame):
+            return decoded
+        self.refused += 1
+        if self.refused > self._tolerance:
+            self.violation = f"{self.refused} frames refused, the last one: {decoded.reason}"
+        return None
+
+    def _flooded(self, now: float) -> bool:
+        """Whether frames come faster than they may, on the average since the last look."""
+        since = now if self._read_at is None else self._read_at
+        self._read_at = max(since, now)
+        self._allowed = min(self._allowed + max(0.0, now - since) * FRAMES_PER_SECOND, BACKLOG)
+        if self._allowed < 1:
+            return True
+        self._allowed -= 1
+        return False

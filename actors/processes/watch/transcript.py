@@ -1,0 +1,87 @@
+"""What all workers wrote last, numbered in one sequence, for whoever follows them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from .output_tail import MOST_LINES as TAIL_LINES
+
+MOST_LINES = 2000
+"""So many lines of all workers together are kept for those who follow."""
+
+
+class Written(msgspec.Struct, frozen=True, order=True):
+    """A line that a worker wrote."""
+
+    number: int
+    """Grows by one with every line, of whichever worker, for as long as the supervisor lives."""
+    component_id: str
+    generation: int
+    stream: str
+    """`out` or `err`."""
+    text: str
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """Some lines in the order in which they came, and where to go on."""
+
+    lines: tuple[Written, ...]
+    newest: int
+    """The number of the last line of all; ask for what came after it."""
+    lost: int
+    """How many were asked for that are not kept any longer, whoever wrote them."""
+    run: str
+    """Which system's lines these are: another one numbers its own anew."""
+
+
+class Transcript:
+    """Written by one thread, read by any."""
+
+    def __init__(self, run: str = "") -> None:
+        self.run = run
+        self._lines: deque[Written] = deque(maxlen=MOST_LINES)
+        self.newest = 0
+
+    def take(self, component_id: str, generation: int, stream: str, text: str) -> Written:
+        """Number a line, and keep it for a while."""
+        written = Written(self.newest + 1, component_id, generation, stream, text)
+        self._lines.append(written)
+        self.newest = written.number
+        return written
+
+    def after(self, number: int) -> Lines:
+        """What came after that line; a number that is yet to come was another supervisor's."""
+        kept = tuple(self._lines)  # at once: more may be written meanwhile
+        newest = kept[-1].number if kept else 0
+        begin = number if number <= newest else 0
+        oldest = kept[0].number if kept else 1
+        lines = tuple(line for line in kept if line.number > begin)
+        return Lines(lines, newest, max(0, oldest - 1 - begin), self.run)
+
+
+def lines_of(tails: Mapping[str, Iterable[Written]], recent: Lines, after: int | None, last: int) -> Lines:
+    """Pure: the lines of some workers, after the line of that number, or the last lines of each.
+
+    Args:
+        tails: the last lines of each worker's latest start, which are kept beside a noisy one's.
+        recent: what all wrote after that line, former starts included; without one, all that is kept.
+        after: the number, if there is one.
+        last: how many of each, if there is none.
+    """
+    known: dict[str, set[Written]] = {id_: set() for id_ in tails}
+    for line in recent.lines:
+        if line.component_id in known:
+            known[line.component_id].add(line)
+    for id_, tail in tails.items():
+        known[id_] |= {line for line in tail if (after or 0) < line.number <= recent.newest}
+    each = [sorted(lines) for lines in known.values()]
+    if after is None:
+        each = [lines[-last:] if last else [] for lines in each]
+    chosen = tuple(sorted(line for lines in each for line in lines))
+    # What others wrote and was lost is no loss for who follows these.
+    lost = 0 if after is None or len(chosen) < TAIL_LINES else recent.lost
+    return replace(recent, lines=chosen, lost=lost)

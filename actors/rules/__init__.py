@@ -1,0 +1,1 @@
+"""Pure: stand-alone decisions: restarts, health, the stop ladder, breakers, limits, alerts."""

@@ -1,0 +1,270 @@
+"""Pure: a circuit breaker for workers that need the same thing.
+
+    closed ─ k workers die within the window, or the probe fails ─▶ open
+    open ─ the wait is over, and the probe (if there is one) passes ─▶ half open: one canary
+    half open ─ the canary dies ─▶ open, with a longer wait: the next one tries
+    half open ─ the canary takes too long ─▶ open: the next one tries at once
+    half open ─ the canary is healthy for long enough ─▶ closed: all come back at once
+
+While it is not closed, deaths are held: written down, not counted, and nobody restarts but the
+canary. Times are integer milliseconds on one timeline; nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import Problem
+from ..spec.validation import (
+    SHORTEST_S,
+    at_least,
+    coerce,
+    durations,
+    exceeds,
+    mistyped,
+    refuse,
+)
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_ADDRESS = re.compile(r"(?P<host>[^\s:]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerPolicy:
+    """When restarts of the workers that share this breaker are held, and how they come back."""
+
+    name: str
+    deaths: int | None = 3
+    """So many different workers dying within the window open it; None: only the probe does."""
+    window_s: float = 30.0
+    canary_delay_s: float = 10.0
+    """How long after it opened the first canary tries; doubled after each that dies."""
+    canary_max_delay_s: float = 60.0
+    hold_s: float = 10.0
+    """A canary that is healthy for this long closes it."""
+    probe_tcp: str | None = None
+    """`host:port` of what they need: it can be connected to, or restarts are held."""
+    probe_command: tuple[str, ...] = ()
+    """A program that exits with 0 while all is well."""
+    probe_call: Callable[[], object] | None = None
+    """A function that returns (not False) while all is well."""
+    probe_interval_s: float = 5.0
+    probe_timeout_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        coerce(self)
+        refuse(f"breaker {self.name!s:.64}", self.problems())
+
+    @property
+    def probes(self) -> bool:
+        """Whether there is a probe."""
+        return self.probe_tcp is not None or bool(self.probe_command) or self.probe_call is not None
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with this policy, field by field."""
+        wrong = {problem.field: problem for problem in mistyped(self)}
+        yield from wrong.values()
+        yield from at_least(1, self, "deaths")
+        yield from durations(self, "window_s", "probe_interval_s", "probe_timeout_s", least=SHORTEST_S)
+        yield from durations(self, "canary_delay_s", "canary_max_delay_s", "hold_s")
+        if exceeds(self, "canary_delay_s", "canary_max_delay_s"):
+            yield Problem("canary_max_delay_s", f"must not be below canary_delay_s ({self.canary_delay_s})")
+        if "name" not in wrong and not _NAME.fullmatch(self.name):
+            yield Problem("name", f"must match {_NAME.pattern}, is {self.name[:80]!r}")
+        if not wrong:
+            yield from self._probe_problems()
+
+    def _probe_problems(self) -> Iterator[Problem]:
+        if sum((self.probe_tcp is not None, bool(self.probe_command), self.probe_call is not None)) > 1:
+            yield Problem("probe_tcp", "only one of probe_tcp, probe_command and probe_call can be set")
+        if self.probe_tcp is not None and address(self.probe_tcp) is None:
+            yield Problem("probe_tcp", f"must look like 'host:port', is {self.probe_tcp!r:.80}")
+        if self.probe_command and not self.probe_command[0]:
+            yield Problem("probe_command", "names no program")
+        if self.deaths is None and not self.probes:
+            yield Problem("deaths", "must be a number where there is no probe: nothing would ever open it")
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """Host and port; None if it is no address."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 65536:
+        return None
+    return found["host"].strip("[]"), int(found["port"])
+
+
+# ── states ───────────────────────────────────────────────────────────────────────────────
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """All is well, as far as anybody knows."""
+
+    deaths: tuple[tuple[int, str], ...] = ()
+    """When who died lately, oldest first."""
+
+
+class Open(msgspec.Struct, frozen=True):
+    """Restarts are held until a canary may try."""
+
+    since_ms: int
+    due_ms: int
+    why: str
+    attempt: int = 0
+    """How many canaries have failed."""
+
+
+class HalfOpen(msgspec.Struct, frozen=True):
+    """One worker tries for all."""
+
+    since_ms: int
+    why: str
+    canary: str
+    attempt: int
+    until_ms: int
+    """When another one is to try, unless the canary is healthy then."""
+    healthy_ms: int | None = None
+    """Since when the canary is healthy."""
+
+
+State = Closed | Open | HalfOpen
+
+# ── what happens ─────────────────────────────────────────────────────────────────────────
+
+
+class Died(msgspec.Struct, frozen=True):
+    """A worker of this breaker died."""
+
+    component_id: str
+
+
+class Health(msgspec.Struct, frozen=True):
+    """A worker's health changed."""
+
+    component_id: str
+    healthy: bool
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """The probe has answered; `wrong` says what is the matter, None that all is well."""
+
+    wrong: str | None
+
+
+class Elapsed(msgspec.Struct, frozen=True):
+    """A wait may be over; `held` are those who could be the canary."""
+
+    held: tuple[str, ...]
+    trial_ms: int
+    """How long one of them may take."""
+
+
+class Left(msgspec.Struct, frozen=True):
+    """A worker was stopped, paused, given up or removed by somebody."""
+
+    component_id: str
+
+
+Trigger = Died | Health | Probed | Elapsed | Left
+
+
+def advance(state: State, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    """The state afterwards; what there is to do follows from the difference."""
+    match state:
+        case Closed():
+            return _closed(state, trigger, policy, now_ms)
+        case Open():
+            return _open(state, trigger, policy, now_ms)
+        case HalfOpen():
+            return _half_open(state, trigger, policy, now_ms)
+
+
+def next_look_ms(state: State, policy: BreakerPolicy) -> int | None:
+    """When time alone may change the state; None if it cannot."""
+    match state:
+        case Open(due_ms=due_ms):
+            return due_ms
+        case HalfOpen(healthy_ms=int(healthy_ms)):
+            return healthy_ms + _ms(policy.hold_s)
+        case HalfOpen(until_ms=until_ms):
+            return until_ms
+        case _:
+            return None
+
+
+def holds(state: State, component_id: str) -> str | None:
+    """Why a worker must not be restarted now; None if it may."""
+    match state:
+        case Open(why=why):
+            return why
+        case HalfOpen(canary=canary, why=why) if canary != component_id:
+            return why
+        case _:
+            return None
+
+
+def _closed(state: Closed, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    match trigger:
+        case Died(component_id=id_):
+            since = now_ms - _ms(policy.window_s)
+            recent = tuple((at, who) for at, who in state.deaths if at > since and who != id_)
+            recent = (*recent, (now_ms, id_))
+            if policy.deaths is None or len(recent) < policy.deaths:
+                return Closed(recent)
+            return _opened(policy, now_ms, f"{len(recent)} workers died within {policy.window_s:g} s")
+        case Probed(wrong=str(wrong)):
+            return _opened(policy, now_ms, f"the probe failed: {wrong}")
+        case _:
+            return state
+
+
+def _open(state: Open, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    match trigger:
+        case Elapsed(held=held, trial_ms=trial_ms) if now_ms >= state.due_ms:
+            if not held:  # nobody to try: all of them run, or somebody stopped them
+                return Closed()
+            # Each in its turn: one that is broken itself must not keep all others down.
+            canary = held[state.attempt % len(held)]
+            return HalfOpen(state.since_ms, state.why, canary, state.attempt, now_ms + trial_ms)
+        case Probed(wrong=str(wrong)):
+            # What they need is away still: a canary would only die of it.
+            wait = _ms(policy.probe_interval_s)
+            return replace(state, due_ms=max(state.due_ms, now_ms + wait), why=f"the probe failed: {wrong}")
+        case _:
+            return state
+
+
+def _half_open(state: HalfOpen, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
+    match trigger:
+        case Died(component_id=id_) if id_ == state.canary:
+            delay = min(policy.canary_delay_s * 2 ** min(state.attempt + 1, 30), policy.canary_max_delay_s)
+            return Open(state.since_ms, now_ms + _ms(delay), state.why, state.attempt + 1)
+        case Left(component_id=id_) if id_ == state.canary:
+            return Open(state.since_ms, now_ms, state.why, state.attempt)
+        case Health(component_id=id_, healthy=healthy) if id_ == state.canary:
+            return _or_next(replace(state, healthy_ms=now_ms if healthy else None), now_ms)
+        case Elapsed() if state.healthy_ms is not None and now_ms >= state.healthy_ms + _ms(policy.hold_s):
+            return Closed()
+        case Elapsed():
+            return _or_next(state, now_ms)
+        case _:
+            return state
+
+
+def _or_next(state: HalfOpen, now_ms: int) -> State:
+    """The trial goes on, unless it took too long already."""
+    if state.healthy_ms is not None or now_ms < state.until_ms:
+        return state
+    return Open(state.since_ms, now_ms, state.why, state.attempt + 1)
+
+
+def _opened(policy: BreakerPolicy, now_ms: int, why: str) -> Open:
+    return Open(now_ms, now_ms + _ms(policy.canary_delay_s), why)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,212 @@
+"""Pure: whether a dead worker is started again, when, and what that does to its budget.
+
+    death ─▶ stopping? ─▶ paused? ─▶ restart wanted at all? ─▶ clear the streak after
+    sustained health ─▶ lifetime ─▶ window ─▶ consecutive ─▶ restart after delay(streak)
+
+Times are integer milliseconds on one timeline that the caller chooses; only differences
+matter. Chance comes in as a number. Nothing here reads a clock or touches anything.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from ..deaths.death import Death
+from ..spec.worker_spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
+
+DEFAULT_FAILURE = "Restart limit exceeded"
+
+
+class RestartState(msgspec.Struct, frozen=True):
+    """What is remembered of a worker's restarts: three counters, kept apart."""
+
+    restart_count: int = 0
+    """Over the worker's whole life; only a reset clears it."""
+    streak_count: int = 0
+    """Drives delay and window; sustained health clears it."""
+    last_restart_ms: int | None = None
+    deaths_ms: tuple[int, ...] = ()
+    """When it died lately; only the sliding window asks."""
+
+
+class Action(StrEnum):
+    """What becomes of a dead worker."""
+
+    RESTART = "restart"
+    MARK_FAILED = "mark_failed"
+    NOTIFY_ONLY = "notify_only"
+    HELD = "held"
+    """A breaker is open: not counted, and brought back when it closes."""
+    NONE = "none"
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one death, and the counters after it."""
+
+    action: Action
+    reason: str
+    state: RestartState
+    delay_ms: int = 0
+    failure_reason: str | None = None
+    exhausted: bool = False
+    streak_cleared: bool = False
+    """Sustained health had cleared the streak before this death was counted."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether this death used up a restart."""
+        return self.action is Action.RESTART
+
+
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What surrounds a decision: the moment, and whether restarts are wanted at all."""
+
+    now_ms: int
+    stopping: bool = False
+    paused: bool = False
+    held: str | None = None
+    """Why a breaker holds restarts back, if it does."""
+    chance: float = 0.0
+    """A number from 0 up to but not including 1, for the jitter."""
+
+
+def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
+    """The verdict on a death; a function of its arguments alone."""
+    if around.stopping:
+        return _leave(state, "not restarted: stop requested")
+    before, state = state, _with_death(policy, state, around.now_ms)
+    if around.paused:
+        return _leave(state, "not restarted: paused")
+    if not policy.enabled:
+        return Decision(action=Action.NOTIFY_ONLY, reason="automatic restart is off", state=state)
+    if not _wanted(policy, death):
+        return _leave(state, f"not restarted: {death} under restart_on = {policy.restart_on.value}")
+    if death.exit.code is not None and death.exit.code in policy.give_up_exit_codes:
+        return _exhausted(
+            policy, state, f"exit code {death.exit.code} means that a restart is pointless", death
+        )
+    if around.held is not None:
+        return Decision(action=Action.HELD, reason=f"held back: {around.held}", state=before)
+    rested = _sustained(policy, death)
+    if rested:
+        state = replace(state, streak_count=0)
+    spent = _spent_limit(policy, state, around.now_ms)
+    if spent is not None:
+        return replace(_exhausted(policy, state, spent, death), streak_cleared=rested)
+    return replace(_restart(policy, state, around), streak_cleared=rested)
+
+
+def delay_s(policy: RestartPolicy, streak: int, chance: float = 0.0) -> float:
+    """How long the restart number `streak` of a streak waits, counted from 0."""
+    if policy.initial_delay_s == 0.0 or (policy.immediate_first and streak <= 0):
+        return policy.min_delay_s
+    exponent = max(0, streak - (1 if policy.immediate_first else 0))
+    grown = min(_power(policy.multiplier, exponent) * policy.initial_delay_s, policy.max_delay_s)
+    return max(grown * (1.0 - policy.jitter * chance), policy.min_delay_s)
+
+
+def cleared_streak(state: RestartState) -> RestartState:
+    """The counters after sustained health: the lifetime count stays."""
+    return replace(state, streak_count=0)
+
+
+def _power(base: float, exponent: int) -> float:
+    # The exponent is clamped before the power: 2.0 ** 1024 overflows. Past e^300 every cap wins.
+    if base <= 1.0:
+        return 1.0
+    return base ** min(exponent, max(1, math.floor(300 / math.log(base))))
+
+
+def _with_death(policy: RestartPolicy, state: RestartState, now_ms: int) -> RestartState:
+    if policy.window_mode is not WindowMode.SLIDING:
+        return state
+    window_ms = round(policy.window_s * 1000)
+    recent = tuple(at for at in state.deaths_ms if now_ms - at < window_ms)
+    return replace(state, deaths_ms=(*recent, now_ms))
+
+
+def _wanted(policy: RestartPolicy, death: Death) -> bool:
+    match policy.restart_on:
+        case RestartOn.ALWAYS:
+            return True
+        case RestartOn.NEVER:
+            return False
+        case RestartOn.ON_FAILURE:
+            return not death.ended_well
+
+
+def _sustained(policy: RestartPolicy, death: Death) -> bool:
+    after = policy.reset_after_healthy_s
+    # However little is asked for, one that never was healthy has not sustained it.
+    return after is not None and death.healthy_for_ms >= max(1, after * 1000)
+
+
+def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str | None:
+    """The first limit that is used up, in words; None while there is budget left."""
+    if policy.max_lifetime is not None and state.restart_count >= policy.max_lifetime:
+        return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
+    if policy.max_in_window is not None and _window_is_full(policy, state, now_ms):
+        what = "death" if policy.window_mode is WindowMode.SLIDING else "restart"
+        return f"{_many(policy.max_in_window, what)} in {_span(policy.window_s)}"
+    if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
+        return f"{_many(state.streak_count, 'restart')} in a row (limit {policy.max_consecutive})"
+    return None
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _window_is_full(policy: RestartPolicy, state: RestartState, now_ms: int) -> bool:
+    assert policy.max_in_window is not None
+    return used_in_window(policy, state, now_ms) >= policy.max_in_window
+
+
+def used_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:
+    """How many of the restarts, or of the deaths, that the short-term limit allows are used up."""
+    window_ms = policy.window_s * 1000
+    if policy.window_mode is WindowMode.SLIDING:
+        return sum(1 for at in state.deaths_ms if now_ms - at < window_ms)
+    if state.last_restart_ms is None or now_ms - state.last_restart_ms >= window_ms:
+        return 0
+    return state.streak_count
+
+
+def _restart(policy: RestartPolicy, state: RestartState, around: Circumstances) -> Decision:
+    delay = delay_s(policy, state.streak_count, around.chance)
+    number = state.restart_count + 1
+    return Decision(
+        action=Action.RESTART,
+        reason=f"Restart #{number} with {delay:g}s backoff",
+        delay_ms=round(delay * 1000),
+        state=replace(
+            state,
+            restart_count=number,
+            streak_count=state.streak_count + 1,
+            last_restart_ms=around.now_ms,
+        ),
+    )
+
+
+def _exhausted(policy: RestartPolicy, state: RestartState, why: str, death: Death) -> Decision:
+    reason = f"{why}; last death: {death}"
+    if policy.on_exhausted is OnExhausted.NOTIFY_ONLY:
+        return Decision(action=Action.NOTIFY_ONLY, reason=reason, state=state, exhausted=True)
+    return Decision(
+        action=Action.MARK_FAILED, reason=reason, failure_reason=reason, state=state, exhausted=True
+    )
+
+
+def _leave(state: RestartState, reason: str) -> Decision:
+    return Decision(action=Action.NONE, reason=reason, state=state)
+
+
+def _span(seconds: float) -> str:
+    if seconds >= 60 and seconds % 60 == 0:
+        minutes = round(seconds / 60)
+        return "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return f"{seconds:g} seconds"

@@ -1,0 +1,275 @@
+"""Pure: the life of one worker's process, and the ladder that ends it.
+
+    absent ─start─▶ spawning ─started─▶ alive ─stop─▶ stopping (stacks ▸ ask ▸ TERM ▸ KILL ▸ KILL)
+       ▲               │ failed           │ exit          │ exit            │ out of steps
+       └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
+
+TERM stands for the signal that the policy names. There is never more than one process: a start
+while one is there is ignored.
+"""
+
+from __future__ import annotations
+
+import signal
+from enum import IntEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from ..deaths.death import Exit
+from ..deaths.evidence import Remains
+from ..spec.worker_spec import StopPolicy
+
+
+class Urgency(IntEnum):
+    """How firmly a process is stopped; a firmer request shortens a gentler one."""
+
+    GRACEFUL = 0
+    """Ask first, and let it finish what it does."""
+    FIRM = 1
+    """It is taken for dead or stuck: SIGTERM (or what its policy says), then SIGKILL."""
+    KILL = 2
+    """At once."""
+
+
+class Rung(msgspec.Struct, frozen=True):
+    """One step of the ladder: what is sent (None asks over the channel), how long it waits."""
+
+    signal: int | None
+    wait_s: float
+    stacks: bool = False
+    """Asks for the stacks of all threads instead."""
+
+
+STACKS_S = 0.5
+"""How long a hung worker has to write its stacks down; that takes it a moment, if it can at all."""
+
+
+def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool = False) -> tuple[Rung, ...]:
+    """The steps that end a process, in order; `stacks` has it say first where it hangs."""
+    if stacks and urgency is Urgency.FIRM:
+        return (Rung(None, STACKS_S, stacks=True), *ladder(policy, urgency, has_channel))
+    kill = (Rung(signal.SIGKILL, policy.kill_s), Rung(signal.SIGKILL, policy.last_s))
+    match urgency:
+        case Urgency.GRACEFUL if has_channel:
+            return (Rung(None, policy.ask_s), Rung(policy.signal_number, policy.term_s), *kill)
+        case Urgency.GRACEFUL:
+            # A signal is the only question that a plain program understands.
+            return (Rung(policy.signal_number, policy.ask_s), *kill)
+        case Urgency.FIRM:
+            return (Rung(policy.signal_number, policy.term_s), *kill)
+        case Urgency.KILL:
+            return kill
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """There is no process."""
+
+
+class Spawning(msgspec.Struct, frozen=True):
+    """Asked for; a stop that comes meanwhile waits for the answer."""
+
+    generation: int
+    stop: Urgency | None = None
+
+
+class Alive(msgspec.Struct, frozen=True):
+    """It runs."""
+
+    generation: int
+    pid: int
+
+
+class Stopping(msgspec.Struct, frozen=True):
+    """It was told to end; `rungs` are the steps still to come."""
+
+    generation: int
+    pid: int
+    urgency: Urgency
+    rungs: tuple[Rung, ...]
+    step: int = 0
+    sent: int | None = None
+    """The last signal that was sent, if any."""
+
+
+class Unkillable(msgspec.Struct, frozen=True):
+    """It survived SIGKILL (a frozen cgroup, a dead disk); nothing is started beside it."""
+
+    generation: int
+    pid: int
+
+
+State = Absent | Spawning | Alive | Stopping | Unkillable
+
+
+class Start(msgspec.Struct, frozen=True):
+    """A new incarnation is wanted."""
+
+    generation: int
+
+
+class Started(msgspec.Struct, frozen=True):
+    """The process is there."""
+
+    generation: int
+    pid: int
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """The process is to end; with `stacks` it says first where it hangs."""
+
+    generation: int
+    urgency: Urgency
+    stacks: bool = False
+
+
+class RungElapsed(msgspec.Struct, frozen=True):
+    """A step of the ladder has waited long enough."""
+
+    generation: int
+    step: int
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The process is gone and reaped, or could not be started."""
+
+    generation: int
+    exit: Exit
+    remains: Remains | None = None
+
+
+Trigger = Start | Started | Stop | RungElapsed | Ended
+
+
+class Spawn(msgspec.Struct, frozen=True):
+    """Start the process."""
+
+    generation: int
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Ask the worker to stop, over its channel."""
+
+    generation: int
+
+
+class ShowStacks(msgspec.Struct, frozen=True):
+    """Have the worker write down the stacks of its threads."""
+
+    generation: int
+
+
+class Send(msgspec.Struct, frozen=True):
+    """Send a signal."""
+
+    generation: int
+    signal: int
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Come back with RungElapsed after this time."""
+
+    generation: int
+    step: int
+    seconds: float
+
+
+class TellGone(msgspec.Struct, frozen=True):
+    """Nothing of this generation is left; `forced` is the signal of ours that ended it."""
+
+    generation: int
+    exit: Exit
+    forced: int | None = None
+    remains: Remains | None = None
+
+
+class TellUnkillable(msgspec.Struct, frozen=True):
+    """The process survived everything."""
+
+    generation: int
+    pid: int
+
+
+Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellUnkillable
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The state after a trigger, and what is to be done."""
+
+    state: State
+    effects: tuple[Effect, ...] = ()
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What the ladder depends on."""
+
+    policy: StopPolicy
+    has_channel: bool
+
+
+def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
+    """What a trigger does to a process's life; one of another generation does nothing."""
+    if isinstance(state, Absent):
+        return _without_process(state, trigger)
+    if trigger.generation != state.generation:
+        return Step(state)
+    match state, trigger:
+        case Spawning(stop=None), Started(generation=generation, pid=pid):
+            return Step(Alive(generation, pid))
+        case Spawning(stop=urgency), Started(generation=generation, pid=pid):
+            assert urgency is not None
+            return _begin(generation, pid, urgency, terms)
+        case Spawning(), Stop(urgency=urgency):
+            return Step(replace(state, stop=max(urgency, state.stop or urgency)))
+        case Alive(generation=generation, pid=pid), Stop(urgency=urgency, stacks=stacks):
+            return _begin(generation, pid, urgency, terms, stacks=stacks)
+        case Stopping(sent=signal.SIGKILL), Stop():
+            # There is nothing firmer; beginning again would only take longer.
+            return Step(state)
+        case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
+            return _begin(generation, pid, urgency, terms, state.step)
+        case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
+            return _climb(state)
+        case Unkillable(generation=generation, pid=pid), Stop():
+            # Whoever asks now is to hear it, too.
+            return Step(state, (TellUnkillable(generation, pid),))
+        case _, Ended(generation=generation, exit=exit_, remains=remains):
+            forced = state.sent if isinstance(state, Stopping) else None
+            return Step(Absent(), (TellGone(generation, exit_, forced, remains),))
+        case _:
+            return Step(state)
+
+
+def _without_process(state: Absent, trigger: Trigger) -> Step:
+    match trigger:
+        case Start(generation=generation):
+            return Step(Spawning(generation), (Spawn(generation),))
+        case Stop(generation=generation):
+            # Whoever wants it gone may have missed that it is.
+            return Step(state, (TellGone(generation, Exit()),))
+        case _:
+            return Step(state)
+
+
+def _begin(
+    generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0, *, stacks: bool = False
+) -> Step:
+    rungs = ladder(terms.policy, urgency, terms.has_channel, stacks)
+    return _climb(Stopping(generation, pid, urgency, rungs, step))
+
+
+def _climb(state: Stopping) -> Step:
+    if not state.rungs:
+        return Step(Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),))
+    rung, *rest = state.rungs
+    step = state.step + 1
+    return Step(
+        replace(state, rungs=tuple(rest), step=step, sent=rung.signal),
+        (_act(rung, state.generation), Wait(state.generation, step, rung.wait_s)),
+    )
+
+
+def _act(rung: Rung, generation: int) -> Effect:
+    if rung.stacks:
+        return ShowStacks(generation)
+    return Ask(generation) if rung.signal is None else Send(generation, rung.signal)

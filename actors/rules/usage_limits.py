@@ -1,0 +1,204 @@
+"""Pure: what a worker uses, what it may use, and what follows from one look at it.
+
+A limit is exceeded above it, never at it. The kill comes once a limit was exceeded at so many
+looks in a row; a warning comes once when its threshold is passed, and is taken back once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from ..spec.resource_limits import ResourceLimits
+
+N = TypeVar("N", int, float)
+
+
+class Resource(StrEnum):
+    """What is limited."""
+
+    CPU = "cpu_percent"
+    MEMORY = "memory_mb"
+    THREADS = "threads"
+    DESCRIPTORS = "descriptors"
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker and everything that it started use together; None could not be told."""
+
+    memory_mb: float
+    cpu_percent: float | None = None
+    """Of one core, since the look before, or since its start."""
+    threads: int = 1
+    descriptors: int | None = None
+
+    def of(self, resource: Resource) -> float | None:
+        """How much of one resource."""
+        value: float | None = getattr(self, resource.value)
+        return value
+
+    def above(self, other: Usage | None) -> Usage:
+        """The greater of both, resource by resource."""
+        if other is None:
+            return self
+        return Usage(
+            memory_mb=max(self.memory_mb, other.memory_mb),
+            cpu_percent=_greater(self.cpu_percent, other.cpu_percent),
+            threads=max(self.threads, other.threads),
+            descriptors=_greater(self.descriptors, other.descriptors),
+        )
+
+    def __str__(self) -> str:
+        cpu = "" if self.cpu_percent is None else f", {self.cpu_percent:.0f} % CPU"
+        return f"{self.memory_mb:.0f} MB{cpu}, {self.threads} threads"
+
+
+def _greater(one: N | None, other: N | None) -> N | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+# ── What a look shows ────────────────────────────────────────────────────────────────────
+
+
+class Excess(msgspec.Struct, frozen=True):
+    """A limit and what was used instead."""
+
+    resource: Resource
+    used: float
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{_amount(self.resource, self.used)}, the limit is {_amount(self.resource, self.limit)}"
+
+
+class Warned(msgspec.Struct, frozen=True):
+    """A warning's threshold was passed."""
+
+    excess: Excess
+
+
+class Eased(msgspec.Struct, frozen=True):
+    """It is back below the threshold that was warned of, or the limit where there is none."""
+
+    excess: Excess
+
+
+class Violated(msgspec.Struct, frozen=True):
+    """A limit was exceeded; `fatal` if this is the look that ends the worker."""
+
+    excess: Excess
+    in_a_row: int
+    fatal: bool
+
+
+Finding = Warned | Eased | Violated
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """What is known of one incarnation's use of resources."""
+
+    peak: Usage | None = None
+    violations: int = 0
+    """Looks that found a limit exceeded, in all."""
+    in_a_row: Mapping[Resource, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    warned: frozenset[Resource] = frozenset()
+    condemned: bool = False
+    """It was found guilty; nothing more is said of it."""
+
+
+SAMPLE_EVERY_S = 60.0
+"""How often what a worker uses is worth a note of its own, even if nothing changes."""
+
+NEWS = 0.1
+"""A change of memory by more than this share is worth a note at once."""
+
+TRIFLE_MB = 1.0
+"""A smaller change is never worth one."""
+
+
+def worth_noting(noted: Usage | None, passed_s: float, usage: Usage) -> bool:
+    """Whether what a worker uses now should be noted, so long after it was noted last."""
+    if noted is None or passed_s >= SAMPLE_EVERY_S:
+        return True
+    return abs(usage.memory_mb - noted.memory_mb) > max(TRIFLE_MB, NEWS * noted.memory_mb)
+
+
+class Look(msgspec.Struct, frozen=True):
+    """The watch after a look, and what the look showed."""
+
+    watch: Watch
+    findings: tuple[Finding, ...] = ()
+
+
+def assess(limits: ResourceLimits, watch: Watch, usage: Usage) -> Look:
+    """What one look at a worker means."""
+    watch = replace(watch, peak=usage.above(watch.peak))
+    if watch.condemned:
+        return Look(watch)
+    warnings, warned = _warnings(limits, watch, usage)
+    in_a_row = {
+        excess.resource: watch.in_a_row.get(excess.resource, 0) + 1 for excess in _excesses(limits, usage)
+    }
+    violations = tuple(
+        Violated(excess, in_a_row[excess.resource], in_a_row[excess.resource] >= limits.violations)
+        for excess in _excesses(limits, usage)
+    )
+    watch = replace(
+        watch,
+        warned=warned,
+        in_a_row=MappingProxyType(in_a_row),
+        violations=watch.violations + bool(violations),
+        condemned=any(violation.fatal for violation in violations),
+    )
+    return Look(watch, (*warnings, *violations))
+
+
+def _excesses(limits: ResourceLimits, usage: Usage) -> Iterator[Excess]:
+    for resource in Resource:
+        used, limit = usage.of(resource), limits.kill(resource.value)
+        if used is not None and limit is not None and used > limit:
+            yield Excess(resource, used, limit)
+
+
+def _warnings(
+    limits: ResourceLimits, watch: Watch, usage: Usage
+) -> tuple[tuple[Warned | Eased, ...], frozenset[Resource]]:
+    findings: list[Warned | Eased] = []
+    warned = set(watch.warned)
+    for resource in Resource:
+        used, threshold = usage.of(resource), limits.warn(resource.value)
+        if used is None or threshold is None:
+            continue
+        excess = Excess(resource, used, threshold)
+        if used > threshold and resource not in warned:
+            warned.add(resource)
+            findings.append(Warned(excess))
+        elif used <= threshold and resource in warned:
+            warned.discard(resource)
+            findings.append(Eased(excess))
+    return (*findings, *_relief(limits, watch, usage)), frozenset(warned)
+
+
+def _relief(limits: ResourceLimits, watch: Watch, usage: Usage) -> Iterator[Eased]:
+    """What was above a limit at the last look and is not now, where no threshold below it tells that."""
+    for resource in watch.in_a_row:
+        used, limit = usage.of(resource), limits.kill(resource.value)
+        if used is not None and limit is not None and used <= limit and limits.warn(resource.value) is None:
+            yield Eased(Excess(resource, used, limit))
+
+
+def _amount(resource: Resource, value: float) -> str:
+    match resource:
+        case Resource.CPU:
+            return f"{value:.0f} % CPU"
+        case Resource.MEMORY:
+            return f"{value:.0f} MB"
+        case Resource.THREADS | Resource.DESCRIPTORS:
+            return f"{value:.0f} {resource.value}"

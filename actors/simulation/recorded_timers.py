@@ -1,0 +1,74 @@
+"""Virtual time in which the timers of restarts are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..messages.internal import BackoffElapsed
+from ..ports import Receiver
+from ..runtime.timekeeper import HeapTimer
+from . import observer
+from .scenarios.history import TimerFired
+from .scenarios.moves import Phase
+from .simulation_runtime import SimulationRuntime, VirtualClock, VirtualTimers
+
+if TYPE_CHECKING:
+    from .virtual_run import VirtualRun
+
+
+class WatchedTimer(HeapTimer):
+    """The timer of a restart; that it is called off is written down."""
+
+    __slots__ = ("dropped",)
+
+    def __init__(
+        self, receiver: Receiver, message: object, dropped: Callable[[BackoffElapsed], None]
+    ) -> None:
+        super().__init__(receiver, message)
+        self.dropped = dropped
+
+    def cancel(self) -> None:
+        """Call it off, unless it has fired."""
+        if isinstance(self.message, BackoffElapsed):
+            self.dropped(self.message)
+        super().cancel()
+
+
+class WatchedTimers(VirtualTimers):
+    """Timers that write restarts down."""
+
+    def __init__(self, clock: VirtualClock, run: VirtualRun) -> None:
+        super().__init__(clock)
+        self._run = run
+
+    def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
+        """Tell the receiver the message once the delay has passed."""
+        if type(message) is not BackoffElapsed:
+            return self.put(delay_s, HeapTimer(receiver, message))
+        run = self._run
+        run.note(observer.timer_set(run.clock.now, delay_s, message))
+        if run.waits_for_phases:
+            run.reached(Phase.BACKOFF, message.component_id, delay_s / 2)
+        return self.put(delay_s, WatchedTimer(receiver, message, self._dropped))
+
+    def _dropped(self, message: BackoffElapsed) -> None:
+        self._run.note(observer.timer_dropped(self._run.clock.now, message))
+
+    def firing(self, timer: HeapTimer) -> None:
+        """A timer is about to be delivered."""
+        message = timer.message
+        if isinstance(timer, WatchedTimer) and isinstance(message, BackoffElapsed):
+            self._run.note(TimerFired(self._run.clock.now, message.component_id, message.generation))
+            timer.message = None
+
+
+class WatchedRuntime(SimulationRuntime):
+    """A simulation whose restart timers are written down."""
+
+    def __init__(self, run: VirtualRun, seed: int) -> None:
+        self._run = run
+        super().__init__(seed, run.clock)
+
+    def _make_timers(self) -> VirtualTimers:
+        return WatchedTimers(self.virtual_clock, self._run)

@@ -1,0 +1,134 @@
+"""Pure: what the workers of a scenario do.
+
+A `Behaviour` is one life of a worker. Each word of it is a small function here and a key of the
+same name in a scenario file; `|` joins two of them:
+
+    dies_after(3, exit=2)    hangs(after_s=10) | ignores_term()    says_recovering(30)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from ...deaths.death import Exit, Job
+from ...errors import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """What one life does; as it stands, it is healthy at once and lives on."""
+
+    dies_after: float | None = None
+    """So many seconds after its start it ends, by `exit` or by `signal`."""
+    exit: int = 1
+    signal: int | None = None
+    healthy_after: float | None = 0.0
+    """When it first says that it is healthy; None is never."""
+    hangs_after: float | None = None
+    """From then on it says nothing and hears nothing; SIGTERM still ends it."""
+    stops_heartbeating_after: float | None = None
+    """From then on it says nothing, and does everything else."""
+    says_recovering: float | None = None
+    """For so many seconds from its start it asks for time."""
+    cannot_be_spawned: str | None = None
+    """The system's words for why not."""
+    ignores_term: bool = False
+    ignores_request: bool = False
+    ignores_kill: bool = False
+    """As a process on a dead disk does. No real process can be made to: only in virtual time."""
+    stops_after: float = 0.0
+    """How long it takes to end once it was asked to."""
+    needs_database: float | None = None
+    """For so many seconds from its start it needs the database, and dies without it."""
+    heartbeat: float | None = None
+    """How often it says that it is healthy; None is as often as its policy asks."""
+    job: Job | None = None
+    until: float | None = None
+    """This is the life of everyone who starts before this time of the scenario."""
+
+    def __or__(self, other: Behaviour) -> Behaviour:
+        """Both: what the other one says, and what it leaves open."""
+        said = {
+            each.name: getattr(other, each.name)
+            for each in fields(other)
+            if getattr(other, each.name) != each.default
+        }
+        return replace(self, **said)
+
+    @property
+    def how(self) -> Exit:
+        """How it ends when it ends by itself."""
+        return Exit(signal=self.signal) if self.signal is not None else Exit(code=self.exit)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with it, word by word."""
+        return [
+            Problem(each.name, f"must not be negative, is {value:g}")
+            for each in fields(self)
+            if isinstance(value := getattr(self, each.name), int | float) and value < 0
+        ]
+
+
+def runs() -> Behaviour:
+    """Healthy from the start, and to the end."""
+    return Behaviour()
+
+
+def dies_after(seconds: float, *, exit: int = 1, signal: int | None = None) -> Behaviour:
+    """Ends so many seconds after its start, with an exit code or by a signal."""
+    return Behaviour(dies_after=seconds, exit=exit, signal=signal)
+
+
+def exits(code: int = 0, *, after_s: float = 0.0) -> Behaviour:
+    """Ends by itself with this code."""
+    return Behaviour(dies_after=after_s, exit=code)
+
+
+def hangs(*, after_s: float = 0.0) -> Behaviour:
+    """Lives on, and neither says nor hears anything."""
+    return Behaviour(hangs_after=after_s)
+
+
+def stops_heartbeating(at: float) -> Behaviour:
+    """Lives on, and says nothing any more."""
+    return Behaviour(stops_heartbeating_after=at)
+
+
+def says_recovering(for_s: float) -> Behaviour:
+    """Asks for time for so long, then says that it is healthy."""
+    return Behaviour(says_recovering=for_s)
+
+
+def cannot_be_spawned(error: str = "No such file or directory") -> Behaviour:
+    """Cannot even be started."""
+    return Behaviour(cannot_be_spawned=error)
+
+
+def never_healthy() -> Behaviour:
+    """Starts, and never says that it is ready."""
+    return Behaviour(healthy_after=None)
+
+
+def ignores_term() -> Behaviour:
+    """Neither a request nor SIGTERM ends it."""
+    return Behaviour(ignores_term=True, ignores_request=True)
+
+
+def needs_database(until: float) -> Behaviour:
+    """Dies if the database is away in the first seconds of its life."""
+    return Behaviour(needs_database=until)
+
+
+def life_of(lives: Sequence[Behaviour], start: int, now: float) -> Behaviour:
+    """The life of the start with this number, counted from 0, at this time of the scenario.
+
+    One life after the other, the last one again and again; one with `until` is for everyone who
+    starts before then, and for nobody after.
+    """
+    open_lives = [life for life in lives if life.until is None or now < life.until]
+    if not open_lives:
+        return Behaviour()
+    if open_lives[0].until is not None:
+        return open_lives[0]
+    return open_lives[min(start, len(open_lives) - 1)]

@@ -1,0 +1,254 @@
+"""Pure: what a scenario expects of its run, and how its history is held against that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .history import (
+    AnyEntry,
+    Counted,
+    Decided,
+    Ended,
+    Ordered,
+    Reported,
+    Spawned,
+    SpawnRefused,
+    Told,
+)
+
+STATUSES = ("pending", "healthy", "unhealthy", "recovering", "dead", "failed", "stopped")
+
+EVENTS = (
+    "started", "healthy", "unhealthy", "recovering", "dead", "died", "failed", "stopped",
+    "unkillable", "actor_replaced", "store_degraded", "store_recovered",
+    "breaker_opened", "canary_started", "breaker_closed",
+)  # fmt: skip
+"""What `events_in_order` may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a real machine may be off: none in virtual time."""
+
+    late_s: float = 0.0
+    """Seconds of the scenario that may be added to a deadline."""
+    delay_s: float = 0.0005
+    """How exactly a decided delay is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaches:
+    """The worker has this status at some time, at the latest by then, and not before `after_s`."""
+
+    worker: str
+    status: str
+    by_s: float
+    after_s: float = 0.0
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if it does."""
+        last = self.by_s + tolerance.late_s
+        for at, status in statuses(history, self.worker):
+            if status == self.status and self.after_s <= at <= last:
+                return None
+        was = ", ".join(f"{status} at {at:g}" for at, status in statuses(history, self.worker)) or "nothing"
+        return f"{self.worker} is not {self.status} by {self.by_s:g} s; it was {was}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """At the end the worker has these counters; None is not asked for."""
+
+    worker: str
+    restarts: int | None = None
+    streak: int | None = None
+    deaths: int | None = None
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if it has."""
+        counted = [each for each in history if isinstance(each, Counted) and each.worker == self.worker]
+        last = counted[-1] if counted else Counted(0.0, self.worker, 0, 0, False)
+        deaths = sum(1 for each in history if isinstance(each, Decided) and each.worker == self.worker)
+        for name, wanted, found in (
+            ("restarts", self.restarts, last.restart_count),
+            ("streak", self.streak, last.streak_count),
+            ("deaths", self.deaths, deaths),
+        ):
+            if wanted is not None and wanted != found:
+                return f"{self.worker} has {found} {name}, not {wanted}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The worker's processes were started so many times, those that failed to start included."""
+
+    worker: str
+    least: int = 0
+    most: int | None = None
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if they were."""
+        number = len(starts_of(history, self.worker))
+        if self.least <= number and (self.most is None or number <= self.most):
+            return None
+        wanted = str(self.least) if self.least == self.most else f"{self.least} to {self.most or 'any'}"
+        return f"{self.worker} was started {number} times, not {wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """The first restarts of the worker were decided with exactly these delays, and kept to them."""
+
+    worker: str
+    seconds: tuple[float, ...]
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if they were."""
+        decided = [
+            each.delay_ms / 1000
+            for each in history
+            if isinstance(each, Decided) and each.worker == self.worker and each.action == "restart"
+        ][: len(self.seconds)]
+        exact = len(decided) == len(self.seconds) and all(
+            abs(found - wanted) <= tolerance.delay_s
+            for found, wanted in zip(decided, self.seconds, strict=True)
+        )
+        if not exact:
+            return f"{self.worker} was delayed by {_listed(decided)}, not {_listed(self.seconds)}"
+        return self._kept(history, tolerance)
+
+    def _kept(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Whether no start came before its delay was over."""
+        decided: Decided | None = None
+        for entry in history:
+            if isinstance(entry, Decided) and entry.worker == self.worker:
+                decided = entry
+            elif isinstance(entry, Ordered):
+                decided = None  # an operator may start it at once
+            elif isinstance(entry, Spawned | SpawnRefused) and entry.worker == self.worker and decided:
+                if entry.at < decided.at + decided.delay_ms / 1000 - tolerance.late_s - 0.001:
+                    return f"{self.worker} was started at {entry.at:g}, before its delay was over"
+                decided = None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class EventsInOrder:
+    """These events of the worker were told, in this order; others may stand between them."""
+
+    worker: str
+    events: tuple[str, ...]
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if they were."""
+        told = [word for entry in history if isinstance(entry, Told) for word in _words(entry, self.worker)]
+        rest = iter(told)
+        for wanted in self.events:
+            if wanted not in rest:
+                return f"{self.worker} has no event {wanted!r} in its place; there were {', '.join(told)}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class NothingStartsAfter:
+    """No process of the worker starts after it failed, until an operator resets it."""
+
+    worker: str
+    status: str = "failed"
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if none does."""
+        since: float | None = None
+        seen = False
+        for entry in history:
+            match entry:
+                case Decided(worker=self.worker, action="mark_failed", at=at):
+                    since, seen = at, True
+                case Ordered(order="reset" | "restart", worker=self.worker):
+                    since = None
+                case Spawned(worker=self.worker, at=at) | SpawnRefused(worker=self.worker, at=at):
+                    if since is not None and at > since + tolerance.late_s:
+                        return f"{self.worker} was started at {at:g} although it had failed at {since:g}"
+                case _:
+                    pass
+        return None if seen else f"{self.worker} never failed"
+
+
+Expectation = Reaches | Counts | Starts | Delays | EventsInOrder | NothingStartsAfter
+
+
+def reaches(worker: str, status: str, by: float, *, after: float = 0.0) -> Reaches:
+    """The worker has this status by then."""
+    return Reaches(worker, status, by, after)
+
+
+def counts(
+    worker: str, *, restarts: int | None = None, streak: int | None = None, deaths: int | None = None
+) -> Counts:
+    """At the end the worker has these counters."""
+    return Counts(worker, restarts, streak, deaths)
+
+
+def starts(worker: str, exactly: int | None = None, *, least: int = 0, most: int | None = None) -> Starts:
+    """The worker's processes were started so many times."""
+    return Starts(worker, least, most) if exactly is None else Starts(worker, exactly, exactly)
+
+
+def delays(worker: str, *seconds: float) -> Delays:
+    """The worker's first restarts had exactly these delays."""
+    return Delays(worker, seconds)
+
+
+def events_in_order(worker: str, *events: str) -> EventsInOrder:
+    """These events of the worker were told in this order."""
+    return EventsInOrder(worker, events)
+
+
+def nothing_starts_after_failed(worker: str) -> NothingStartsAfter:
+    """The worker fails, and stays down."""
+    return NothingStartsAfter(worker)
+
+
+def unmet(
+    expectations: Sequence[Expectation], history: Sequence[AnyEntry], tolerance: Tolerance
+) -> tuple[str, ...]:
+    """What was expected and did not come, in words."""
+    return tuple(why for each in expectations if (why := each.unmet(history, tolerance)) is not None)
+
+
+def statuses(history: Sequence[AnyEntry], worker: str) -> Iterator[tuple[float, str]]:
+    """When the worker's status changed, and to what; what is only reported at the end counts too."""
+    for entry in history:
+        match entry:
+            case Told(worker=id_, at=at, new=str(new)) if id_ == worker:
+                yield at, new
+            case Told(worker=id_, at=at, event="worker_stopped") if id_ == worker:
+                yield at, "stopped"
+            case Reported(worker=id_, at=at, shown=shown, status=status) if id_ == worker:
+                yield at, status or shown
+            case _:
+                pass
+
+
+def starts_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
+    """When processes of the worker were started, or would have been."""
+    return [each.at for each in history if isinstance(each, Spawned | SpawnRefused) and each.worker == worker]
+
+
+def ends_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
+    """When processes of the worker ended."""
+    return [each.at for each in history if isinstance(each, Ended) and each.worker == worker]
+
+
+def _words(told: Told, worker: str) -> tuple[str, ...]:
+    if told.worker not in (worker, None):
+        return ()
+    if told.event == "status_changed":
+        return (told.new or "",)
+    return (told.event.removeprefix("worker_"),)
+
+
+def _listed(seconds: Sequence[float]) -> str:
+    return ", ".join(f"{each:g}" for each in seconds) or "nothing"

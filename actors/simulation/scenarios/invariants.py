@@ -1,0 +1,378 @@
+"""Pure: what must hold at every point of every history.
+
+Each rule is a function of the facts so far and of the next entry; what it yields is a violation.
+`Watch` holds every entry against the rules as it comes; `violations` does so with a whole history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...deaths.death import Cause
+from ...spec.worker_spec import WindowMode, WorkerSpec
+from .history import (
+    AnyEntry,
+    Concluded,
+    Counted,
+    Decided,
+    Overlapped,
+    Reported,
+    Spawned,
+    SpawnRefused,
+    Stored,
+    StreakEnded,
+    SupervisorStarted,
+    TimerSet,
+    Told,
+)
+from .known_state import Facts, WorkerFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that did not hold, where, and how."""
+
+    rule: str
+    at: float
+    what: str
+    entry: int
+    """The number of the entry in its history, counted from 0."""
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.what} (at {self.at:g} s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Slack:
+    """How inexactly times are known, in seconds of the scenario: not at all in virtual time."""
+
+    order_s: float = 0.0
+    """How long what was under way may go on after an order."""
+    time_s: float = 0.002
+
+
+Rule = Callable[[Facts, Any, Slack], Iterator[str]]
+
+
+# ── Lives ────────────────────────────────────────────────────────────────────────────────
+
+
+def lives_never_overlap(facts: Facts, entry: Spawned | Overlapped, slack: Slack) -> Iterator[str]:
+    """A process starts only where none of the same worker lives."""
+    if isinstance(entry, Overlapped):
+        yield f"two processes of {entry.worker} at once: pid {entry.pid} found another"
+        return
+    living = facts.workers[entry.worker].living
+    if living is not None:
+        yield f"{entry.worker} #{entry.generation} starts while #{living} lives"
+
+
+def no_start_while_held(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
+    """Nothing starts that is stopped, paused or failed, or whose supervisor is going."""
+    worker = facts.workers[entry.worker]
+    since = entry.at - slack.order_s
+    for word, held_at, until in (
+        ("failed", worker.failed_at, None),
+        ("stopped", worker.stopped_at, None),
+        ("paused", worker.paused_at, worker.paused_until),
+        ("paused with everything", facts.paused_at, facts.paused_until),
+        ("being shut down", facts.shut_down_at, None),
+    ):
+        if held_at is not None and held_at < since and (until is None or since < until - slack.time_s):
+            yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, {word} since {held_at:g}"
+
+
+def no_start_before_its_time(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
+    """A restart waits for its whole delay, unless an operator has it otherwise."""
+    due = facts.workers[entry.worker].not_before
+    if due is not None and entry.at < due - slack.time_s:
+        yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, due at {due:g}"
+
+
+def no_orphan(facts: Facts, entry: SupervisorStarted | Concluded, slack: Slack) -> Iterator[str]:
+    """No process outlives its supervisor."""
+    if isinstance(entry, Concluded):
+        left = [id_ for id_ in entry.left if id_ not in entry.expected]
+    else:
+        left = [id_ for id_, worker in facts.workers.items() if worker.living is not None]
+    if left:
+        yield f"still alive without a supervisor: {', '.join(left)}"
+
+
+# ── Deaths ───────────────────────────────────────────────────────────────────────────────
+
+
+def every_death_is_decided_once(facts: Facts, entry: Decided, slack: Slack) -> Iterator[str]:
+    """One decision a death, with its true cause; none without a death."""
+    worker = facts.workers[entry.worker]
+    name = f"{entry.worker} #{entry.generation}"
+    known = worker.decided.get(entry.generation)
+    if known is not None:
+        if (known.action, known.cause, known.delay_ms) != (entry.action, entry.cause, entry.delay_ms):
+            yield f"{name} was decided twice: {known.action}, then {entry.action}"
+        return
+    if entry.generation not in worker.spawned and entry.generation not in worker.refused:
+        yield f"{name} died and was never started"
+        return
+    reason = _invented(facts, worker, entry, slack)
+    if reason is not None:
+        yield f"{name} is said to have died of {entry.cause}: {reason}"
+
+
+def _invented(facts: Facts, worker: WorkerFacts, entry: Decided, slack: Slack) -> str | None:
+    """Why this death cannot have been; None if it can."""
+    ended = worker.ended.get(entry.generation)
+    match entry.cause:
+        case Cause.EXITED | Cause.SIGNALLED:
+            if ended is None:
+                return "its process lives"
+            if (ended.code, ended.signal) != (entry.code, entry.signal):
+                return f"its process ended by code {ended.code}, signal {ended.signal}"
+            return "it was stopped on purpose" if ended.by == "supervisor" else None
+        case Cause.SPAWN_FAILED:
+            return None if entry.generation in worker.refused else "it was started"
+        case Cause.HEARTBEAT_LOST | Cause.STARTUP_TIMEOUT | Cause.RECOVERY_TIMEOUT:
+            return _too_hasty(worker.spec, entry, slack)
+        case Cause.PROTOCOL:
+            return None if worker.sent_garbage else "it sent no garbage"
+        case Cause.UNKNOWN:
+            return None if facts.an_actor_raised or ended is not None else "its process lives"
+        case _:
+            return None
+
+
+def _too_hasty(spec: WorkerSpec, entry: Decided, slack: Slack) -> str | None:
+    health = spec.health
+    silent = entry.silent_s
+    if silent is None:
+        return None
+    if entry.cause == Cause.HEARTBEAT_LOST:
+        least = (health.staleness_s or 0.0) * health.max_misses
+        return None if silent >= least - slack.time_s else f"it was silent for {silent:g} s only"
+    return None
+
+
+def no_death_is_forgotten(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
+    """When all is quiet, every end that was no stop has its decision."""
+    worker = facts.workers[entry.worker]
+    for generation in sorted(worker.ended.keys() - worker.decided.keys() - worker.excused):
+        yield f"{entry.worker} #{generation} died and nothing was decided on it"
+
+
+# ── Counters ─────────────────────────────────────────────────────────────────────────────
+
+
+def stored_is_what_was_decided(facts: Facts, entry: Stored, slack: Slack) -> Iterator[str]:
+    """Each death is stored once, as it was decided."""
+    if entry.kind != "death":
+        return
+    worker = facts.workers.get(entry.worker or "")
+    if worker is None:
+        return
+    decided = worker.decided.get(entry.generation)
+    if entry.generation in worker.stored:
+        return  # the store takes it twice and counts it once: `counters_equal_the_history` sees to that
+    if decided is None:
+        yield f"{entry.worker} #{entry.generation} was stored and never decided"
+    elif decided.action != entry.action:
+        yield f"{entry.worker} #{entry.generation} was stored as {entry.action}, decided as {decided.action}"
+
+
+def counters_equal_the_history(facts: Facts, entry: Counted | Reported, slack: Slack) -> Iterator[str]:
+    """What the store and the supervisor count is what happened."""
+    worker = facts.workers[entry.worker]
+    who, counters = (
+        ("the store", worker.store) if isinstance(entry, Counted) else ("the supervisor", worker.memory)
+    )
+    for name, found, true in (
+        ("restarts", entry.restart_count, counters.restarts),
+        ("a streak", entry.streak_count, counters.streak),
+    ):
+        if found != true:
+            yield f"{who} counts {name} of {found} for {entry.worker}, the history {true}"
+    if isinstance(entry, Counted) and entry.failed != counters.failed:
+        yield f"the store holds {entry.worker} for {'failed' if entry.failed else 'not failed'}"
+
+
+def nothing_decided_is_lost(facts: Facts, entry: Concluded, slack: Slack) -> Iterator[str]:
+    """At the end the store has counted what the last supervisor had counted."""
+    for id_, worker in facts.workers.items():
+        memory, store = worker.memory, worker.store
+        if (memory.restarts, memory.streak, memory.failed) != (store.restarts, store.streak, store.failed):
+            yield (
+                f"of {id_} the store has {store.restarts} restarts and a streak of {store.streak},"
+                f" decided were {memory.restarts} and {memory.streak}"
+            )
+        for generation in sorted(worker.decided.keys() - worker.stored):
+            yield f"the death of {id_} #{generation} is not in the store"
+
+
+def limits_hold(facts: Facts, entry: Decided | StreakEnded, slack: Slack) -> Iterator[str]:
+    """No restart beyond a limit; only health that lasted clears a streak."""
+    worker = facts.workers[entry.worker]
+    policy = worker.spec.restart
+    cleared = isinstance(entry, StreakEnded) or entry.streak_cleared
+    after, healthy = policy.reset_after_healthy_s, worker.healthy_since
+    if cleared and (after is None or (healthy is not None and entry.at - healthy < after - slack.time_s)):
+        yield f"the streak of {entry.worker} was cleared without lasting health"
+    if isinstance(entry, StreakEnded) or entry.action != "restart" or entry.generation in worker.decided:
+        return
+    counted, streak = worker.memory, 0 if cleared else worker.memory.streak
+    if policy.max_lifetime is not None and counted.restarts >= policy.max_lifetime:
+        yield f"{entry.worker} gets restart {counted.restarts + 1} of {policy.max_lifetime} in its lifetime"
+    if policy.max_consecutive is not None and streak >= policy.max_consecutive:
+        yield f"{entry.worker} gets restart {streak + 1} of {policy.max_consecutive} in a row"
+    if policy.max_in_window is not None and _in_window(worker, entry, streak, slack) >= policy.max_in_window:
+        yield f"{entry.worker} gets more than {policy.max_in_window} restarts in {policy.window_s:g} s"
+    if not policy.enabled:
+        yield f"{entry.worker} is restarted although restarts are off"
+
+
+def _in_window(worker: WorkerFacts, entry: Decided, streak: int, slack: Slack) -> int:
+    policy, counted = worker.spec.restart, worker.memory
+    window = policy.window_s - slack.time_s
+    if policy.window_mode is WindowMode.SLIDING:
+        return 1 + sum(1 for at in counted.deaths if entry.at - at < window)
+    if counted.last_restart is None or entry.at - counted.last_restart >= window:
+        return 0
+    return streak
+
+
+def one_pending_restart(facts: Facts, entry: TimerSet, slack: Slack) -> Iterator[str]:
+    """At most one restart of a worker is pending."""
+    if facts.workers[entry.worker].pending > 0:
+        yield f"a second restart of {entry.worker} is pending"
+
+
+# ── What is wanted, and what is told ─────────────────────────────────────────────────────
+
+
+def what_is_wanted_comes_to_be(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
+    """Once the faults have stopped for long enough, what should run runs, and nothing else does."""
+    why = unreached(facts, entry)
+    if why is not None:
+        yield why
+
+
+def unreached(facts: Facts, entry: Reported) -> str | None:
+    """What a worker still lacks of what is wanted; None if nothing."""
+    worker = facts.workers[entry.worker]
+    held = worker.stopped_at is not None or worker.failed_at is not None or worker.left
+    paused = worker.paused_at is not None or facts.paused_at is not None
+    timed = worker.paused_until is not None or facts.paused_until is not None
+    if held or (paused and not timed):
+        idles = paused and worker.spec.pause_mode == "idle" and not held
+        if entry.alive and not idles:
+            return f"{entry.worker} is to be down and has a process"
+        return None
+    if timed:
+        return None  # it may have ended by itself, and the next supervisor may have counted otherwise
+    longest = worker.spec.restart.max_delay_s + 2.0
+    match entry.shown:
+        case "healthy" | "starting" if entry.alive:
+            return (
+                f"{entry.worker} does not get healthy" if entry.stable and entry.status != "healthy" else None
+            )
+        case "crashed" if entry.next_attempt_s is not None and entry.next_attempt_s <= longest:
+            return f"{entry.worker} is due and not started" if entry.next_attempt_s < 0 else None
+        case "starting" if entry.waits:
+            return None
+        case _:
+            return f"{entry.worker} is {entry.shown} and is not brought back"
+
+
+def events_are_in_order(facts: Facts, entry: Told, slack: Slack) -> Iterator[str]:
+    """Events follow each other without a gap, each generation after the one before."""
+    if entry.number is not None and facts.told_number is not None and entry.number != facts.told_number + 1:
+        yield f"event {facts.told_number} is followed by event {entry.number}"
+    worker = facts.workers.get(entry.worker or "")
+    if worker is None:
+        return
+    name = f"{entry.worker} #{entry.generation}"
+    generation, status = worker.chain
+    match entry.event:
+        case "worker_started":
+            if entry.generation <= worker.told_started:
+                yield f"{name} is said to have started after #{worker.told_started}"
+            if entry.generation not in worker.spawned:
+                yield f"{name} is said to have started and did not"
+        case "status_changed":
+            expected = status if entry.generation == generation else "pending"
+            if entry.generation < generation or (entry.old != expected and entry.generation != 0):
+                yield f"{name} goes from {entry.old} to {entry.new}, but was {expected} (#{generation})"
+        case "worker_died":
+            if entry.generation <= worker.told_died:
+                yield f"{name} is said to have died after #{worker.told_died}"
+            if entry.generation not in worker.spawned and entry.generation not in worker.refused:
+                yield f"{name} is said to have died and was never started"
+        case _:
+            pass
+
+
+def no_event_is_missing(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
+    """When all is quiet, what was told last is what was decided last."""
+    worker = facts.workers[entry.worker]
+    last = max(worker.decided, default=0)
+    if worker.told_died < last:
+        yield f"the death of {entry.worker} #{last} was never told"
+    if worker.told_died > last:
+        yield f"the death of {entry.worker} #{worker.told_died} was told and never decided"
+
+
+RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
+    "lives never overlap": ((Spawned, Overlapped), lives_never_overlap),
+    "no start while stopping, paused or failed": ((Spawned, SpawnRefused), no_start_while_held),
+    "no restart before its delay is over": ((Spawned, SpawnRefused), no_start_before_its_time),
+    "no orphan": ((SupervisorStarted, Concluded), no_orphan),
+    "every death once, with its cause": ((Decided,), every_death_is_decided_once),
+    "no death forgotten": ((Reported,), no_death_is_forgotten),
+    "stored as decided": ((Stored,), stored_is_what_was_decided),
+    "counters equal the history": ((Counted, Reported), counters_equal_the_history),
+    "nothing decided is lost": ((Concluded,), nothing_decided_is_lost),
+    "limits never exceeded": ((Decided, StreakEnded), limits_hold),
+    "at most one pending restart": ((TimerSet,), one_pending_restart),
+    "liveness": ((Reported,), what_is_wanted_comes_to_be),
+    "events gapless and in order": ((Told,), events_are_in_order),
+    "no event missing": ((Reported,), no_event_is_missing),
+}
+"""Every invariant by its name, with the entries that it looks at."""
+
+
+class Watch:
+    """Holds entries against the rules as they come."""
+
+    def __init__(self, specs: Iterable[WorkerSpec], slack: Slack = Slack()) -> None:  # noqa: B008  # immutable
+        self.facts = Facts(specs)
+        self.violations: list[Violation] = []
+        self._slack = slack
+        self._seen = 0
+        self._by_entry: dict[type, tuple[tuple[str, Rule], ...]] = _BY_ENTRY
+
+    def take(self, entry: AnyEntry) -> None:
+        """Look at the next entry, then know it."""
+        kind, facts, slack = type(entry), self.facts, self._slack
+        for name, rule in self._by_entry.get(kind, ()):
+            for what in rule(facts, entry, slack):
+                self.violations.append(Violation(name, entry.at, what, self._seen))
+        facts.take(entry)
+        self._seen += 1
+
+
+_BY_ENTRY: dict[type, tuple[tuple[str, Rule], ...]] = {
+    kind: tuple((name, rule) for name, (kinds, rule) in RULES.items() if kind in kinds)
+    for kind in {kind for kinds, _ in RULES.values() for kind in kinds}
+}
+
+
+def violations(
+    entries: Iterable[AnyEntry],
+    specs: Iterable[WorkerSpec],
+    slack: Slack = Slack(),  # noqa: B008
+) -> tuple[Violation, ...]:
+    """What does not hold in a history."""
+    watch = Watch(specs, slack)
+    for entry in entries:
+        watch.take(entry)
+    return tuple(watch.violations)

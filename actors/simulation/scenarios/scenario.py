@@ -1,0 +1,333 @@
+"""Pure: a scenario: who is there, what is done to them and when, and what is expected.
+
+    Scenario("crash loop", lasts_s=400).worker("tag", dies_after(3)).expect(reaches("tag", "failed", by=120))
+    scenario.at(10).kill("tag").at(20, 30).freeze("tag", for_s=5).during("backoff", "tag").stop("tag")
+
+Everything is immutable; every step of the fluent form gives a new scenario. A scenario file has the
+same words.
+"""
+
+from __future__ import annotations
+
+import signal as signals
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from ...errors import Problem, RekindleError, SpecError
+from ...messages.shapes import field_names
+from ...rules.circuit_breaker import BreakerPolicy
+from ...spec.worker_spec import Command, PythonCall, WorkerSpec
+from . import moves
+from .behaviours import Behaviour
+from .expectations import Expectation
+from .moves import EVERYONE, MOVES, Move, Phase, worker_of
+
+LONGEST_S = 366 * 86400.0
+
+RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start"))
+"""What chance may choose; what it freezes, pauses and stops, it also thaws, resumes and starts."""
+
+
+class ScenarioError(RekindleError, ValueError):
+    """A scenario makes no sense; every problem is named."""
+
+    def __init__(self, name: str, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        listed = "; ".join(str(problem) for problem in self.problems)
+        super().__init__(f"scenario {name!r}: {listed}")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One worker of a scenario: its policies, and its lives one after the other."""
+
+    spec: WorkerSpec
+    lives: tuple[Behaviour, ...] = (Behaviour(),)
+
+    @property
+    def id(self) -> str:
+        """The worker's id."""
+        return self.spec.id
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A move and its moment: a time, somewhere between two times, or in a phase after them."""
+
+    move: Move
+    earliest_s: float = 0.0
+    latest_s: float | None = None
+    """None: exactly at the earliest."""
+    during: Phase | None = None
+    of: str | None = None
+    """Whose phase it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One move at its moment; its number names it in reports and in `--only`."""
+
+    number: int
+    at: float
+    move: Move
+    during: Phase | None = None
+    of: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """Moves that the seed chooses."""
+
+    moves: int
+    from_s: float = 0.0
+    until_s: float | None = None
+    """None: until the scenario ends."""
+    words: tuple[str, ...] = RANDOM_WORDS
+    workers: tuple[str, ...] = ()
+    """None of them: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Who is there, what is done to them and when, what is expected, and how long it lasts."""
+
+    name: str
+    lasts_s: float = 300.0
+    roles: tuple[Role, ...] = ()
+    plan: tuple[Planned, ...] = ()
+    chance: tuple[Chance, ...] = ()
+    expected: tuple[Expectation, ...] = ()
+    max_concurrent_starts: int | None = None
+    about: str = field(default="", compare=False)
+    speed: float = field(default=10.0, compare=False)
+    """How many of its seconds pass in one on real processes, unless somebody says otherwise."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the workers, in order."""
+        return tuple(role.id for role in self.roles)
+
+    def worker(
+        self,
+        id: str,
+        *lives: Behaviour,
+        preset: str = "steady",
+        reports_health: bool = True,
+        restart: Mapping[str, object] | None = None,
+        health: Mapping[str, object] | None = None,
+        stop: Mapping[str, object] | None = None,
+        breaker: BreakerPolicy | Mapping[str, object] | None = None,
+        **others: object,
+    ) -> Scenario:
+        """With one more worker, which lives these lives one after the other.
+
+        Raises:
+            SpecError: its policies make no sense.
+        """
+        run = PythonCall("scenario:worker") if reports_health else Command(("scenario",))
+        # What a worker uses is no part of a scenario, and a look at it every few seconds costs time.
+        others.setdefault("limits", None)
+        others["breaker"] = _breaker(breaker) if isinstance(breaker, Mapping) else breaker
+        spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
+        return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
+
+    def at(self, earliest_s: float, latest_s: float | None = None) -> Moment:
+        """At this time, or somewhere between two times as the seed has it: …"""
+        return Moment(self, Planned(moves.Start(), earliest_s, latest_s))
+
+    def during(self, phase: str, worker: str, *, after_s: float = 0.0) -> Moment:
+        """When this worker is in this phase for the first time after then: …"""
+        return Moment(self, Planned(moves.Start(), after_s, None, Phase(phase), worker))
+
+    def at_random(
+        self,
+        number: int,
+        *,
+        words: Iterable[str] = RANDOM_WORDS,
+        from_s: float = 0.0,
+        until_s: float | None = None,
+        workers: Iterable[str] = (),
+    ) -> Scenario:
+        """With so many moves that the seed chooses."""
+        chance = Chance(
+            moves=number, from_s=from_s, until_s=until_s, words=tuple(words), workers=tuple(workers)
+        )
+        return replace(self, chance=(*self.chance, chance))
+
+    def expect(self, *expectations: Expectation) -> Scenario:
+        """With these expectations."""
+        return replace(self, expected=(*self.expected, *expectations))
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with it."""
+        found = (
+            []
+            if 0 < self.lasts_s <= LONGEST_S
+            else [Problem("lasts_s", f"must be above 0, is {self.lasts_s:g}")]
+        )
+        if not self.roles:
+            found.append(Problem("worker", "there is none"))
+        for number, planned in enumerate(self.plan):
+            found += [
+                Problem(f"move {number}: {p.field}", p.reason) for p in planned_problems(planned, self.ids)
+            ]
+        for role in self.roles:
+            found += [
+                Problem(f"{role.id}: {p.field}", p.reason) for life in role.lives for p in life.problems()
+            ]
+        for chance in self.chance:
+            found += chance_problems(chance, self.ids)
+        for each in self.expected:
+            if each.worker not in self.ids:
+                found.append(unknown_worker("expect", each.worker, self.ids))
+        return found
+
+    def checked(self) -> Self:
+        """The scenario itself.
+
+        Raises:
+            ScenarioError: it makes no sense.
+        """
+        if problems := self.problems():
+            raise ScenarioError(self.name, problems)
+        return self
+
+
+def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
+    """What is wrong with one move."""
+    found = []
+    if not 0 <= planned.earliest_s <= LONGEST_S:
+        found.append(Problem("at", f"must not be negative, is {planned.earliest_s:g}"))
+    if planned.latest_s is not None and planned.latest_s < planned.earliest_s:
+        found.append(Problem("at", f"ends before it begins: {planned.earliest_s:g} to {planned.latest_s:g}"))
+    known = tuple(ids)
+    for name, worker in (("worker", worker_of(planned.move)), ("of", planned.of)):
+        if worker is not None and worker not in known:
+            found.append(unknown_worker(name, worker, known))
+    for name in ("for_s", "every_s", "takes_s", "back_after_s", "lines", "times", "generations"):
+        value = getattr(planned.move, name, None)
+        if value is not None and value < 0:
+            found.append(Problem(name, f"must not be negative, is {value:g}"))
+    return found
+
+
+def chance_problems(chance: Chance, ids: tuple[str, ...]) -> list[Problem]:
+    """What is wrong with moves at random."""
+    found = [unknown_worker("random.workers", each, ids) for each in chance.workers if each not in ids]
+    found += [
+        Problem("random.words", f"{word!r} is none of {', '.join(RANDOM_WORDS)}")
+        for word in chance.words
+        if word not in RANDOM_WORDS
+    ]
+    if chance.moves < 0 or chance.from_s < 0 or (chance.until_s or 0) < 0:
+        found.append(Problem("random", "must not be negative"))
+    return found
+
+
+def unknown_worker(field: str, worker: str, ids: Iterable[str]) -> Problem:
+    """Nobody has that name."""
+    return Problem(field, f"no worker is called {worker!r}; there are {', '.join(ids)}")
+
+
+def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
+    unknown = [name for name in settings if name not in field_names(BreakerPolicy)]
+    if unknown or "name" not in settings:
+        known = ", ".join(field_names(BreakerPolicy))
+        problems = [Problem(f"breaker.{name}", f"is not known; known here: {known}") for name in unknown]
+        missing = [] if "name" in settings else [Problem("breaker.name", "is missing")]
+        raise SpecError("breaker", [*problems, *missing])
+    try:
+        return BreakerPolicy(**settings)  # type: ignore[arg-type]
+    except SpecError as error:
+        wrong = [Problem(f"breaker.{each.field}", each.reason) for each in error.problems]
+        raise SpecError("breaker", wrong) from error
+
+
+class Moment:
+    """A moment of a scenario; each word gives the scenario with that move in it."""
+
+    def __init__(self, scenario: Scenario, planned: Planned) -> None:
+        self._scenario = scenario
+        self._planned = planned
+
+    def do(self, move: Move) -> Scenario:
+        """Make this move."""
+        planned = replace(self._planned, move=move)
+        return replace(self._scenario, plan=(*self._scenario.plan, planned))
+
+    def kill(self, worker: str, signal: int = signals.SIGKILL) -> Scenario:
+        """Send a worker's process a signal."""
+        return self.do(moves.Kill(worker, int(signal)))
+
+    def freeze(self, worker: str, for_s: float | None = None) -> Scenario:
+        """SIGSTOP a worker, for a while or until it is thawed."""
+        return self.do(moves.Freeze(worker, for_s))
+
+    def thaw(self, worker: str) -> Scenario:
+        """SIGCONT a worker."""
+        return self.do(moves.Thaw(worker))
+
+    def slow_heartbeats(self, worker: str, every_s: float = 10.0, for_s: float | None = None) -> Scenario:
+        """Let a worker speak seldom."""
+        return self.do(moves.SlowHeartbeats(worker, every_s, for_s))
+
+    def lose_heartbeats(self, worker: str, for_s: float | None = None) -> Scenario:
+        """Lose what a worker says."""
+        return self.do(moves.LoseHeartbeats(worker, for_s))
+
+    def garbage(self, worker: str, lines: int = 1) -> Scenario:
+        """Let a worker send what nobody understands."""
+        return self.do(moves.Garbage(worker, lines))
+
+    def late_frame(self, worker: str, generations: int = 1) -> Scenario:
+        """Deliver a frame of an older incarnation."""
+        return self.do(moves.LateFrame(worker, generations))
+
+    def stale_timer(self, worker: str, generations: int = 1) -> Scenario:
+        """Deliver the restart timer of an older attempt."""
+        return self.do(moves.StaleTimer(worker, generations))
+
+    def database(self, state: str, for_s: float | None = None, takes_s: float = 5.0) -> Scenario:
+        """Have the database locked, gone, full, slow or back."""
+        return self.do(moves.Database(moves.DatabaseState(state), for_s, takes_s))
+
+    def set_clock(self, by_s: float) -> Scenario:
+        """Set the wall clock forward or back."""
+        return self.do(moves.SetClock(by_s))
+
+    def host_sleep(self, for_s: float) -> Scenario:
+        """Suspend the host."""
+        return self.do(moves.HostSleep(for_s))
+
+    def actor_raises(self, actor: str, times: int = 1) -> Scenario:
+        """Have an actor of ours raise."""
+        return self.do(moves.ActorRaises(moves.ActorName(actor), times))
+
+    def pause(self, worker: str = EVERYONE, for_s: float | None = None) -> Scenario:
+        """Pause a worker, or everything."""
+        return self.do(moves.Pause(worker, for_s))
+
+    def resume(self, worker: str = EVERYONE) -> Scenario:
+        """End a pause."""
+        return self.do(moves.Resume(worker))
+
+    def stop(self, worker: str = EVERYONE) -> Scenario:
+        """Stop a worker, or everything."""
+        return self.do(moves.Stop(worker))
+
+    def start(self, worker: str = EVERYONE) -> Scenario:
+        """Start a worker, or everything."""
+        return self.do(moves.Start(worker))
+
+    def restart(self, worker: str) -> Scenario:
+        """Clear a worker's counters and start it afresh."""
+        return self.do(moves.Restart(worker))
+
+    def reset(self, worker: str) -> Scenario:
+        """Clear a worker's counters and failure."""
+        return self.do(moves.Reset(worker))
+
+    def kill_supervisor(self, back_after_s: float = 1.0) -> Scenario:
+        """kill -9 the supervisor and start it again."""
+        return self.do(moves.KillSupervisor(back_after_s))

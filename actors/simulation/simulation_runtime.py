@@ -1,0 +1,277 @@
+"""One thread, a virtual clock, and a seeded order of delivery.
+
+Messages to one actor arrive in the order in which they were sent, as in pykka; which actor
+goes next is drawn from the seed. Time stands still while any message is undelivered, then
+jumps to the next timer. A run is named by its seed and repeats exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+import pykka
+from pykka._envelope import Envelope
+
+from ..ports import Clock, Receiver, Timers
+from ..runtime.lanes import OF_PYKKA, take
+from ..runtime.resilient_actor import tell
+from ..runtime.timekeeper import HeapTimer
+
+A = TypeVar("A", bound=pykka.Actor)
+T = TypeVar("T", bound=HeapTimer)
+
+EPOCH_MS = 1_700_000_000_000
+"""What the virtual wall clock shows at the start."""
+
+
+class VirtualClock:
+    """Time that passes only when the simulation says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.wall_offset_ms = EPOCH_MS
+
+    def monotonic(self) -> float:
+        """Seconds since the simulation began."""
+        return self.now
+
+    def wall_ms(self) -> int:
+        """The wall clock; it may be set, the other one may not."""
+        return self.wall_offset_ms + round(self.now * 1000)
+
+    def set_wall(self, by_ms: int) -> None:
+        """Make the wall clock jump."""
+        self.wall_offset_ms += by_ms
+
+
+class VirtualTimers:
+    """A heap of messages to come."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[float, int, HeapTimer]] = []
+        self._order = itertools.count()
+
+    def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
+        """Tell the receiver the message once the delay has passed."""
+        return self.put(delay_s, HeapTimer(receiver, message))
+
+    def put(self, delay_s: float, timer: T) -> T:
+        """Have a timer fire once the delay has passed."""
+        due = self._clock.now + delay_s if delay_s > 0.0 else self._clock.now
+        entry: tuple[float, int, HeapTimer] = (due, next(self._order), timer)
+        heappush(self._heap, entry)
+        return timer
+
+    def next_due(self) -> float | None:
+        """When the next timer that was not cancelled is due."""
+        heap = self._heap
+        while heap:
+            if heap[0][2].receiver is not None:
+                return heap[0][0]
+            heappop(heap)
+        return None
+
+    def pending(self) -> list[tuple[float, object]]:
+        """What is to come, soonest first: when, and the message."""
+        waiting = sorted(entry for entry in self._heap if entry[2].receiver is not None)
+        return [(due, timer.message) for due, _, timer in waiting]
+
+    def fire(self) -> None:
+        """Let time pass to the next timer and deliver it."""
+        due, _, timer = heappop(self._heap)
+        if due > self._clock.now:
+            self._clock.now = due
+        receiver, message = timer.receiver, timer.message
+        if type(timer) is not HeapTimer:
+            self.firing(timer)
+        tell(receiver, message)
+
+    def firing(self, timer: HeapTimer) -> None:
+        """A timer of another kind than the plain one is about to be delivered."""
+
+
+class _Inbox:
+    """An actor's inbox, which stands in line while there is something in it.
+
+    What was told lies in it as it is; what was asked, and the end of the actor, in an envelope.
+    """
+
+    __slots__ = ("actor", "is_closed", "queue", "ready")
+
+    def __init__(self, ready: list[_Inbox]) -> None:
+        self.ready = ready
+        self.is_closed = False
+        """Its actor has stopped: nothing in it is delivered any more."""
+        self.queue: deque[Any] = deque()
+        self.actor: pykka.Actor
+
+    def put(self, envelope: Envelope[Any], /) -> None:
+        """Queue an envelope."""
+        if not self.queue:
+            self.ready.append(self)
+        self.queue.append(envelope)
+
+    def get(self) -> Envelope[Any]:
+        """Nobody takes from here: the runtime hands envelopes to the actor."""
+        raise NotImplementedError
+
+    def empty(self) -> bool:
+        """As pykka asks for it."""
+        return not self.queue
+
+
+class _Ref(pykka.ActorRef[A]):
+    """A ref whose `tell` puts a message into the inbox and does nothing else."""
+
+    def tell(self, message: Any) -> None:
+        """Send a message.
+
+        Raises:
+            ActorDeadError: there is nobody any more.
+        """
+        inbox = self.actor_inbox
+        assert isinstance(inbox, _Inbox)
+        if inbox.is_closed or type(message) in OF_PYKKA:
+            super().tell(message)
+            return
+        if not inbox.queue:
+            inbox.ready.append(inbox)
+        inbox.queue.append(message)
+
+
+class SimulationRuntime:
+    """Runs actors one message at a time."""
+
+    def __init__(self, seed: int = 0, clock: VirtualClock | None = None) -> None:
+        """Begin with a seed for the order of delivery; a clock that goes already goes on."""
+        self.virtual_clock = clock or VirtualClock()
+        """The clock, for whoever moves it."""
+        self.clock: Clock = self.virtual_clock
+        self.virtual_timers = self._make_timers()
+        """The timers, for whoever looks into them."""
+        self.timers: Timers = self.virtual_timers
+        self._random = random.Random(seed)
+        self._ready: list[_Inbox] = []
+        self._at_leisure: deque[tuple[Receiver, object]] = deque()
+        self._refs: list[pykka.ActorRef[Any]] = []
+        self.watch: Callable[[pykka.Actor, Any], None] | None = None
+        """Sees every message before its actor does."""
+        self.reactions: Mapping[type, Callable[[pykka.Actor, Any], bool]] = MappingProxyType({})
+        """Those who see every message of a kind before its actor does, and may lose it by answering True."""
+
+    def _make_timers(self) -> VirtualTimers:
+        return VirtualTimers(self.virtual_clock)
+
+    def chance(self) -> float:
+        """The seed's next number."""
+        return self._random.random()
+
+    def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
+        """Start an actor that this simulation drives."""
+        driven = _driven(actor)
+        _starting.append(self._ready)
+        try:
+            ref: pykka.ActorRef[A] = driven.start(*args, **kwargs)
+        finally:
+            _starting.pop()
+        self._refs.append(ref)
+        return ref
+
+    def at_leisure(self, receiver: pykka.ActorRef[Any], message: object) -> None:
+        """Tell an actor something when no other message is under way."""
+        self._at_leisure.append((receiver, message))
+
+    def settle(self) -> None:
+        """Deliver every message that is under way; no time passes."""
+        ready, chance, reactions = self._ready, self._random.random, self.reactions
+        while ready or self._at_leisure:
+            if not ready:
+                tell(*self._at_leisure.popleft())
+                continue
+            index = int(chance() * len(ready)) if len(ready) > 1 else 0
+            inbox = ready[index]
+            message = inbox.queue.popleft()
+            if not inbox.queue:
+                ready[index] = ready[-1]
+                ready.pop()
+            actor = inbox.actor
+            if self.watch is not None:
+                self.watch(actor, message)
+            react = reactions.get(type(message))
+            if react is not None and react(actor, message):
+                continue
+            if type(message) is Envelope:
+                take(actor, message)
+                inbox.is_closed = actor.actor_stopped.is_set()
+            elif not inbox.is_closed:
+                actor.on_receive(message)
+
+    def run_for(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        self.run_until(lambda: False, self.virtual_clock.now + seconds)
+
+    def run_until(self, condition: Callable[[], bool], deadline: float = float("inf")) -> bool:
+        """Let time pass until the condition holds; whether it did before the deadline."""
+        self.settle()
+        while not condition():
+            due = self.virtual_timers.next_due()
+            if due is None or due > deadline:
+                if deadline != float("inf"):
+                    self.virtual_clock.now = max(self.virtual_clock.now, deadline)
+                return condition()
+            self.virtual_timers.fire()
+            self.settle()
+        return True
+
+    def close(self) -> None:
+        """Stop every actor."""
+        for ref in self._refs:
+            ref.stop(block=False)
+        self.settle()
+
+    def crash(self) -> None:
+        """End at once, as a process that is killed: nothing under way arrives, no actor hears of it."""
+        for inbox in self._ready:
+            inbox.queue.clear()
+        self._ready.clear()
+        self._at_leisure.clear()
+        for ref in self._refs:
+            ref.actor_stopped.set()
+            if isinstance(ref.actor_inbox, _Inbox):
+                ref.actor_inbox.is_closed = True
+            pykka.ActorRegistry.unregister(ref)
+
+
+_starting: list[list[_Inbox]] = []
+"""Whose line the inbox of the actor that is just being made belongs to."""
+_driven_classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
+
+
+def _driven(actor: type[A]) -> type[A]:
+    """The same actor class, driven by a simulation; made once, since making a class takes its time."""
+    known = _driven_classes.get(actor)
+    if known is None:
+        body: dict[str, object] = {
+            "__module__": actor.__module__,
+            "__doc__": actor.__doc__,
+            "_create_actor_inbox": staticmethod(lambda: _Inbox(_starting[-1])),
+            "_create_future": staticmethod(pykka.ThreadingFuture),
+            "_start_actor_loop": _begin,
+            "ref_class": _Ref,
+        }
+        known = _driven_classes[actor] = type(actor.__name__, (actor,), body)
+    return cast("type[A]", known)
+
+
+def _begin(actor: pykka.Actor) -> None:
+    inbox = actor.actor_inbox
+    assert isinstance(inbox, _Inbox)
+    inbox.actor = actor
+    actor.on_start()

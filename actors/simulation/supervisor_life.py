@@ -1,0 +1,355 @@
+"""One life of a supervisor in a scenario: its actors, its stage, and what is done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pykka
+
+from .. import messages
+from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers
+from ..messages.internal import BackoffElapsed, CommitBatch, Flush, FrameReceived, KeepTogether, RetryCommit
+from ..messages.internal.to_broker import Subscribe
+from ..system.assembly import EVENT_LINGER_S, assemble
+from . import observer
+from .faulty_store import FaultyStore
+from .heartbeats import HEALTHY
+from .recorded_timers import WatchedRuntime
+from .scenarios import moves
+from .scenarios.behaviours import Behaviour
+from .scenarios.history import Ordered, Reported, SupervisorEnded, SupervisorStarted
+from .scenarios.moves import EVERYONE, DatabaseState, Move, Phase
+from .scripted_process import FAULT, Player
+from .virtual_processes import Stage
+
+if TYPE_CHECKING:
+    from .virtual_run import VirtualRun
+
+Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.LoseHeartbeats | moves.Garbage
+"""Moves that touch a process."""
+
+
+class ScriptedMistakeError(RuntimeError):
+    """What an actor of ours raises when the scenario says so."""
+
+
+class SupervisorLife:
+    """A supervisor from its start to its end."""
+
+    def __init__(self, run: VirtualRun, number: int) -> None:
+        self.run = run
+        self.number = number
+        self.runtime = WatchedRuntime(run, run.seed * 1_000_003 + number)
+        self.stage = Stage(
+            self.runtime,
+            run.roles,
+            run.history,
+            played=run.played,
+            changes=run.changes,
+            sparse=run.sparse,
+            reached=self._reached,
+        )
+        self.store = FaultyStore(run.store, now=run.clock.monotonic, note=run.note, kept=self._kept)
+        self.has_stopped = False
+        self._is_over = False
+        self._takes_s = 0.0
+        """How long a commit takes."""
+        self._mistakes: dict[str, int] = {}
+        self.runtime.reactions = {
+            KeepTogether: self._keeps,
+            CommitBatch: self._commits,
+            RetryCommit: self._commits,
+            StatusChanged: self._status_changed,
+            StopWorkers: self._stops,
+            Shutdown: self._stops,
+        }
+
+    def begin(self) -> None:
+        """Put the actors together, and start every worker."""
+        run = self.run
+        run.note(SupervisorStarted(run.clock.now, self.number, run.clock.wall_ms()))
+        self.actors = assemble(
+            [role.spec for role in run.scenario.roles],
+            runtime=self.runtime,
+            processes=self.stage,
+            store=self.store.as_store(),
+            max_concurrent_starts=run.scenario.max_concurrent_starts,
+            event_linger_s=EVENT_LINGER_S,  # as on real threads
+        )
+        self.actors.broker.tell(Subscribe(_Listener(self)))
+        self.actors.supervisor.tell(messages.StartWorkers(None))
+
+    def kill(self) -> None:
+        """End it as kill -9 does; its guardian ends the workers."""
+        self._is_over = True
+        self.runtime.crash()
+        self.run.note(SupervisorEnded(self.run.clock.now, self.number, killed=True))
+        self.stage.close()
+
+    def close(self) -> None:
+        """End the actors of a supervisor that has stopped."""
+        self.run.note(SupervisorEnded(self.run.clock.now, self.number, killed=False))
+        self.runtime.crash()
+
+    # ── what is heard ────────────────────────────────────────────────────────────────────
+
+    def hear(self, event: messages.Event) -> None:
+        """An event was told."""
+        self.run.note(observer.told(self.run.clock.now, event, on_our_clock=True))
+
+    def _make_mistake(self, actor: pykka.Actor, _message: object) -> None:
+        name = type(actor).__name__
+        if self._mistakes.get(name):
+            self._mistakes[name] -= 1
+            if not self._mistakes[name]:
+                self._mistakes.pop(name)
+                self.runtime.watch = self._make_mistake if self._mistakes else None
+
+            def wrong(_message: object) -> None:
+                del actor.handle  # type: ignore[attr-defined]
+                raise ScriptedMistakeError("the scenario has it raise")
+
+            actor.handle = wrong  # type: ignore[attr-defined]
+
+    def _keeps(self, actor: pykka.Actor, keep: KeepTogether) -> bool:
+        if type(actor).__name__ == "Broker":  # which hands it on to the Recorder
+            for item in keep.items:
+                entry = observer.decided(self.run.clock.now, item, self._silent_s)
+                if entry is not None:
+                    self.run.note(entry)
+        return False
+
+    def _silent_s(self, worker: str) -> float | None:
+        life = self.stage.latest(worker)
+        return None if life is None else round(life.voice.silent_s(), 6)
+
+    def _commits(self, recorder: pykka.Actor, message: object) -> bool:
+        """A slow store answers later, and meanwhile more joins the batch."""
+        takes, self._takes_s = self._takes_s, 0.0
+        if not takes or self.store.state is not DatabaseState.SLOW:
+            return False
+        self.runtime.timers.after(takes, recorder.actor_ref, message)
+        return True
+
+    def _status_changed(self, actor: pykka.Actor, changed: StatusChanged) -> bool:
+        if changed.death is None or not self.run.waits_for_phases or type(actor).__name__ != "Supervisor":
+            return False
+        self.run.reached(Phase.BEFORE_DECIDE, changed.component_id)
+        return self._is_over
+
+    def _stops(self, _actor: pykka.Actor, order: StopWorkers | Shutdown) -> bool:
+        ids = order.ids if isinstance(order, StopWorkers) else None
+        word = "stop" if isinstance(order, StopWorkers) else "shutdown"
+        for worker in ids or (None,):
+            self.run.note(Ordered(self.run.clock.now, word, worker))
+        return False
+
+    def _reached(self, phase: Phase, worker: str) -> None:
+        if self.run.waits_for_phases:
+            self.run.reached(phase, worker)
+
+    def _kept(self, worker: str) -> None:
+        self._reached(Phase.AFTER_COMMIT, worker)
+
+    # ── what is done ─────────────────────────────────────────────────────────────────────
+
+    def make(self, move: Move) -> None:
+        """Make a move."""
+        match move:
+            case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
+                self._set_database(state, takes_s)
+                self._undo_later(for_s, lambda: self._set_database(DatabaseState.BACK, 0.0))
+            case moves.SetClock(by_s=by_s):
+                self.run.clock.set_wall(round(by_s * 1000))
+            case moves.HostSleep(for_s=for_s):
+                self.stage.sleep()
+                self.run.clock.now += for_s
+            case moves.ActorRaises(actor=actor, times=times):
+                self._mistakes[actor.class_name] = times
+                self.runtime.watch = self._make_mistake
+            case moves.KillSupervisor(back_after_s=back_after_s):
+                self.run.kill_supervisor(back_after_s)
+            case moves.LateFrame(worker=worker, generations=generations):
+                generation = self._generation(worker) - max(1, generations)
+                self.actors.monitor.tell(FrameReceived(worker, generation, HEALTHY))
+            case moves.StaleTimer(worker=worker, generations=generations):
+                generation = self._generation(worker) - max(1, generations)
+                self.actors.supervisor.tell(BackoffElapsed(worker, generation, generation))
+            case (
+                moves.Pause()
+                | moves.Resume()
+                | moves.Stop()
+                | moves.Start()
+                | moves.Restart()
+                | moves.Reset()
+            ):
+                self._order(move)
+            case _:
+                self._touch(move)
+
+    def _touch(self, move: Touch) -> None:
+        """Do something to a living process, or to all of them; nothing if there is none."""
+        for id_ in self.run.roles if move.worker == EVERYONE else (move.worker,):
+            player = self.stage.living(id_)
+            if player is not None:
+                self._touch_one(player, move)
+
+    def _touch_one(self, life: Player, move: Touch) -> None:
+        match move:
+            case moves.Kill(signal=signum):
+                life.signalled(signum, FAULT)
+            case moves.Freeze(for_s=for_s):
+                life.freeze()
+                self._undo_later(for_s, life.thaw)
+            case moves.Thaw():
+                life.thaw()
+            case moves.SlowHeartbeats(every_s=every_s, for_s=for_s):
+                life.voice.every(every_s)
+                self._undo_later(for_s, lambda: life.voice.every(None))
+            case moves.LoseHeartbeats(for_s=for_s):
+                life.voice.mute("lost")
+                self._undo_later(for_s, lambda: life.voice.unmute("lost"))
+            case moves.Garbage(lines=lines):
+                life.voice.garbage(lines)
+
+    def _undo_later(self, for_s: float | None, undo: Callable[[], None]) -> None:
+        if for_s is not None:
+            self.run.at(self.run.clock.now + for_s, lambda: None if self._is_over else undo())
+
+    def _set_database(self, state: DatabaseState, takes_s: float) -> None:
+        self.store.state = state
+        self._takes_s = takes_s
+        self.stage.set_database(state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL))
+
+    def _generation(self, worker: str) -> int:
+        life = self.stage.latest(worker)
+        return 0 if life is None else life.request.generation
+
+    def _order(
+        self, move: moves.Pause | moves.Resume | moves.Stop | moves.Start | moves.Restart | moves.Reset
+    ) -> None:
+        ids = None if move.worker == EVERYONE else (move.worker,)
+        worker = None if ids is None else move.worker
+        command: messages.HostCommand
+        match move:
+            case moves.Pause(for_s=for_s):
+                command = messages.PauseWorkers(ids, _Reply(self, "pause", worker, for_s), "chaos", for_s)
+            case moves.Resume():
+                command = messages.ResumeWorkers(ids, _Reply(self, "resume", worker))
+            case moves.Stop():
+                command = messages.StopWorkers(ids)
+            case moves.Start():
+                command = messages.StartWorkers(ids, _Reply(self, "start", worker))
+            case moves.Restart(worker=id_):
+                command = messages.RestartWorker(id_, _Reply(self, "restart", worker))
+            case moves.Reset(worker=id_):
+                command = messages.ResetWorker(id_, _Reply(self, "reset", worker))
+        self.actors.supervisor.tell(command)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────
+
+    def calm_down(self) -> None:
+        """The faults stop: whoever is frozen or unheard is so no more, and the database is back."""
+        self._mistakes.clear()
+        self.runtime.watch = None
+        self._set_database(DatabaseState.BACK, 0.0)
+        for id_ in self.run.roles:
+            life = self.stage.living(id_)
+            if life is not None:
+                life.thaw()
+                life.voice.unmute("lost")
+                life.voice.every(None)
+
+    def report(self) -> list[Reported]:
+        """What the supervisor says of every worker now, beside what is so."""
+        answers: list[StatusReport] = []
+        self.actors.supervisor.tell(ReportStatus(_Inbox(answers.append)))
+        self.runtime.settle()
+        now = self.run.clock.now
+        return [self._reported(now, status) for status in answers[0].workers]
+
+    def _reported(self, now: float, status: messages.WorkerStatus) -> Reported:
+        life = self.stage.living(status.component_id)
+        return Reported(
+            now,
+            status.component_id,
+            status.shown,
+            None if status.status is None else status.status.value,
+            status.generation,
+            status.restart_count,
+            status.streak_count,
+            None if status.next_attempt_in_s is None else round(status.next_attempt_in_s, 6),
+            alive=life is not None,
+            stable=life is not None and is_stable(life.behaviour),
+            waits=bool(status.waits_for),
+        )
+
+    def shut_down(self) -> None:
+        """Have the supervisor stop everything for good."""
+
+        def stopped(_answer: object) -> None:
+            self.has_stopped = True
+
+        self.actors.supervisor.tell(Shutdown(_Inbox(stopped)))
+
+    def flush(self) -> None:
+        """Have everything written."""
+        self.actors.broker.tell(Flush(_Inbox(lambda answer: None)))
+        self.runtime.settle()
+
+    def left(self) -> tuple[str, ...]:
+        """Who still has a process."""
+        return tuple(id_ for id_ in self.run.roles if self.stage.living(id_) is not None)
+
+
+def is_stable(does: Behaviour) -> bool:
+    """Whether a worker that does this stays healthy if it is let."""
+    return (
+        does.dies_after is None
+        and does.healthy_after is not None
+        and does.hangs_after is None
+        and does.stops_heartbeating_after is None
+        and does.says_recovering is None
+        and does.heartbeat is None
+    )
+
+
+class _Listener:
+    """Hears events for the history."""
+
+    def __init__(self, life: SupervisorLife) -> None:
+        self._life = life
+
+    def tell(self, message: Any) -> None:
+        """Hear one."""
+        self._life.hear(message)
+
+
+class _Inbox:
+    """Takes an answer."""
+
+    def __init__(self, take: Callable[[Any], object]) -> None:
+        self._take = take
+
+    def tell(self, message: Any) -> None:
+        """Take it."""
+        self._take(message)
+
+
+class _Reply:
+    """Writes an order down once it is taken."""
+
+    def __init__(
+        self, life: SupervisorLife, order: str, worker: str | None, for_s: float | None = None
+    ) -> None:
+        self._life = life
+        self._order = order
+        self._worker = worker
+        self._for_s = for_s
+
+    def tell(self, message: Any) -> None:
+        """Hear whether it was."""
+        if isinstance(message, Done):
+            run = self._life.run
+            run.note(Ordered(run.clock.now, self._order, self._worker, self._for_s))

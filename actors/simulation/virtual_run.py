@@ -1,0 +1,259 @@
+"""Runs a scenario in virtual time: the real actors, scripted processes, one thread, a seed."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from ..ports import Store
+from ..rules.stop_ladder import Urgency, ladder
+from .scenarios.expectations import Tolerance, unmet
+from .scenarios.history import Concluded, Counted, History, Moved
+from .scenarios.invariants import Violation, Watch, unreached
+from .scenarios.moves import WORDS, Phase, said, worker_of
+from .scenarios.scenario import Role, Scenario, Step
+from .seeded_steps import draw
+from .simulation_runtime import VirtualClock
+from .supervisor_life import SupervisorLife
+
+_CHANGING = frozenset({"freeze", "thaw", "slow_heartbeats", "lose_heartbeats", "host_sleep", "garbage"})
+"""Moves before which the last heartbeat matters."""
+
+STORE_S = 20.0
+"""How long what waits for the store may still wait once the store is back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run: what happened, which rules did not hold, and what was expected and did not come."""
+
+    scenario: Scenario
+    seed: int
+    steps: tuple[Step, ...]
+    history: History
+    violations: tuple[Violation, ...]
+    unmet: tuple[str, ...]
+    lasted_s: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything held."""
+        return not self.violations and not self.unmet
+
+
+def run_virtual(
+    scenario: Scenario,
+    seed: int = 0,
+    *,
+    store: Store,
+    steps: tuple[Step, ...] | None = None,
+    sparse: bool = True,
+) -> Outcome:
+    """Run a scenario once.
+
+    Args:
+        scenario: what happens.
+        seed: what decides over everything that the scenario leaves open.
+        store: an empty one, where the supervisors of the scenario remember.
+        steps: make these moves instead of those that the seed draws.
+        sparse: leave heartbeats out that change nothing.
+
+    Raises:
+        ScenarioError: it makes no sense.
+    """
+    scenario.checked()
+    drawn = draw(scenario, seed) if steps is None else steps
+    return VirtualRun(scenario, seed, drawn, store, sparse).run()
+
+
+class VirtualRun:
+    """One run of one scenario."""
+
+    def __init__(
+        self, scenario: Scenario, seed: int, steps: tuple[Step, ...], store: Store, sparse: bool
+    ) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.steps = steps
+        self.store = store
+        self.sparse = sparse
+        self.watch = Watch(role.spec for role in scenario.roles)
+        self.history = History(hear=self.watch.take)
+        self.note = self.history.add
+        """Write something down."""
+        self.clock = VirtualClock()
+        self.roles: dict[str, Role] = {role.id: role for role in scenario.roles}
+        self.played: dict[str, int] = {}
+        self.changes = sorted(step.at for step in steps if WORDS[type(step.move)] in _CHANGING)
+        self.lives = 0
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._armed: list[Step] = []
+        self._life: SupervisorLife | None = None
+
+    # ── the run ──────────────────────────────────────────────────────────────────────────
+
+    def run(self) -> Outcome:
+        """Everything, from the first start to the last process."""
+        self.begin_life()
+        for step in self.steps:
+            self.at(step.at, lambda step=step: self._take(step))  # type: ignore[misc]
+        self.advance_to(self.scenario.lasts_s)
+        self._calm_down()
+        self._wait_for_what_is_wanted()
+        self._shut_down()
+        missing = unmet(self.scenario.expected, self.history.entries, Tolerance())
+        return Outcome(
+            self.scenario,
+            self.seed,
+            self.steps,
+            self.history,
+            tuple(self.watch.violations),
+            missing,
+            self.clock.now,
+        )
+
+    def at(self, moment: float, what: Callable[[], None]) -> None:
+        """Do something at a time of the scenario."""
+        heapq.heappush(self._later, (moment, next(self._order), what))
+
+    def advance_to(self, moment: float) -> None:
+        """Let time pass until then; what is due at the same time as a timer comes after it."""
+        while True:
+            life = self._life
+            if life is not None:
+                life.runtime.settle()
+                if self._life is not life:
+                    continue
+            timers = None if life is None else life.runtime.virtual_timers
+            due = None if timers is None else timers.next_due()
+            planned = self._later[0][0] if self._later else inf
+            if planned <= moment and (due is None or planned < due):
+                self.clock.now = max(self.clock.now, planned)
+                heapq.heappop(self._later)[2]()
+            elif due is not None and due <= moment:
+                assert timers is not None
+                timers.fire()
+            else:
+                self.clock.now = max(self.clock.now, moment)
+                return
+
+    # ── moves ────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, step: Step) -> None:
+        if step.during is None:
+            self._make(step)
+        else:
+            self._armed.append(step)
+
+    def reached(self, phase: Phase, worker: str, in_s: float = 0.0) -> None:
+        """A worker is in a phase, or will be in a moment: make the moves that waited for that."""
+        for step in [each for each in self._armed if each.during is phase and each.of == worker]:
+            self._armed.remove(step)
+            if in_s:
+                self.at(self.clock.now + in_s, lambda step=step: self._make(step))  # type: ignore[misc]
+            else:
+                self._make(step)
+
+    @property
+    def waits_for_phases(self) -> bool:
+        """Whether any move waits for a phase."""
+        return bool(self._armed)
+
+    def _make(self, step: Step) -> None:
+        move = step.move
+        self.note(Moved(self.clock.now, step.number, said(move), WORDS[type(move)], worker_of(move)))
+        if self._life is not None:
+            self._life.make(move)
+
+    # ── supervisors ──────────────────────────────────────────────────────────────────────
+
+    def begin_life(self) -> None:
+        """Start a supervisor on what the store has."""
+        if self._life is None:
+            self.lives += 1
+            self.count()
+            self._life = SupervisorLife(self, self.lives)
+            self._life.begin()
+
+    def kill_supervisor(self, back_after_s: float) -> None:
+        """kill -9, and another one after a while."""
+        if self._life is not None:
+            life, self._life = self._life, None
+            life.kill()
+            self.at(self.clock.now + back_after_s, self.begin_life)
+
+    def count(self) -> None:
+        """Write down what the store says."""
+        known = self.store.load().workers
+        for id_ in self.roles:
+            kept = known.get(id_)
+            if kept is not None:
+                failed = kept.failed_at_wall_ms is not None
+                self.note(Counted(self.clock.now, id_, kept.restart_count, kept.streak_count, failed))
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────
+
+    def _calm_down(self) -> None:
+        """The faults stop."""
+        self._armed.clear()
+        self._later.clear()
+        self.begin_life()
+        assert self._life is not None
+        self._life.calm_down()
+
+    def _wait_for_what_is_wanted(self) -> None:
+        """Give everything its time, but no more than it needs."""
+        assert self._life is not None
+        last = self.clock.now + bound_s(self.scenario)
+        step = 0.5
+        while self.clock.now < last:
+            self.advance_to(min(last, self.clock.now + step))
+            wanted = [unreached(self.watch.facts, entry) for entry in self._life.report()]
+            if self.watch.facts.everything_is_told and not any(wanted):
+                break
+            step *= 2
+        for entry in self._life.report():
+            self.note(entry)
+
+    def _shut_down(self) -> None:
+        assert self._life is not None
+        life = self._life
+        longest = max(stop_s(role) for role in self.scenario.roles) * (1 + _depth(self.scenario))
+        last = self.clock.now + longest + 5.0
+        life.shut_down()
+        while not life.has_stopped and self.clock.now < last:
+            self.advance_to(min(last, self.clock.now + 1.0))
+        life.flush()
+        self.count()
+        expected = tuple(
+            id_ for id_, role in self.roles.items() if any(each.ignores_kill for each in role.lives)
+        )
+        self.note(Concluded(self.clock.now, life.left(), expected))
+        life.close()
+
+
+def bound_s(scenario: Scenario) -> float:
+    """How long after the last fault everything must be as it is wanted."""
+    longest = 0.0
+    for role in scenario.roles:
+        health, restart = role.spec.health, role.spec.restart
+        silence = (health.staleness_s or 0.0) * (health.max_misses + 1) + (health.recovery_max_s or 0.0)
+        breaker = role.spec.breaker
+        held = 0.0 if breaker is None else breaker.canary_max_delay_s + breaker.hold_s
+        longest = max(longest, restart.max_delay_s + health.startup_timeout_s + silence + stop_s(role) + held)
+    return (longest + STORE_S) * (1 + _depth(scenario))
+
+
+def stop_s(role: Role) -> float:
+    """How long the stop of a worker takes at most."""
+    rungs = ladder(role.spec.stop, Urgency.GRACEFUL, role.spec.run.reports_health)
+    return sum(rung.wait_s for rung in rungs)
+
+
+def _depth(scenario: Scenario) -> int:
+    """How many workers may wait for each other in a row."""
+    return sum(1 for role in scenario.roles if role.spec.after)

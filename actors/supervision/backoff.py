@@ -1,0 +1,116 @@
+"""Pure: the wait before a restart, and the one way in which a process comes to be."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..messages.internal import BackoffElapsed
+from ..rules.health import Status
+from .worker import (
+    AwaitSave,
+    BackingOff,
+    CancelTimers,
+    Idle,
+    Launch,
+    Rest,
+    Schedule,
+    Step,
+    Up,
+    Worker,
+    World,
+)
+
+SAVE_TIMEOUT_MS = 2000
+"""How long a restart waits for its death to be kept before it goes on from memory."""
+
+
+def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> Step:
+    """The delay is over; a timer of an older attempt says nothing."""
+    phase = worker.phase
+    if not isinstance(phase, BackingOff) or (phase.record.generation, phase.attempt) != (
+        timer.generation,
+        timer.attempt,
+    ):
+        return Step(worker)
+    return proceed(worker, replace(phase, elapsed=True), world)
+
+
+def kept(worker: Worker, generation: int, world: World) -> Step:
+    """The death is in the store."""
+    phase = worker.phase
+    if not isinstance(phase, BackingOff) or phase.record.generation != generation:
+        return Step(worker)
+    return proceed(worker, replace(phase, kept=True), world)
+
+
+def is_unsaved(worker: Worker, generation: int) -> bool:
+    """Whether the restart after this death still waits for the store."""
+    phase = worker.phase
+    return isinstance(phase, BackingOff) and phase.record.generation == generation and not phase.kept
+
+
+def save_overdue(worker: Worker, generation: int, world: World) -> Step:
+    """The store does not answer: go on from memory. The recorder keeps trying."""
+    return kept(worker, generation, world)
+
+
+def back_off(worker: Worker, phase: BackingOff, world: World) -> Step:
+    if phase.elapsed:
+        return proceed(worker, phase, world)
+    message = BackoffElapsed(worker.id, phase.record.generation, phase.attempt)
+    return Step(worker, (Schedule(max(0, phase.due_ms - world.now_ms), message),))
+
+
+def proceed(worker: Worker, phase: BackingOff, world: World) -> Step:
+    """Start now if nothing holds the restart back any more."""
+    worker = replace(worker, phase=phase)
+    if not phase.elapsed or worker.lingering is not None:
+        return Step(worker)
+    if not phase.kept:
+        left = max(0, phase.decided_ms + SAVE_TIMEOUT_MS - world.now_ms)
+        return Step(worker, (AwaitSave(phase.record.generation, left),))
+    if world.stopping or world.paused:
+        rest = Rest.PAUSED if world.paused else Rest.STOPPED
+        return Step(replace(worker, phase=Idle(rest)), (CancelTimers(),))
+    return hold(worker, world.held) if world.held is not None else launch(worker, world)
+
+
+def hold(worker: Worker, why: str) -> Step:
+    """What would start now waits for the breaker instead."""
+    return Step(replace(worker, phase=Idle(Rest.HELD, f"held back: {why}")), (CancelTimers(),))
+
+
+def call_off(worker: Worker, why: str) -> Step:
+    """A start that nobody was told of yet waits for the breaker instead."""
+    return hold(replace(worker, lingering=None, status=None), why)
+
+
+def is_held(worker: Worker) -> bool:
+    """Whether it comes back when its breaker closes, instead of sitting out its delay."""
+    match worker.phase:
+        case Idle(rest=Rest.HELD) | BackingOff():
+            return True
+        case _:
+            return False
+
+
+def launch(worker: Worker, world: World) -> Step:
+    """The one way in which a process comes to be, at the first start as after a death."""
+    generation = worker.generation + 1
+    worker = replace(
+        worker,
+        phase=Up(generation, world.now_ms),
+        generation=generation,
+        lingering=generation,
+        status=Status.PENDING,
+        job=None,
+        jobs=worker.spec.jobs if worker.spec.serves else None,
+        not_before_ms=None,
+        open_death=None,
+    )
+    return Step(worker, (CancelTimers(), Launch(generation)))
+
+
+def is_up(worker: Worker, generation: int) -> bool:
+    """Whether this incarnation is the one that runs, or is to."""
+    return isinstance(worker.phase, Up) and worker.phase.generation == generation

@@ -1,0 +1,78 @@
+"""Pure: which work items are held, written down so that a next run can release them.
+
+A supervisor that is killed together with its workers releases nothing. So what a worker with a release
+policy holds stands in the store from the moment it is told until it is let go of or released; what is
+still there at a start belonged to somebody who is gone. A release that was cut off is done once more.
+
+    taken ─▶ written down ─let go of, or stopped well─▶ struck out
+                   ├─ its worker died ─▶ released ─▶ struck out
+                   └─ all were killed ─▶ the next start ─▶ released ─▶ struck out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from ..deaths.death import Exit, Job
+from ..facts.records import MetaSet
+from ..spec.work_release import Release, ReleaseOrder, is_wanted, item_of
+from ..spec.worker_spec import WorkerSpec
+
+HELD = "held_work:"
+"""Then the worker and its generation, which begins anew where nobody saw a death."""
+
+LEFT = "left_work:"
+"""Then the run that found it, and whose it was: a run that is cut off as well adds another one."""
+
+
+def order(spec: WorkerSpec, generation: int, job: Job | None, exit_: Exit) -> ReleaseOrder | None:
+    """How what a worker is at is released, if its spec says so, and there is something."""
+    policy = spec.release
+    cwd = spec.cwd if policy is None else policy.cwd or spec.cwd
+    if policy is None or not is_wanted(policy, cwd) or (item := item_of(job, policy)) is None:
+        return None
+    return ReleaseOrder(Release(spec.id, generation, item, exit_.code, exit_.signal), policy, cwd, spec)
+
+
+def written(spec: WorkerSpec, generation: int, job: Job | None) -> tuple[MetaSet, ...]:
+    """What is to be kept now that the worker holds this job; nothing where nothing would be released."""
+    policy = spec.release
+    if policy is None or not is_wanted(policy, policy.cwd or spec.cwd):
+        return ()
+    return (MetaSet(_key(spec.id, generation), item_of(job, policy)),)
+
+
+def struck(order: ReleaseOrder) -> MetaSet:
+    """It is not held any more."""
+    return MetaSet(order.note or _key(order.release.component_id, order.release.generation), None)
+
+
+def left(
+    specs: Iterable[WorkerSpec], meta: Mapping[str, str], run: str
+) -> tuple[tuple[ReleaseOrder, ...], tuple[MetaSet, ...]]:
+    """What former runs left behind: what to release, and what to write down of that before anybody starts.
+
+    What nobody knows how to release any more is struck out.
+    """
+    known = {spec.id: spec for spec in specs}
+    orders: list[ReleaseOrder] = []
+    notes: list[MetaSet] = []
+    for key, item in meta.items():
+        if not key.startswith((HELD, LEFT)):
+            continue
+        whose = key.removeprefix(HELD) if key.startswith(HELD) else key.removeprefix(LEFT).partition(":")[2]
+        component_id, _, number = whose.rpartition(":")
+        note = f"{LEFT}{run}:{whose}" if key.startswith(HELD) else key
+        spec, generation = known.get(component_id), int(number) if number.isdecimal() else 0
+        found = None if spec is None else order(spec, generation, item, Exit())
+        if found is not None:
+            orders.append(replace(found, note=note))
+        notes += [MetaSet(key, None)] if note != key or found is None else []
+        notes += [MetaSet(note, item)] if note != key and found is not None else []
+    return tuple(orders), tuple(notes)
+
+
+def _key(component_id: str, generation: int) -> str:
+    return f"{HELD}{component_id}:{generation}"

@@ -1,0 +1,192 @@
+"""Pure: what operators want of a worker."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..deaths.death import Cause
+from ..facts.records import DeathRecord, RestartReset
+from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
+from ..rules.health import Status
+from ..rules.restarts import Action, RestartState
+from ..rules.stop_ladder import Urgency
+from ..spec.worker_spec import PauseMode
+from .backoff import back_off, hold, is_up, launch
+from .worker import (
+    Announce,
+    BackingOff,
+    Blame,
+    CancelTimers,
+    Effect,
+    Failed,
+    Forget,
+    Halt,
+    Idle,
+    Idling,
+    KeepRecord,
+    ReportStop,
+    Rest,
+    Step,
+    Stopping,
+    StopReason,
+    Up,
+    Worker,
+    World,
+)
+
+
+def start(worker: Worker, world: World) -> Step:
+    """Have it running: at once, without touching any counter."""
+    match worker.phase:
+        case Up() | Failed():
+            return Step(worker)
+        case Stopping() as phase:
+            by_hand = phase.by_hand or world.by_hand
+            return Step(replace(worker, phase=replace(phase, relaunch=True, by_hand=by_hand)))
+        case Idle() | BackingOff():
+            if world.paused:
+                return Step(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
+            if worker.lingering is not None:
+                waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True, by_hand=world.by_hand)
+                return Step(replace(worker, phase=waiting), (CancelTimers(),))
+            if world.held is not None:
+                return hold(worker, world.held)
+            if worker.not_before_ms is not None and worker.not_before_ms > world.now_ms:
+                return _resume_backoff(worker, worker.not_before_ms, world)
+            return launch(worker, world)
+
+
+def _resume_backoff(worker: Worker, due_ms: int, world: World) -> Step:
+    """Wait for the rest of a delay that a former run decided."""
+    record = DeathRecord(
+        component_id=worker.id,
+        generation=worker.generation,
+        died_at_wall_ms=world.wall_ms,
+        cause=Cause.UNKNOWN,
+        exit_code=None,
+        signal=None,
+        uptime_ms=0,
+        job=None,
+        action=Action.RESTART,
+        reason="decided before the supervisor restarted",
+    )
+    phase = BackingOff(
+        record,
+        decided_ms=world.now_ms,
+        due_ms=due_ms,
+        attempt=worker.restarts.restart_count,
+        elapsed=False,
+        kept=True,  # by the run that decided it
+        former=True,
+    )
+    return back_off(replace(worker, phase=phase, status=Status.DEAD, not_before_ms=None), phase, world)
+
+
+def stop(
+    worker: Worker,
+    urgency: Urgency = Urgency.GRACEFUL,
+    rest: Rest = Rest.STOPPED,
+    reason: StopReason = StopReason.OPERATOR,
+) -> Step:
+    """Have it gone. What was counted stays counted."""
+    match worker.phase:
+        case Up(generation=generation, since_ms=since_ms, pid=pid):
+            phase = Stopping(generation, rest, urgency=urgency, reason=reason, since_ms=since_ms, pid=pid)
+            begun = Announce(WorkerStopping(worker.id, generation, reason.value))
+            halt = (CancelTimers(), begun, Forget(), Halt(generation, urgency))
+            return Step(replace(worker, phase=phase), halt)
+        case Stopping() as phase:
+            urgency, why = max(urgency, phase.urgency), None if phase.reason is None else reason
+            phase = replace(phase, rest=rest, relaunch=False, by_hand=False, urgency=urgency, reason=why)
+            return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
+        case BackingOff():
+            idle = replace(worker, phase=Idle(rest), status=None)
+            return Step(idle, (CancelTimers(), Forget(), *_rested(worker, urgency)))
+        case Idle(rest=Rest.HELD):
+            return Step(replace(worker, phase=Idle(rest), status=None), _rested(worker, urgency))
+        case Idle(why=why):
+            return Step(replace(worker, phase=Idle(rest, why)), _rested(worker, urgency))
+        case Failed():
+            return Step(worker, _rested(worker, urgency))
+
+
+def pause(worker: Worker) -> Step:
+    """Hold the worker back, in the way that its spec says."""
+    if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
+        return Step(worker, (Idling(worker.phase.generation, paused=True),))
+    match worker.phase:
+        case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.DONE | Rest.RESET):
+            return Step(worker)  # it is down for another reason, which outlasts the pause
+        case Stopping(rest=Rest.STOPPED, relaunch=False):
+            return Step(worker)
+        case _:
+            return stop(worker, rest=Rest.PAUSED, reason=StopReason.PAUSE)
+
+
+def resume(worker: Worker, world: World) -> Step:
+    """End a pause: what it held back starts at once; what is failed or was stopped stays so."""
+    match worker.phase:
+        case Up(generation=generation):
+            # Whatever its spec says by now, one that runs in a pause was told to idle.
+            return Step(worker, (Idling(generation, paused=False),))
+        case Idle(rest=Rest.PAUSED | Rest.RESET):
+            return start(worker, world)
+        case Stopping(rest=Rest.PAUSED):
+            return start(worker, world)
+        case _:
+            return Step(worker)
+
+
+def reset(worker: Worker, world: World) -> Step:
+    """Clear counters and failure; nothing is started, and what runs goes on."""
+    clear = (KeepRecord(RestartReset(worker.id, world.wall_ms)), Announce(WorkerReset(worker.id)))
+    worker = replace(worker, restarts=RestartState(), not_before_ms=None)
+    match worker.phase:
+        case Failed() | Idle() | BackingOff() as phase:
+            # One that an operator stopped stays stopped: a later resume is not meant for it.
+            stays = isinstance(phase, Idle) and phase.rest in (Rest.STOPPED, Rest.HELD)
+            worker = replace(worker, phase=phase if stays else Idle(Rest.RESET), status=None)
+            return Step(worker, (CancelTimers(), *clear, Forget()))
+        case Up() | Stopping():
+            return Step(worker, clear)
+
+
+def restart(worker: Worker, world: World) -> Step:
+    """Reset, then start afresh: a running process is stopped first."""
+    cleared = reset(worker, world)
+    worker = cleared.worker
+    up = isinstance(worker.phase, Up)
+    begun = renew(worker, StopReason.RESTART) if up else start(worker, world)
+    return Step(begun.worker, (*cleared.effects, *begun.effects))
+
+
+def renew(worker: Worker, reason: StopReason) -> Step:
+    """Have a new process for a spec that changed; nothing is counted, and what is down stays down."""
+    if not isinstance(worker.phase, Up):
+        return Step(worker)
+    halted = stop(worker, reason=reason)
+    phase = halted.worker.phase
+    assert isinstance(phase, Stopping)
+    phase = replace(phase, relaunch=True, by_hand=reason is StopReason.RESTART)
+    return Step(replace(halted.worker, phase=phase), halted.effects)
+
+
+def recycle(worker: Worker, reason: str) -> Step:
+    """Have a new process for a worker that is well; nothing is counted."""
+    renewed = renew(worker, StopReason.RECYCLE)
+    event = WorkerRecycled(worker.id, worker.generation, reason)
+    return Step(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
+
+
+def limit_exceeded(worker: Worker, generation: int, detail: str) -> Step:
+    """Kill a worker that uses too much; its death is the monitor's to tell."""
+    if not is_up(worker, generation):
+        return Step(worker)
+    return Step(worker, (Blame(generation, detail), Halt(generation, Urgency.KILL)))
+
+
+def _rested(worker: Worker, urgency: Urgency) -> tuple[Effect, ...]:
+    """Say that it is at rest; one that was taken for dead and still ends, is ended as firmly as is wanted."""
+    if worker.lingering is not None:
+        return (Halt(worker.lingering, urgency),)
+    return (ReportStop(None, None),)

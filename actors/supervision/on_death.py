@@ -1,0 +1,146 @@
+"""Pure: a death, once per incarnation: decided, written down, acted on."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..deaths.crash_bundle import Bundle, bundle_of
+from ..deaths.death import HUNG, Cause, Death, Exit
+from ..facts.records import DeathRecord, StreakCleared
+from ..messages import Budget, WorkerDied, WorkerFailed
+from ..rules.health import Status
+from ..rules.restarts import DEFAULT_FAILURE, Action, Circumstances, Decision, decide
+from ..rules.stop_ladder import Urgency
+from . import held_work, job_claims
+from .backoff import back_off, is_up
+from .shown_status import budget
+from .worker import (
+    Announce,
+    BackingOff,
+    CancelTimers,
+    Effect,
+    Failed,
+    GiveUp,
+    Halt,
+    Idle,
+    KeepRecord,
+    OpenDeath,
+    ReleaseWork,
+    Rest,
+    Step,
+    Worker,
+    World,
+)
+
+
+def died(worker: Worker, death: Death, world: World) -> Step:
+    """A death, once per incarnation: decide, write it down, then act."""
+    if not is_up(worker, death.generation):
+        return Step(worker)
+    around = Circumstances(
+        now_ms=world.now_ms,
+        stopping=world.stopping,
+        paused=world.paused,
+        held=world.held,
+        chance=world.chance,
+    )
+    decision = decide(worker.spec.restart, worker.restarts, death, around)
+    ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
+    alive = worker.lingering == death.generation and not ended
+    release = held_work.order(worker.spec, death.generation, death.job, death.exit)
+    worker = replace(
+        worker,
+        restarts=decision.state,
+        status=Status.DEAD,
+        job=None,
+        open_death=OpenDeath(death, world.wall_ms) if alive else None,
+        unreleased=release if alive else None,
+    )
+    record = death_record(death, decision, world.wall_ms, _version(death, world))
+    event = _died_event(death, decision, budget(worker, world.now_ms), record.bundle)
+    effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(event)]
+    if release is not None and not alive:
+        effects.append(ReleaseWork(release))
+    if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
+        # The death's own record changes counters only where it counts or fails.
+        effects.append(KeepRecord(StreakCleared(worker.id, world.wall_ms)))
+    if alive:
+        # Taken for dead while it still runs: it must be gone before another one starts.
+        effects.append(Halt(death.generation, Urgency.FIRM, hung=death.cause in HUNG))
+    else:
+        effects += job_claims.after_death(worker, death)
+    step = _after_death(worker, death, decision, record, world)
+    return Step(step.worker, (*effects, *step.effects))
+
+
+def _version(death: Death, world: World) -> str | None:
+    """What died: as it was started, or where nothing tells of that, as it was when last looked at."""
+    started = None if death.remains is None else death.remains.fingerprint.version
+    return started or world.version
+
+
+def death_record(death: Death, decision: Decision, wall_ms: int, version: str | None = None) -> DeathRecord:
+    """A death and its decision, as they are kept."""
+    return DeathRecord(
+        component_id=death.component_id,
+        generation=death.generation,
+        died_at_wall_ms=wall_ms,
+        cause=death.cause,
+        exit_code=death.exit.code,
+        signal=death.exit.signal,
+        uptime_ms=death.uptime_ms,
+        job=death.job,
+        action=decision.action,
+        reason=decision.reason,
+        delay_ms=decision.delay_ms,
+        streak_cleared=decision.streak_cleared,
+        bundle=bundle_of(death, wall_ms, death.exit, death.remains),
+        version=version,
+    )
+
+
+def _after_death(worker: Worker, death: Death, decision: Decision, record: DeathRecord, world: World) -> Step:
+    match decision.action:
+        case Action.RESTART:
+            phase = BackingOff(
+                record,
+                decided_ms=world.now_ms,
+                due_ms=world.now_ms + decision.delay_ms,
+                attempt=decision.state.restart_count,
+                elapsed=decision.delay_ms == 0,
+            )
+            return back_off(replace(worker, phase=phase), phase, world)
+        case Action.MARK_FAILED:
+            reason = decision.failure_reason or DEFAULT_FAILURE
+            failed = replace(worker, phase=Failed(reason, record.version), status=Status.FAILED)
+            event = WorkerFailed(worker.id, death.generation, reason)
+            return Step(failed, (GiveUp(), Announce(event)))
+        case Action.HELD:
+            return Step(replace(worker, phase=Idle(Rest.HELD, decision.reason)))
+        case Action.NOTIFY_ONLY | Action.NONE:
+            return Step(replace(worker, phase=_at_rest(death, decision, world)))
+
+
+def _at_rest(death: Death, decision: Decision, world: World) -> Idle:
+    """What becomes of one that is not brought back."""
+    if world.paused or world.stopping:
+        rest = Rest.PAUSED if world.paused else Rest.STOPPED
+    elif decision.action is Action.NONE and death.ended_well:
+        return Idle(Rest.DONE, f"finished: {death}")
+    else:
+        rest = Rest.LEFT
+    return Idle(rest, f"{death}; {decision.reason}")
+
+
+def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle | None) -> WorkerDied:
+    return WorkerDied(
+        death,
+        str(decision.action),
+        decision.reason,
+        decision.delay_ms / 1000,
+        decision.state.restart_count,
+        decision.state.streak_count,
+        left,
+        None if bundle is None else bundle.finding,
+        None if bundle is None else bundle.confidence,
+    )

@@ -1,0 +1,81 @@
+"""Pure: a worker as the former run left it, and its health and its job, as they are told."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..deaths.death import Job
+from ..facts.records import RememberedWorker, StreakCleared
+from ..messages.internal import HealthSustained
+from ..rules.health import Status
+from ..rules.restarts import DEFAULT_FAILURE, RestartState, cleared_streak
+from ..spec.worker_spec import WorkerSpec
+from . import held_work
+from .backoff import is_up
+from .worker import (
+    CancelTimers,
+    Failed,
+    GiveUp,
+    KeepRecord,
+    Schedule,
+    Step,
+    Worker,
+    World,
+)
+
+
+def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
+    """A worker as the former run left it: counters, failure, and a delay that is not over."""
+
+    def moved(wall_ms: int) -> int:
+        # Wall time becomes a point on our own timeline; a stamp from the future counts as now.
+        return world.now_ms - max(0, world.wall_ms - wall_ms)
+
+    last = known.last_restart_wall_ms
+    # A reset clears the last restart; the death that it followed stays, and its delay means nothing now.
+    due = None if last is None else known.restart_due_wall_ms
+    longest_ms = round(spec.restart.max_delay_s * 1000)
+    worker = Worker(
+        spec,
+        generation=known.last_generation,
+        # However the clock was set meanwhile, nothing waits longer than the policy's longest delay.
+        not_before_ms=None if due is None else world.now_ms + min(due - world.wall_ms, longest_ms),
+        restarts=RestartState(
+            restart_count=known.restart_count,
+            streak_count=known.streak_count,
+            last_restart_ms=None if last is None else moved(last),
+            deaths_ms=tuple(moved(at) for at in known.recent_deaths_wall_ms),
+        ),
+    )
+    if known.failed_at_wall_ms is not None:
+        phase = Failed(known.failure_reason or DEFAULT_FAILURE, known.failed_fingerprint)
+        return Step(replace(worker, phase=phase, status=Status.FAILED), (GiveUp(),))
+    return Step(worker)
+
+
+def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int = 0) -> Step:
+    """A change of a living worker, some time ago: only sustained health ever clears the streak."""
+    if not is_up(worker, generation):
+        return Step(worker)
+    worker = replace(worker, status=status)
+    after = worker.spec.restart.reset_after_healthy_s
+    if status is Status.HEALTHY and after is not None and worker.restarts.streak_count:
+        message = HealthSustained(worker.id, generation)
+        return Step(worker, (Schedule(max(0, round(after * 1000) - ago_ms), message),))
+    return Step(worker, (CancelTimers(),)) if status is not Status.HEALTHY else Step(worker)
+
+
+def job_changed(worker: Worker, generation: int, job: Job | None) -> Step:
+    """The living worker took or left a job."""
+    if not is_up(worker, generation):
+        return Step(worker)
+    kept = held_work.written(worker.spec, generation, job)
+    return Step(replace(worker, job=job), tuple(map(KeepRecord, kept)))
+
+
+def sustained(worker: Worker, generation: int, world: World) -> Step:
+    """Health lasted long enough: the streak is over, the lifetime count stays."""
+    if not is_up(worker, generation) or worker.status is not Status.HEALTHY:
+        return Step(worker)
+    worker = replace(worker, restarts=cleared_streak(worker.restarts))
+    return Step(worker, (KeepRecord(StreakCleared(worker.id, world.wall_ms)),))

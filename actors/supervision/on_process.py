@@ -1,0 +1,162 @@
+"""Pure: the process, as its proxy tells it, and what an actor that was replaced finds."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..deaths.crash_bundle import bundle_of
+from ..deaths.death import Exit
+from ..deaths.evidence import Remains
+from ..facts.records import DeathAmended
+from ..messages import WorkerStopped
+from ..rules.stop_ladder import Urgency
+from ..spec.work_release import released_exit
+from ..spec.worker_spec import PauseMode
+from . import held_work, job_claims
+from .backoff import back_off, hold, is_up, launch, proceed
+from .on_command import pause, stop
+from .requested_ends import requested_end
+from .worker import (
+    Announce,
+    BackingOff,
+    Effect,
+    Examine,
+    Failed,
+    Halt,
+    Idle,
+    Idling,
+    KeepRecord,
+    ReleaseWork,
+    ReportStop,
+    Rest,
+    Step,
+    Stopping,
+    StopReason,
+    Up,
+    Worker,
+    World,
+)
+
+
+def process_started(worker: Worker, generation: int, pid: int, world: World) -> Step:
+    """The incarnation has a pid, and hears now what it could not hear before."""
+    if not isinstance(worker.phase, Up | Stopping) or worker.phase.generation != generation:
+        return Step(worker)
+    worker = replace(worker, phase=replace(worker.phase, pid=pid))
+    if isinstance(worker.phase, Stopping):  # told to end before it was there
+        return Step(worker)
+    step = pause(worker) if world.paused else Step(worker)
+    kept = held_work.written(worker.spec, generation, worker.job)
+    return Step(step.worker, (*map(KeepRecord, kept), *step.effects))
+
+
+def refused(worker: Worker, generation: int) -> Step:
+    """The monitor holds the worker for failed and will not watch it: it must not run unwatched."""
+    if not is_up(worker, generation):
+        return Step(worker)
+    return stop(worker, Urgency.KILL, reason=StopReason.REFUSED)
+
+
+def process_gone(
+    worker: Worker,
+    generation: int,
+    exit_: Exit,
+    forced: int | None,
+    world: World,
+    remains: Remains | None = None,
+) -> Step:
+    """Nothing is left of an incarnation: what waited for that goes on."""
+    if worker.lingering != generation and not _awaits_end(worker, generation):
+        return Step(worker)
+    amendment = (*_amendment(worker, generation, exit_, remains), *_late_release(worker, exit_))
+    worker = replace(worker, lingering=None, open_death=None, unreleased=None)
+    match worker.phase:
+        case BackingOff() as phase:
+            step = proceed(worker, phase, world)
+        case Stopping() as phase:
+            kept = requested_end(worker, phase, exit_, remains, world)
+            step = _stopped(worker, phase, exit_, forced, world)
+            step = Step(step.worker, (*kept, *step.effects))
+        case Idle() | Failed():
+            step = Step(worker, (ReportStop(exit_, forced),))
+        case Up():
+            # Its death is the monitor's to tell.
+            step = Step(worker)
+    return Step(step.worker, (*amendment, *step.effects))
+
+
+def _awaits_end(worker: Worker, generation: int) -> bool:
+    # A stop that came between the end of a process and the news of its death: the proxy, told to
+    # end what is gone already, says once more that it is gone.
+    return isinstance(worker.phase, Stopping) and worker.phase.generation == generation
+
+
+def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | None) -> tuple[Effect, ...]:
+    open_death = worker.open_death
+    if open_death is None:
+        return ()
+    released = job_claims.after_late_end(worker, generation, str(open_death.death), exit_)
+    if exit_ == Exit():
+        return released
+    amended = DeathAmended(
+        component_id=worker.id,
+        generation=generation,
+        exit_code=exit_.code,
+        signal=exit_.signal,
+        bundle=bundle_of(open_death.death, open_death.at_wall_ms, exit_, remains),
+    )
+    return (KeepRecord(amended), *released)
+
+
+def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
+    return () if worker.unreleased is None else (ReleaseWork(worker.unreleased.ended(exit_)),)
+
+
+def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
+    ended: tuple[Effect, ...] = (Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),)
+    ended += job_claims.after_stop(worker, phase.generation, exit_, forced)
+    release = held_work.order(worker.spec, phase.generation, worker.job, exit_)
+    if release is not None and released_exit(exit_, forced):
+        # Not a death; but who is killed on the way leaves behind what it was at.
+        ended += (ReleaseWork(release),)
+    elif release is not None:
+        ended += (KeepRecord(held_work.struck(release)),)
+    if phase.relaunch and not world.stopping and not world.paused:
+        held = None if phase.by_hand else world.held
+        idle = replace(worker, status=None, job=None)
+        step = launch(worker, world) if held is None else hold(idle, held)
+        # Whoever waits for the stop hears that it was, and that it does not last.
+        report = ReportStop(exit_, forced, relaunched=True)
+        return Step(step.worker, (*ended, report, *step.effects))
+    rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
+    worker = replace(worker, phase=Idle(rest), status=None, job=None)
+    return Step(worker, (*ended, ReportStop(exit_, forced)))
+
+
+def reconcile(worker: Worker, found: int | None, world: World) -> Step:
+    """Fit what is wanted to what really runs; the answer of the process table is the truth."""
+    rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
+    late: tuple[Effect, ...] = ()
+    if found is None:
+        late = (*_amendment(worker, worker.generation, Exit(), None), *_late_release(worker, Exit()))
+        worker = replace(worker, open_death=None, unreleased=None)
+    worker = replace(worker, lingering=found)
+    match worker.phase:
+        case Up(generation=generation):
+            # Whether it is dead, and of what, is the monitor's to tell.
+            idle = world.paused and worker.spec.pause_mode is PauseMode.IDLE
+            pause = (Idling(generation, paused=True),) if idle else ()
+            return Step(worker, (*late, Examine(found), *pause))
+        case BackingOff() as phase:
+            again = back_off(worker, phase, world)
+            halt = () if found is None else (Halt(found, Urgency.FIRM),)
+            # One that a former run decided is in the store with its true cause, which we do not know.
+            keep = () if phase.former else (KeepRecord(phase.record),)
+            return Step(again.worker, (*keep, *late, *halt, *again.effects))
+        case Stopping() as phase if found is None:
+            stopped = _stopped(worker, phase, Exit(), None, world)
+            return Step(stopped.worker, (*late, *stopped.effects))
+        case Stopping() as phase:
+            return Step(worker, (Halt(phase.generation, phase.urgency),))
+        case Idle() | Failed():
+            return Step(worker, (*late, *rested) if found is None else (Halt(found, Urgency.FIRM),))

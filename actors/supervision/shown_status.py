@@ -1,0 +1,117 @@
+"""Pure: a worker in words for people."""
+
+from __future__ import annotations
+
+from ..facts.records import HealthMirrored
+from ..messages import Budget, WorkerStatus
+from ..rules.health import Status
+from ..rules.restarts import used_in_window
+from .pauses import Pause
+from .worker import (
+    BackingOff,
+    Failed,
+    Idle,
+    Rest,
+    Stopping,
+    Up,
+    Worker,
+)
+
+
+def worker_status(
+    worker: Worker,
+    now_ms: int,
+    *,
+    pause: Pause | None = None,
+    pause_ends_in_s: float | None = None,
+    waits_for: tuple[str, ...] = (),
+    held: str | None = None,
+) -> WorkerStatus:
+    """What a status view shows of a worker."""
+    phase = worker.phase
+    up = phase if isinstance(phase, Up) else None
+    due_ms = phase.due_ms if isinstance(phase, BackingOff) and held is None else None
+    return WorkerStatus(
+        component_id=worker.id,
+        status=worker.status,
+        shown=shown(worker),
+        generation=worker.generation,
+        pid=phase.pid if isinstance(phase, Up | Stopping) else None,
+        uptime_s=None if up is None else (now_ms - up.since_ms) / 1000,
+        restart_count=worker.restarts.restart_count,
+        streak_count=worker.restarts.streak_count,
+        next_attempt_in_s=None if due_ms is None else max(0, due_ms - now_ms) / 1000,
+        failure_reason=phase.reason if isinstance(phase, Failed) else None,
+        current_job=worker.job,
+        paused=pause is not None,
+        why=f"waits for {', '.join(waits_for)}" if waits_for else (held or why(worker)),
+        budget=budget(worker, now_ms),
+        waits_for=waits_for,
+        pause_reason="" if pause is None else pause.reason,
+        pause_ends_in_s=pause_ends_in_s,
+        retried_if_changed=is_retried_if_changed(worker),
+    )
+
+
+def is_retried_if_changed(worker: Worker) -> bool:
+    """Whether another version of a failed worker will be tried by itself."""
+    is_known = isinstance(worker.phase, Failed) and worker.phase.version is not None
+    return is_known and worker.spec.restart.clear_failed_on_change
+
+
+def budget(worker: Worker, now_ms: int) -> Budget:
+    """How much of each limit a worker has used up."""
+    policy, state = worker.spec.restart, worker.restarts
+    return Budget(
+        in_window=used_in_window(policy, state, now_ms),
+        max_in_window=policy.max_in_window,
+        window_s=policy.window_s,
+        lifetime=state.restart_count,
+        max_lifetime=policy.max_lifetime,
+        consecutive=state.streak_count,
+        max_consecutive=policy.max_consecutive,
+    )
+
+
+def shown(worker: Worker) -> str:
+    """The one word that a status table shows."""
+    match worker.phase:
+        case Up():
+            return "starting" if worker.status is Status.PENDING else "healthy"
+        case BackingOff():
+            return "crashed"
+        case Stopping():
+            return "stopping"
+        case Failed():
+            return "failed"
+        case Idle(rest=Rest.LEFT | Rest.HELD):
+            return "crashed"
+        case Idle():
+            return "stopped"
+
+
+def why(worker: Worker) -> str:
+    """Why the worker is not running; empty while it is."""
+    match worker.phase:
+        case Up():
+            return ""
+        case BackingOff(record=record):
+            return record.reason
+        case Stopping():
+            return "stopping"
+        case Failed(reason=reason):
+            return reason
+        case Idle(rest=rest, why=text):
+            return text or rest.value
+
+
+def mirrored_at_rest(worker: Worker) -> HealthMirrored:
+    """What people read of a worker that nobody watches any more."""
+    return HealthMirrored(
+        component_id=worker.id,
+        generation=worker.generation,
+        status="stopped",
+        pid=None,
+        current_job=None,
+        last_heartbeat_wall_ms=None,
+    )

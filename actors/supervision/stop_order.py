@@ -1,0 +1,83 @@
+"""Who is to stop, and in which order: whoever waits for others stops before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from .. import supervision
+from .worker import Step, Stopping, Up, Worker
+
+Change = Callable[[Worker], Step]
+
+
+class _Stop(msgspec.Struct, frozen=True):
+    """How a worker is to stop, and whether those who wait for it stop first."""
+
+    change: Change
+    in_order: bool
+
+
+class StopOrder:
+    """Stops that are decided; each is taken once nobody needs its worker any more."""
+
+    def __init__(self) -> None:
+        self._stops: dict[str, _Stop] = {}
+        self._unkillable: set[str] = set()
+        """Nobody waits for their end."""
+
+    def __contains__(self, component_id: str) -> bool:
+        return component_id in self._stops
+
+    def __bool__(self) -> bool:
+        return bool(self._stops)
+
+    def stop(self, ids: Iterable[str], change: Change, *, in_order: bool) -> None:
+        """Have these stop so, each in its turn; or at once."""
+        self._stops.update((id_, _Stop(change, in_order)) for id_ in ids)
+
+    def pause(self, ids: Iterable[str]) -> None:
+        """Have these pause; a stop that is decided outlasts the pause."""
+        for id_ in ids:
+            self._stops.setdefault(id_, _Stop(supervision.pause, in_order=True))
+
+    def unpause(self, component_id: str) -> None:
+        """Its pause is over before its turn came."""
+        if (stop := self._stops.get(component_id)) is not None and stop.change is supervision.pause:
+            del self._stops[component_id]
+
+    def outlived(self, component_id: str) -> None:
+        """It survived everything: nobody waits for its end any longer."""
+        self._unkillable.add(component_id)
+
+    def at_rest(self, component_id: str) -> None:
+        """It has ended, after all."""
+        self._unkillable.discard(component_id)
+
+    def ready(self, crew: Mapping[str, Worker]) -> list[str]:
+        """Those whose turn it is."""
+        if not self._stops:
+            return []
+        needed = {id_ for worker in crew.values() if self._is_ending(worker) for id_ in worker.spec.after}
+        return [
+            id_
+            for id_, stop in self._stops.items()
+            if not stop.in_order or id_ not in needed or not _is_of_use(crew.get(id_))
+        ]
+
+    def take(self, component_id: str) -> Change:
+        """How it is to stop, now that it does."""
+        return self._stops.pop(component_id).change
+
+    def _is_ending(self, worker: Worker) -> bool:
+        """Whether it is to stop, or is about to, so that what it needs must stay for a while."""
+        if worker.id in self._stops:
+            return True
+        phase = worker.phase
+        return isinstance(phase, Stopping) and not phase.relaunch and worker.id not in self._unkillable
+
+
+def _is_of_use(worker: Worker | None) -> bool:
+    """Whether it has a process that others may need; one without must not start any more."""
+    return worker is not None and isinstance(worker.phase, Up) and worker.phase.pid is not None

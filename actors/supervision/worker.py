@@ -1,0 +1,285 @@
+"""Pure: one worker as the Supervisor knows it, and what can be done about it.
+
+`supervision` has the functions that lead from one such value to the next. A restart makes a
+dozen of them, so they are structs: copied with a change at a tenth of a dataclass's cost.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from ..deaths.death import Death, Exit, Job
+from ..facts.records import DeathRecord, Record
+from ..messages import Event
+from ..messages.internal import BackoffElapsed, HealthSustained, IncarnationEnded
+from ..rules.health import Status
+from ..rules.restarts import RestartState
+from ..rules.stop_ladder import Urgency
+from ..spec.job_policy import JobPolicy
+from ..spec.work_release import ReleaseOrder
+from ..spec.worker_spec import WorkerSpec
+
+
+class Rest(StrEnum):
+    """Why a worker that is not running does not run."""
+
+    NEW = "not started yet"
+    STOPPED = "stopped"
+    PAUSED = "paused"
+    RESET = "reset"
+    LEFT = "not restarted"
+    DONE = "finished"
+    HELD = "held back"
+
+
+class StopReason(StrEnum):
+    """Why a worker that ran was told to end; nothing that counts against it."""
+
+    OPERATOR = "an operator stops it"
+    RESTART = "an operator restarts it"
+    PAUSE = "it is paused"
+    CHANGE = "its configuration changed"
+    REMOVAL = "it is removed"
+    RECYCLE = "it gets a new process"
+    SHUTDOWN = "the supervisor stops"
+    REFUSED = "it is held for failed"
+
+    @property
+    def is_an_order(self) -> bool:
+        """Whether somebody wanted this very worker to end."""
+        return self not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
+
+
+class Idle(msgspec.Struct, frozen=True):
+    """No process, and none to come by itself."""
+
+    rest: Rest
+    why: str = ""
+
+
+class Up(msgspec.Struct, frozen=True):
+    """A process is there, or on its way."""
+
+    generation: int
+    since_ms: int
+    pid: int | None = None
+
+
+class BackingOff(msgspec.Struct, frozen=True):
+    """A restart is decided. It happens once its delay is over, it is kept, and the old process is gone."""
+
+    record: DeathRecord
+    decided_ms: int
+    due_ms: int
+    attempt: int
+    elapsed: bool
+    kept: bool = False
+    former: bool = False
+    """A former run decided it; the record only stands for the one in the store."""
+
+
+class Stopping(msgspec.Struct, frozen=True):
+    """Told to end; `relaunch` says whether it comes back afterwards."""
+
+    generation: int
+    rest: Rest
+    relaunch: bool = False
+    by_hand: bool = False
+    """Whether it does so in spite of a breaker, because an operator wants it."""
+    urgency: Urgency = Urgency.GRACEFUL
+    reason: StopReason | None = None
+    """None: it died, and its process is still to end."""
+    since_ms: int = 0
+    """Since when it ran, if there is a reason."""
+    pid: int | None = None
+    """Of the process that is to end, if it is known."""
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """Given up, durably."""
+
+    reason: str
+    version: str | None = None
+    """The version that was given up, if it is known."""
+
+
+Phase = Idle | Up | BackingOff | Stopping | Failed
+
+
+class OpenDeath(msgspec.Struct, frozen=True):
+    """A death whose process had not ended; how it ends is still to come."""
+
+    death: Death
+    at_wall_ms: int
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """One worker as the Supervisor knows it."""
+
+    spec: WorkerSpec
+    phase: Phase = msgspec.field(default_factory=lambda: Idle(Rest.NEW))
+    generation: int = 0
+    """The latest one that was started."""
+    lingering: int | None = None
+    """The generation whose process is not known to be gone."""
+    restarts: RestartState = RestartState()
+    status: Status | None = None
+    job: Job | None = None
+    jobs: JobPolicy | None = None
+    """The queues that its latest process was told of; by now its spec may say something else."""
+    not_before_ms: int | None = None
+    """Until when a delay that a former run decided holds the first start back."""
+    unreleased: ReleaseOrder | None = None
+    """The work item of a death whose process still lives: nobody else may take it before it has gone."""
+    open_death: OpenDeath | None = None
+    """The latest death, if it was decided before its process had ended."""
+
+    @property
+    def id(self) -> str:
+        """The worker's component id."""
+        return self.spec.id
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether it runs, and is well."""
+        return isinstance(self.phase, Up) and self.status is Status.HEALTHY
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """The moment in which something happens."""
+
+    now_ms: int
+    wall_ms: int
+    stopping: bool = False
+    paused: bool = False
+    held: str | None = None
+    """Why a breaker holds this worker back, if it does."""
+    by_hand: bool = False
+    """Whether an operator wants this worker, whatever a breaker says."""
+    chance: float = 0.0
+    version: str | None = None
+    """What this worker's code and configuration were when somebody last looked."""
+
+
+# ── Effects ──────────────────────────────────────────────────────────────────────────────
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """Register this incarnation with the monitor and start it."""
+
+    generation: int
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """End the process of this generation; one that hangs says first where."""
+
+    generation: int
+    urgency: Urgency
+    hung: bool = False
+
+
+class Idling(msgspec.Struct, frozen=True):
+    """Tell the running worker to idle, or to go on."""
+
+    generation: int
+    paused: bool
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """Deliver this timer message later, in place of an earlier one of its kind."""
+
+    delay_ms: int
+    message: BackoffElapsed | HealthSustained
+
+
+class AwaitSave(msgspec.Struct, frozen=True):
+    """Go on from memory if the death of this generation is not kept after this time."""
+
+    generation: int
+    delay_ms: int
+
+
+class CancelTimers(msgspec.Struct, frozen=True):
+    """Nothing of this worker is to come."""
+
+
+class KeepRecord(msgspec.Struct, frozen=True):
+    """Have this written down."""
+
+    record: Record
+
+
+class Announce(msgspec.Struct, frozen=True):
+    """Tell everyone who listens."""
+
+    event: Event
+
+
+class ReleaseWork(msgspec.Struct, frozen=True):
+    """Have the work item that the worker left behind released, by whoever does that."""
+
+    order: ReleaseOrder
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Tell the monitor that the worker is failed."""
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """Tell the monitor to expect nothing of the worker."""
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """Tell the monitor what the death to come is to be put down to."""
+
+    generation: int
+    detail: str
+
+
+class Examine(msgspec.Struct, frozen=True):
+    """Have the monitor compare what it holds of the worker with what runs, and repeat its last word."""
+
+    found: int | None
+
+
+class ReleaseJobs(msgspec.Struct, frozen=True):
+    """Have the jobs of an incarnation that is gone released."""
+
+    end: IncarnationEnded
+
+
+class ReportStop(msgspec.Struct, frozen=True):
+    """The worker came to rest; whoever waits for its stop may know how it ended."""
+
+    exit: Exit | None
+    forced: int | None
+    relaunched: bool = False
+    """Somebody wanted it back meanwhile: it starts again."""
+
+
+Effect = (
+    Launch
+    | Halt
+    | Idling
+    | Schedule
+    | AwaitSave
+    | CancelTimers
+    | KeepRecord
+    | Announce
+    | ReleaseWork
+    | GiveUp
+    | Forget
+    | Blame
+    | Examine
+    | ReleaseJobs
+    | ReportStop
+)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The worker afterwards, and what is to be done."""
+
+    worker: Worker
+    effects: tuple[Effect, ...] = ()

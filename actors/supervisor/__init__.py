@@ -1,0 +1,1 @@
+"""The Supervisor and the parts that run inside it."""

@@ -1,0 +1,310 @@
+"""The circuit breakers of a Supervisor: which are open, and what follows from that.
+
+Belongs to the Supervisor and runs in it. `breaker` decides; this keeps one state and one timer for
+each name, has the opening written down, starts the canary, and brings all back when it holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from ..facts.records import MetaSet
+from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
+from ..messages.internal import KeepTogether
+from ..messages.internal.to_prober import BreakerDue, Probe
+from ..ports import Receiver, Runtime, Timer
+from ..rules.circuit_breaker import (
+    BreakerPolicy,
+    Closed,
+    Elapsed,
+    HalfOpen,
+    Health,
+    Left,
+    Open,
+    Probed,
+    State,
+    Trigger,
+    advance,
+    holds,
+    next_look_ms,
+)
+from ..runtime.resilient_actor import tell
+from ..supervision import canaries, is_held
+from ..supervision.worker import Idle, Rest, Worker
+from .crew import Crew
+
+META = "breaker:"
+"""Before the name, in the settings that are kept while a breaker is open."""
+
+
+class Breakers:
+    """Every breaker that a worker names."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        crew: Crew,
+        supervisor: Receiver,
+        broker: Receiver,
+        start: Callable[[str], None],
+        prober: Receiver | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._crew = crew
+        self._supervisor = supervisor
+        self._broker = broker
+        self._start = start
+        self._prober = prober
+        self._states: dict[str, State] = {}
+        self._timers: dict[str, Timer] = {}
+        self._probes: dict[str, Timer] = {}
+        self._passed: dict[str, bool] = {}
+
+    # ── what others ask ──────────────────────────────────────────────────────────────────
+
+    def holds(self, worker: Worker) -> str | None:
+        """Why this worker must not be restarted now, in words; None if it may."""
+        policy = worker.spec.breaker
+        if policy is None:
+            return None
+        why = holds(self._state(policy.name), worker.id)
+        return None if why is None else f"breaker {policy.name} is open: {why}"
+
+    def is_calm(self, worker: Worker) -> bool:
+        """Whether its breaker is closed, or it has none: it would come back if it went now."""
+        policy = worker.spec.breaker
+        return policy is None or isinstance(self._state(policy.name), Closed)
+
+    def shown(self, worker: Worker) -> str | None:
+        """The same with what happens next, for people."""
+        why, policy = self.holds(worker), worker.spec.breaker
+        if why is None or policy is None:
+            return None
+        match self._state(policy.name):
+            case Open(since_ms=since, due_ms=due):
+                return f"held back: {why}; open for {self._ago(since)}, canary in {self._until(due)}"
+            case HalfOpen(since_ms=since, canary=canary):
+                return f"held back: {why}; open for {self._ago(since)}, {canary} tries for all"
+            case Closed():
+                return None
+
+    def report(self) -> tuple[BreakerStatus, ...]:
+        """Every breaker that is open."""
+        now = self._now_ms()
+        return tuple(
+            BreakerStatus(
+                name=name,
+                why=state.why,
+                open_for_s=max(0, now - state.since_ms) / 1000,
+                held=tuple(worker.id for worker in self._members(name) if is_held(worker)),
+                canary=state.canary if isinstance(state, HalfOpen) else None,
+                next_try_in_s=max(0, state.due_ms - now) / 1000 if isinstance(state, Open) else None,
+            )
+            for name, state in self._states.items()
+            if not isinstance(state, Closed)
+        )
+
+    def _ago(self, at_ms: int) -> str:
+        return f"{max(0, self._now_ms() - at_ms) / 1000:.0f} s"
+
+    def _until(self, at_ms: int) -> str:
+        return f"{max(0, at_ms - self._now_ms()) / 1000:.0f} s"
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────
+
+    def remember(self, meta: Mapping[str, str]) -> None:
+        """Take up what the former run left open: its workers start with a canary, not all at once."""
+        now, wall = self._now_ms(), self._runtime.clock.wall_ms()
+        for policy in self._policies():
+            text = meta.get(META + policy.name)
+            if text is not None and policy.name not in self._states:
+                since, why = _read(text, wall)
+                self._states[policy.name] = Open(now - max(0, wall - since), now, why)
+        self.watch()
+
+    def watch(self) -> None:
+        """Look after every breaker that wants it, those that were added since included."""
+        for policy in self._policies():
+            if policy.probes and self._prober is not None and policy.name not in self._probes:
+                self._probe_after(policy, 0.0)
+            state = self._state(policy.name)
+            if isinstance(state, Open) and policy.name not in self._timers:
+                self._look_later(policy, state)
+
+    def take(self, policy: BreakerPolicy | None, trigger: Trigger, at: float | None = None) -> None:
+        """Something happened that a breaker may mind."""
+        if policy is None:
+            return
+        now_ms = self._now_ms() if at is None else round(at * 1000)
+        was = self._state(policy.name)
+        now = self._states[policy.name] = advance(was, trigger, policy, now_ms)
+        if now != was:
+            self._look_later(policy, now)
+            self._follow(policy, was, now)
+
+    def ended(self, component_id: str) -> None:
+        """A process is gone: if it was a canary, it is healthy no longer."""
+        if not self._states:
+            return  # nothing has happened yet that a breaker minds
+        for policy in self._half_open():
+            self.take(policy, Health(component_id, healthy=False))
+        if component_id not in self._crew:
+            self.respecified()
+        self.mind_canaries()
+        if any(isinstance(state, Open) and name not in self._timers for name, state in self._states.items()):
+            self.watch()  # nobody was held when it was looked at last
+
+    def mind_canaries(self) -> None:
+        """A canary that was stopped, paused, given up or removed tries for nobody any more."""
+        for policy in self._half_open():
+            state = self._state(policy.name)
+            if isinstance(state, HalfOpen) and not self._tries(policy.name, state.canary):
+                self.take(policy, Left(state.canary))
+
+    def respecified(self) -> None:
+        """Specs may have changed: nobody waits for a breaker that is not theirs any more."""
+        named = {policy.name for policy in self._policies()}
+        for name in [name for name in self._states if name not in named]:
+            self._forget(name)
+        self.mind_canaries()
+        for worker in self._crew:
+            if _waits_for_a_breaker(worker) and self.holds(worker) is None:
+                self._start(worker.id)
+        self.watch()
+
+    def due(self, name: str) -> None:
+        """A wait may be over."""
+        for policy in self._policies():
+            if policy.name == name:
+                self._timers.pop(name, None)
+                is_open = isinstance(self._state(name), Open)
+                if is_open and canaries.are_yet_to_start(name, self._all()):
+                    return  # when they are started, they are held, and somebody looks again
+                if self._passed.get(name, True) or not is_open:
+                    self._time_passed(policy)
+                    self.mind_canaries()
+                else:
+                    self._look_again(policy)
+                return
+
+    def _time_passed(self, policy: BreakerPolicy) -> None:
+        crew = self._all()
+        held = canaries.candidates(policy.name, crew)
+        trial_ms = round(canaries.trial_s(held, crew, policy.hold_s) * 1000)
+        self.take(policy, Elapsed(held, trial_ms))
+
+    def probed(self, name: str, wrong: str | None) -> None:
+        """The probe has answered."""
+        for policy in self._policies():
+            if policy.name == name and policy.probes:
+                self._passed[name] = wrong is None
+                self.take(policy, Probed(wrong))
+                self._probe_after(policy, policy.probe_interval_s)
+                return
+        # Nobody wants to know any more.
+        self._probes.pop(name, None)
+        self._passed.pop(name, None)
+
+    # ── what follows ─────────────────────────────────────────────────────────────────────
+
+    def _follow(self, policy: BreakerPolicy, was: State, now: State) -> None:
+        name = policy.name
+        match was, now:
+            case Closed(), Open(why=why):
+                wall = self._runtime.clock.wall_ms()
+                opened = BreakerOpened(name, why, tuple(worker.id for worker in self._members(name)))
+                self._keep(MetaSet(META + name, json.dumps({"since": wall, "why": why})), opened)
+            case Open(), HalfOpen(canary=canary):
+                tell(self._broker, CanaryStarted(name, canary))
+                self._start(canary)
+            case HalfOpen(canary=canary), Open():
+                self._call_off(canary)
+            case Open() | HalfOpen(), Closed():
+                back = tuple(worker.id for worker in self._members(name) if is_held(worker))
+                closed = BreakerClosed(name, (self._now_ms() - was.since_ms) / 1000, back)
+                self._keep(MetaSet(META + name, None), closed)
+                for id_ in back:
+                    self._start(id_)
+            case _:
+                pass
+
+    def _forget(self, name: str) -> None:
+        """Nobody names this breaker any more; what it left in the store would open the next of its name."""
+        state = self._states.pop(name)
+        self._passed.pop(name, None)
+        for timer in (self._timers.pop(name, None), self._probes.pop(name, None)):
+            if timer is not None:
+                timer.cancel()
+        if not isinstance(state, Closed):
+            closed = BreakerClosed(name, (self._now_ms() - state.since_ms) / 1000, ())
+            self._keep(MetaSet(META + name, None), closed)
+
+    def _half_open(self) -> list[BreakerPolicy]:
+        """The breakers that a canary tries for; nearly always there is none, and that is quickly said."""
+        names = {name for name, state in self._states.items() if isinstance(state, HalfOpen)}
+        return [policy for policy in self._policies() if policy.name in names] if names else []
+
+    def _tries(self, name: str, canary: str) -> bool:
+        """Whether this worker still is on its way to be healthy for all."""
+        worker = self._crew.get(canary)
+        waits_for = () if worker is None else self._crew.waits_for(worker)
+        return canaries.tries(worker, name, self._all(), waits_for)
+
+    def _call_off(self, former: str) -> None:
+        """Whoever gave up the trial must not run beside the next one who tries."""
+        worker = self._crew.get(former)
+        why = None if worker is None else self.holds(worker)
+        if worker is not None and why is not None:
+            self._crew.call_off(worker, why)
+
+    def _keep(self, record: MetaSet, event: Event) -> None:
+        tell(self._broker, KeepTogether((record, event)))
+
+    def _look_later(self, policy: BreakerPolicy, state: State) -> None:
+        earlier = self._timers.pop(policy.name, None)
+        if earlier is not None:
+            earlier.cancel()
+        at_ms = next_look_ms(state, policy)
+        if at_ms is not None:
+            self._arm(policy.name, max(0, at_ms - self._now_ms()) / 1000)
+
+    def _look_again(self, policy: BreakerPolicy) -> None:
+        self._arm(policy.name, policy.probe_interval_s)
+
+    def _arm(self, name: str, delay_s: float) -> None:
+        self._timers[name] = self._runtime.timers.after(delay_s, self._supervisor, BreakerDue(name))
+
+    def _probe_after(self, policy: BreakerPolicy, delay_s: float) -> None:
+        assert self._prober is not None
+        probe = Probe(policy, self._supervisor)
+        self._probes[policy.name] = self._runtime.timers.after(delay_s, self._prober, probe)
+
+    def _state(self, name: str) -> State:
+        return self._states.get(name, Closed())
+
+    def _members(self, name: str) -> list[Worker]:
+        return canaries.members(name, self._all())
+
+    def _all(self) -> dict[str, Worker]:
+        return {worker.id: worker for worker in self._crew}
+
+    def _policies(self) -> list[BreakerPolicy]:
+        found = {w.spec.breaker.name: w.spec.breaker for w in self._crew if w.spec.breaker is not None}
+        return list(found.values())
+
+    def _now_ms(self) -> int:
+        return round(self._runtime.clock.monotonic() * 1000)
+
+
+def _waits_for_a_breaker(worker: Worker) -> bool:
+    return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.HELD
+
+
+def _read(text: str, wall_ms: int) -> tuple[int, str]:
+    """Since when, and why; whatever stands there, a breaker was open."""
+    try:
+        kept = json.loads(text)
+        return int(kept["since"]), str(kept["why"])
+    except (ValueError, KeyError, TypeError):
+        return wall_ms, "it was open before the supervisor restarted"

@@ -1,0 +1,370 @@
+"""The workers under supervision, and how effects on them are carried out.
+
+`supervision` decides what is to be done about one worker; this does it: tells the proxy, the
+monitor and the broker, and has its timers set.
+Belongs to the Supervisor and runs in it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import pykka
+from loguru import logger
+from msgspec.structs import replace
+
+from .. import supervision
+from ..facts.jobs import LAST_LINES
+from ..facts.records import Record, RememberedWorker, StateRemoved
+from ..messages import Event, WorkerRemoved, is_event
+from ..messages.internal import (
+    Condemn,
+    KeepTogether,
+    MarkFailed,
+    PauseProcess,
+    ProcessFound,
+    Register,
+    ReportProcess,
+    SetPaused,
+    StartProcess,
+    StopProcess,
+    Unregister,
+    UseSpec,
+)
+from ..messages.internal.to_broker import WorkerForgotten, WorkerKnown
+from ..ports import Runtime
+from ..rules.stop_ladder import Urgency
+from ..runtime.resilient_actor import tell
+from ..spec.worker_spec import WorkerSpec
+from ..supervision.shown_status import mirrored_at_rest, shown
+from ..supervision.stop_order import StopOrder
+from ..supervision.worker import (
+    Announce,
+    AwaitSave,
+    Blame,
+    CancelTimers,
+    Effect,
+    Examine,
+    Failed,
+    Forget,
+    GiveUp,
+    Halt,
+    Idle,
+    Idling,
+    KeepRecord,
+    Launch,
+    ReleaseJobs,
+    ReleaseWork,
+    ReportStop,
+    Schedule,
+    Step,
+    Stopping,
+    StopReason,
+    Up,
+    Worker,
+    World,
+)
+from ..worker_proxy import WorkerProxy
+from .colleagues import Colleagues
+from .start_gate import StartGate
+from .stop_waits import StopWatch
+from .worker_timers import WorkerTimers
+
+
+class Crew:
+    """All workers of one Supervisor."""
+
+    def __init__(self, runtime: Runtime, colleagues: Colleagues, max_concurrent_starts: int | None) -> None:
+        self.stops = StopWatch()
+        self.timers = WorkerTimers(runtime, colleagues.supervisor)
+        self._runtime = runtime
+        self._to = colleagues
+        self._workers: dict[str, Worker] = {}
+        self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
+        self._gate = StartGate(max_concurrent_starts)
+        self._held: dict[str, int] = {}
+        """Starts that are due and wait for others to be healthy: the generation by id."""
+        self._to_stop = StopOrder()
+        self._is_stopping_some = False
+        self._removing: set[str] = set()
+        self._removed: dict[str, int] = {}
+        """The last generation of those who left: their deaths are kept, and each is told by its number."""
+
+    def __contains__(self, component_id: str) -> bool:
+        return component_id in self._workers
+
+    def __iter__(self) -> Iterator[Worker]:
+        return iter(tuple(self._workers.values()))
+
+    def get(self, component_id: str) -> Worker | None:
+        """The worker with this id."""
+        return self._workers.get(component_id)
+
+    def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
+        """Take a worker in, as the former run left it."""
+        if spec.id in self._removed:
+            known = RememberedWorker(last_generation=self._removed.pop(spec.id))
+        self._proxies[spec.id] = self._runtime.start(
+            WorkerProxy,
+            spec,
+            runtime=self._runtime,
+            processes=self._to.processes,
+            supervisor=self._to.supervisor,
+            monitor=self._to.monitor,
+            broker=self._to.broker,
+        )
+        step = supervision.remembered(spec, known, world)
+        tell(self._to.broker, WorkerKnown(spec.id, shown(step.worker)))
+        self.carry_out(step)
+
+    def dismiss(self, component_id: str) -> None:
+        """Forget this worker once it has come to rest."""
+        self._removing.add(component_id)
+
+    def is_leaving(self, component_id: str) -> bool:
+        """Whether this worker is being removed."""
+        return component_id in self._removing
+
+    def tell_proxy(self, component_id: str, message: object) -> None:
+        """Tell a worker's proxy something."""
+        tell(self._proxies.get(component_id), message)
+
+    def ask_what_runs(self) -> None:
+        """Forget the timers, and have every worker compared with what its proxy says that runs."""
+        self.timers.forget_all()
+        for id_ in self._workers:
+            self.tell_proxy(id_, ReportProcess())
+
+    def kill_all(self) -> None:
+        """Kill what still runs: nobody will be there to see it end."""
+        for worker in self:
+            if worker.lingering is not None:
+                self._to.processes.signal(worker.id, worker.lingering, signal.SIGKILL)
+
+    def register_again(self) -> None:
+        """The monitor may have missed something: tell it again what it is to know."""
+        for worker in self:
+            match worker.phase:
+                case Up():
+                    self.tell_proxy(worker.id, ReportProcess())
+                case Failed():
+                    tell(self._to.monitor, MarkFailed(worker.id))
+                case Stopping():
+                    tell(self._to.monitor, Unregister(worker.id))
+                case _:
+                    pass
+
+    # ── one step of one worker ───────────────────────────────────────────────────────────
+
+    def step(self, component_id: str, change: Callable[[Worker], Step]) -> None:
+        """Change one worker, and do what follows from it."""
+        worker = self._workers.get(component_id)
+        if worker is None:
+            logger.debug("news of {!r}, which nobody supervises", component_id)
+            return
+        self.carry_out(change(worker))
+
+    def carry_out(self, step: Step) -> None:
+        """Put the new state in place, then do what it asks for.
+
+        In that order: an effect that raises leaves a worker whose wishes can be reconciled
+        with what runs. It does not keep the others from being carried out.
+        """
+        worker = step.worker
+        self._workers[worker.spec.id] = worker
+        if step.effects:
+            self._keep_and_announce(step.effects)
+            self._perform_all(worker, step.effects)
+        if self._to_stop:
+            self._continue_stopping()  # one that is wanted again keeps nobody from stopping any more
+
+    def _keep_and_announce(self, effects: tuple[Effect, ...]) -> None:
+        """Hand over all that is to be kept and told in one message: it goes into one transaction."""
+        items: list[Record | Event] = []
+        for effect in effects:
+            if isinstance(effect, KeepRecord):
+                items.append(effect.record)
+            elif isinstance(effect, Announce):
+                items.append(effect.event)
+        if len(items) == 1 and is_event(items[0]):
+            tell(self._to.broker, items[0])
+        elif items:
+            tell(self._to.broker, KeepTogether(tuple(items)))
+
+    def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
+        for index, effect in enumerate(effects, 1):
+            try:
+                self._perform(worker, effect)
+            except BaseException:
+                self._perform_all(worker, effects[index:])
+                raise
+
+    def _perform(self, worker: Worker, effect: Effect) -> None:
+        id_ = worker.spec.id
+        match effect:
+            case Launch(generation=generation):
+                self._held[id_] = generation
+                self._start_if_ready(id_)
+            case Halt(generation=generation, urgency=urgency, hung=hung):
+                self.tell_proxy(id_, StopProcess(generation, urgency, hung))
+            case Schedule(delay_ms=delay_ms, message=message):
+                self.timers.schedule(id_, delay_ms, message)
+            case AwaitSave(generation=generation, delay_ms=delay_ms):
+                self.timers.await_save(id_, generation, delay_ms)
+            case CancelTimers():
+                self.timers.cancel(id_)
+            case KeepRecord() | Announce():
+                pass  # handed over before anything else
+            case ReleaseWork(order=order):
+                tell(self._to.releases, order)
+            case GiveUp():
+                tell(self._to.monitor, MarkFailed(id_))
+            case Forget():
+                tell(self._to.monitor, Unregister(id_))
+            case Blame(generation=generation, detail=detail):
+                tell(self._to.monitor, Condemn(id_, generation, detail))
+            case Idling(generation=generation, paused=paused):
+                tell(self._to.monitor, SetPaused(id_, paused))
+                self.tell_proxy(id_, PauseProcess(generation, paused))
+            case Examine(found=found):
+                self._register(worker)
+                tell(self._to.monitor, ProcessFound(id_, found))
+            case ReleaseJobs(end=end):
+                # A process that was ended by us, later than its death, was not asked for its last words.
+                last = end.output or self._to.processes.output(id_)[-LAST_LINES:]
+                tell(self._to.desk, replace(end, output=last))
+            case ReportStop(exit=exit_, forced=forced, relaunched=True):
+                self.stops.settled(worker.id, exit_, forced, relaunched=True)
+                self.answer_stops()
+                self._show_at_rest(worker)
+            case ReportStop(exit=exit_, forced=forced):
+                self.stops.settled(id_, exit_, forced)
+                self._came_to_rest(worker)
+
+    # ── starts ───────────────────────────────────────────────────────────────────────────
+
+    def waits_for(self, worker: Worker) -> tuple[str, ...]:
+        """Those who are not healthy yet, which a start that is due waits for."""
+        if not worker.spec.after or self._held.get(worker.id) != worker.generation:
+            return ()
+        if not isinstance(worker.phase, Up):
+            return ()
+        others = (self._workers.get(id_) for id_ in worker.spec.after)
+        return tuple(other.id for other in others if other is not None and not other.is_healthy)
+
+    def start_those_who_waited(self) -> None:
+        """Somebody turned healthy, or changed: start those who waited for nothing else."""
+        for id_ in tuple(self._held):
+            self._start_if_ready(id_)
+
+    def _start_if_ready(self, component_id: str) -> None:
+        worker = self._workers.get(component_id)
+        generation = self._held[component_id]
+        if worker is None or not isinstance(worker.phase, Up) or worker.generation != generation:
+            del self._held[component_id]  # it was stopped meanwhile
+        elif not self.waits_for(worker):
+            del self._held[component_id]
+            if self._gate.admit((component_id, generation)):
+                self._launch(worker)
+
+    def call_off(self, worker: Worker, why: str) -> None:
+        """Have a start that still waits for others wait for a breaker instead."""
+        if self.waits_for(worker):
+            del self._held[worker.id]
+            self.carry_out(supervision.call_off(worker, why))
+
+    def _launch(self, worker: Worker) -> None:
+        # Registered first: a fast worker's first frame must find its place.
+        self._register(worker)
+        self.tell_proxy(worker.spec.id, StartProcess(worker.generation))
+
+    def _register(self, worker: Worker) -> None:
+        spec = worker.spec
+        register = Register(spec.id, worker.generation, spec.health, spec.run.reports_health)
+        tell(self._to.monitor, register)
+
+    def start_is_over(self, component_id: str, generation: int) -> None:
+        """An incarnation is healthy or dead: let the next one in."""
+        ticket = self._gate.release((component_id, generation))
+        while ticket is not None:
+            worker = self._workers.get(ticket[0])
+            if worker is not None and isinstance(worker.phase, Up) and worker.generation == ticket[1]:
+                self._launch(worker)
+                return
+            ticket = self._gate.release(ticket)
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────
+
+    def stop(self, ids: Iterable[str], urgency: Urgency, reason: StopReason) -> None:
+        """Stop these workers, those first who wait for the others; a kill waits for nobody."""
+        change = partial(supervision.stop, urgency=urgency, reason=reason)
+        self._to_stop.stop(ids, change, in_order=urgency is not Urgency.KILL)
+        self._continue_stopping()
+
+    def pause(self, ids: Iterable[str]) -> None:
+        """Pause these workers, each in its own way, and those first who wait for the others."""
+        self._to_stop.pause(ids)
+        self._continue_stopping()
+
+    def unpause(self, component_id: str) -> None:
+        """A pause is over that may be yet to come: whoever is needed by others waits for their end first."""
+        self._to_stop.unpause(component_id)
+
+    def is_to_stop(self, component_id: str) -> bool:
+        """Whether its stop is decided and waits for others."""
+        return component_id in self._to_stop
+
+    def unkillable(self, component_id: str) -> None:
+        """A worker's process survived everything: nobody waits for its end any longer."""
+        self._to_stop.outlived(component_id)
+        self.stops.unkillable(component_id)
+        self._continue_stopping()
+        self.answer_stops()
+
+    def _continue_stopping(self) -> None:
+        """Stop whoever nobody needs any more; one that stops at once may free the next."""
+        if self._is_stopping_some:
+            return  # the loop that stops this one goes on by itself
+        self._is_stopping_some = True
+        try:
+            while ready := self._to_stop.ready(self._workers):
+                for id_ in ready:
+                    self.step(id_, self._to_stop.take(id_))
+        finally:
+            self._is_stopping_some = False
+
+    def respec(self, spec: WorkerSpec) -> None:
+        """From now on the worker is this one; what runs goes on as it is."""
+        worker = self._workers[spec.id]
+        self._workers[spec.id] = replace(worker, spec=spec)
+        self.tell_proxy(spec.id, UseSpec(spec))
+
+    def _came_to_rest(self, worker: Worker) -> None:
+        self._to_stop.at_rest(worker.id)
+        if worker.id in self._removing:
+            self._removing.discard(worker.id)
+            self._removed[worker.id] = worker.generation
+            del self._workers[worker.id]
+            self._proxies.pop(worker.id).stop(block=False)
+            self._to.processes.forget(worker.id)
+            tell(self._to.monitor, Unregister(worker.id))
+            # By the way that its deaths took: it must not overtake them.
+            tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
+            tell(self._to.broker, WorkerForgotten(worker.id))
+            self.start_those_who_waited()  # nobody can wait for it any more
+        else:
+            self._show_at_rest(worker)
+        self._continue_stopping()
+        self.answer_stops()
+
+    def _show_at_rest(self, worker: Worker) -> None:
+        """Nobody watches it any more: people must not read its last health for ever."""
+        if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
+            tell(self._to.broker, KeepTogether((mirrored_at_rest(worker),)))
+
+    def answer_stops(self) -> None:
+        """Tell those whose wait is over."""
+        for reply_to, answer in self.stops.finished():
+            tell(reply_to, answer)

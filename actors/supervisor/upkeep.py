@@ -1,0 +1,179 @@
+"""What is done about workers that are well: their use of resources watched, their age and work counted.
+
+Belongs to the Supervisor and runs in it. A worker that is due for a new process waits until
+the others of its group can spare it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pykka
+
+from .. import supervision
+from ..deaths.death import Job
+from ..messages.internal import LimitExceeded, RecycleDue, UnwatchUsage, WatchUsage
+from ..ports import Processes, Receiver, Runtime, Timer
+from ..resource_monitor import ResourceMonitor
+from ..rules.health import Status
+from ..runtime.resilient_actor import tell
+from ..spec.resource_limits import RecyclePolicy, ResourceLimits
+from ..supervision.worker import Failed, Idle, Rest, Up, Worker
+from .crew import Crew
+
+
+@dataclass(slots=True)
+class _Incarnation:
+    """What is counted of one process."""
+
+    generation: int
+    recycle: RecyclePolicy | None
+    limits: ResourceLimits | None
+    jobs_left: int | None = None
+    job: Job | None = None
+    timer: Timer | None = None
+
+
+class Upkeep:
+    """Looks after the workers that run."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        crew: Crew,
+        *,
+        supervisor: Receiver,
+        processes: Processes,
+        broker: Receiver,
+        may_be_renewed: Callable[[Worker], bool],
+    ) -> None:
+        self._runtime = runtime
+        self._may_be_renewed = may_be_renewed
+        self._crew = crew
+        self._supervisor = supervisor
+        self._processes = processes
+        self._broker = broker
+        self._monitor: pykka.ActorRef[ResourceMonitor] | None = None
+        self._running: dict[str, _Incarnation] = {}
+        self._due: dict[str, RecycleDue] = {}
+
+    def started(self, component_id: str) -> None:
+        """A process is there: begin to count, and to look if anybody asked for it."""
+        worker = self._crew.get(component_id)
+        if worker is None or not isinstance(worker.phase, Up):
+            return
+        spec, generation = worker.spec, worker.phase.generation
+        if spec.limits is None and spec.recycle is None:
+            return
+        self._forget(component_id)
+        incarnation = _Incarnation(generation, spec.recycle, spec.limits)
+        self._running[component_id] = incarnation
+        if spec.recycle is not None:
+            self._count(component_id, incarnation, spec.recycle)
+        self._watch(component_id, incarnation)
+
+    def gone(self, component_id: str, generation: int) -> None:
+        """Its process is gone, and with it whatever was due."""
+        incarnation = self._running.get(component_id)
+        if incarnation is not None and incarnation.generation == generation:
+            self._forget(component_id)
+
+    def job_changed(self, component_id: str, generation: int, job: Job | None) -> None:
+        """A worker took or left a job; one that it left is done."""
+        incarnation = self._running.get(component_id)
+        if incarnation is None or incarnation.generation != generation:
+            return
+        finished, incarnation.job = incarnation.job, job
+        if finished is None or finished == job or incarnation.jobs_left is None:
+            return
+        incarnation.jobs_left -= 1
+        if incarnation.jobs_left == 0:
+            self.recycle(RecycleDue(component_id, generation, "it has done its number of jobs"))
+
+    def limit_exceeded(self, exceeded: LimitExceeded) -> None:
+        """A worker uses more than it may: kill it, whatever its restart policy says."""
+        change = partial(supervision.limit_exceeded, generation=exceeded.generation, detail=exceeded.detail)
+        self._crew.step(exceeded.component_id, change)
+
+    def recycle(self, due: RecycleDue) -> None:
+        """A worker should have a new process, as soon as it can be spared."""
+        self._due[due.component_id] = due
+        self.reconsider()
+
+    def reconsider(self) -> None:
+        """Somebody's health changed, or whether it is meant to run: recycle whoever can be spared now."""
+        for id_, due in tuple(self._due.items()):
+            worker = self._crew.get(id_)
+            if worker is None or not _is_up(worker, due.generation):
+                del self._due[id_]
+            elif self._can_spare(worker):
+                del self._due[id_]
+                self._crew.step(id_, partial(supervision.recycle, reason=due.reason))
+
+    def respecified(self) -> None:
+        """Specs may have changed: what runs is held to the new limits from now on."""
+        for worker in self._crew:
+            if isinstance(worker.phase, Up) and worker.phase.pid is not None:
+                counted = self._running.get(worker.id)
+                held_to = (None, None) if counted is None else (counted.limits, counted.recycle)
+                if held_to != (worker.spec.limits, worker.spec.recycle):
+                    self._forget(worker.id)
+                    self.started(worker.id)
+
+    def _can_spare(self, worker: Worker) -> bool:
+        if worker.status is not Status.HEALTHY or not self._may_be_renewed(worker):
+            return False
+        others = [each for each in self._crew if _stands_in(each, worker)]
+        least = None if worker.spec.recycle is None else worker.spec.recycle.min_healthy
+        healthy = sum(each.is_healthy for each in others)
+        return healthy >= (len(others) if least is None else least)
+
+    def _count(self, component_id: str, incarnation: _Incarnation, policy: RecyclePolicy) -> None:
+        kept = 1 - policy.jitter * self._runtime.chance()
+        if policy.after_jobs is not None:
+            incarnation.jobs_left = max(1, round(policy.after_jobs * kept))
+        if policy.after_s is not None:
+            age = policy.after_s * kept
+            due = RecycleDue(component_id, incarnation.generation, f"it has run for {age:.0f} s")
+            incarnation.timer = self._runtime.timers.after(age, self._supervisor, due)
+
+    def _watch(self, component_id: str, incarnation: _Incarnation) -> None:
+        recycle, limits = incarnation.recycle, incarnation.limits
+        most = None if recycle is None else recycle.above_memory_mb
+        if (limits is None or not limits.any) and most is None:
+            return
+        if limits is None:
+            assert recycle is not None
+            limits = ResourceLimits(interval_s=recycle.interval_s)
+        if self._monitor is None:
+            self._monitor = self._runtime.start(
+                ResourceMonitor,
+                runtime=self._runtime,
+                processes=self._processes,
+                supervisor=self._supervisor,
+                broker=self._broker,
+            )
+        tell(self._monitor, WatchUsage(component_id, incarnation.generation, limits, most))
+
+    def _forget(self, component_id: str) -> None:
+        incarnation = self._running.pop(component_id, None)
+        if incarnation is None:
+            return
+        if incarnation.timer is not None:
+            incarnation.timer.cancel()
+        tell(self._monitor, UnwatchUsage(component_id, incarnation.generation))
+
+
+def _is_up(worker: Worker, generation: int) -> bool:
+    return isinstance(worker.phase, Up) and worker.phase.generation == generation
+
+
+def _stands_in(other: Worker, worker: Worker) -> bool:
+    """Whether it is another one of the group that is meant to run."""
+    if other.id == worker.id or not worker.spec.group or other.spec.group != worker.spec.group:
+        return False
+    if isinstance(other.phase, Idle):
+        return other.phase.rest is Rest.HELD
+    return not isinstance(other.phase, Failed)

@@ -1,0 +1,77 @@
+"""The timers of the workers under supervision: one of each kind for a worker, one of saves for all.
+
+Belongs to the Supervisor's Crew and runs in the Supervisor, who is told when one is due.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from ..messages.internal import BackoffElapsed, HealthSustained, SaveOverdue
+from ..ports import Receiver, Runtime, Timer
+
+TimerMessage = BackoffElapsed | HealthSustained
+
+
+class WorkerTimers:
+    """What each worker waits for: the end of its delay, lasting health, and that its death is kept."""
+
+    def __init__(self, runtime: Runtime, supervisor: Receiver) -> None:
+        self._runtime = runtime
+        self._supervisor = supervisor
+        self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
+        self._unsaved: list[tuple[float, str, int]] = []
+        """Deaths that wait for the store, the first to be given up first."""
+        self._save_timer: Timer | None = None
+
+    def schedule(self, component_id: str, delay_ms: int, message: TimerMessage) -> None:
+        """Have the Supervisor told this after a while, in place of what it was to be told before."""
+        key = (component_id, type(message))
+        earlier = self._timers.pop(key, None)
+        if earlier is not None:
+            earlier.cancel()
+        self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._supervisor, message)
+
+    def cancel(self, component_id: str) -> None:
+        """Have the Supervisor told nothing more of what this worker waited for."""
+        for kind in (BackoffElapsed, HealthSustained):
+            timer = self._timers.pop((component_id, kind), None)
+            if timer is not None:
+                timer.cancel()
+
+    def forget_all(self) -> None:
+        """Begin anew, without a timer."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._unsaved.clear()
+        self._arm_save_timer()
+
+    def await_save(self, component_id: str, generation: int, delay_ms: int) -> None:
+        """Have the wait for the store end at some time.
+
+        One timer serves all workers, since nearly always the store answers long before: a timer
+        for each death would cost every restart a wake-up.
+        """
+        due = self._runtime.clock.monotonic() + delay_ms / 1000
+        heapq.heappush(self._unsaved, (due, component_id, generation))
+        if self._save_timer is None or self._unsaved[0][0] == due:
+            self._arm_save_timer()
+
+    def overdue_saves(self) -> list[tuple[str, int]]:
+        """The deaths, as (component_id, generation), that were not to wait for the store any longer."""
+        now = self._runtime.clock.monotonic()
+        overdue = []
+        while self._unsaved and self._unsaved[0][0] <= now:
+            _, component_id, generation = heapq.heappop(self._unsaved)
+            overdue.append((component_id, generation))
+        self._arm_save_timer()
+        return overdue
+
+    def _arm_save_timer(self) -> None:
+        if self._save_timer is not None:
+            self._save_timer.cancel()
+            self._save_timer = None
+        if self._unsaved:
+            delay = max(0.0, self._unsaved[0][0] - self._runtime.clock.monotonic())
+            self._save_timer = self._runtime.timers.after(delay, self._supervisor, SaveOverdue())

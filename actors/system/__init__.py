@@ -1,0 +1,1 @@
+"""What a host holds: the actors put together behind ordinary typed methods."""

@@ -1,0 +1,29 @@
+"""A few words that are remembered by name, across restarts too: where a gateway got to, say."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from ..facts.records import MetaSet
+
+
+class Notes:
+    """What was remembered, and what is to be. Safe to use from any thread; never waits for the store."""
+
+    def __init__(self, known: Mapping[str, str], keep: Callable[[MetaSet], object]) -> None:
+        """Take what a former run left, and who writes down what is new."""
+        self._known = dict(known)
+        self._keep = keep
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> str | None:
+        """What is remembered under this name."""
+        with self._lock:
+            return self._known.get(name)
+
+    def set(self, name: str, text: str) -> None:
+        """Remember this from now on."""
+        with self._lock:
+            self._known[name] = text
+        self._keep(MetaSet(name, text))

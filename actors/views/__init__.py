@@ -1,0 +1,1 @@
+"""Pure: what people read: explanations, timelines, bug reports, events as sentences."""

@@ -1,0 +1,190 @@
+"""Pure: why a worker is as it is, in sentences.
+
+Why it is down, where its counters stand, when it is tried again, and what an operator can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from ..deaths.crash_bundle import Bundle
+from ..deaths.death import Cause, Exit
+from ..deaths.findings import Confidence, Finding
+from ..facts.audit_entry import AuditEntry, AuditResult
+from ..facts.records import DeathRecord
+from ..messages import WorkerStatus
+from ..rules.health import Status
+from ..supervision.worker import Rest
+
+_NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
+"""What says no more than the exit code does."""
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """Who stopped a worker, and how long ago."""
+
+    who: str
+    ago_s: float
+
+
+def stop_of(component_id: str, newest_first: Iterable[AuditEntry], now_wall_ms: int) -> Stopped | None:
+    """The order that stopped a worker, if it is among these."""
+    for entry in newest_first:
+        about_it = entry.target == component_id and entry.result is AuditResult.DONE
+        if about_it and entry.action == "stop":
+            return Stopped(_who(entry), max(0, now_wall_ms - entry.at_wall_ms) / 1000)
+        if about_it and entry.action in ("start", "restart"):
+            return None
+    return None
+
+
+def _who(entry: AuditEntry) -> str:
+    who = "an operator" if entry.uid is None else f"user {entry.uid}"
+    return who if entry.claimed_user is None else f"{who} (as {entry.claimed_user})"
+
+
+def explain(
+    worker: WorkerStatus,
+    deaths: Sequence[DeathRecord] = (),
+    *,
+    bundle: Bundle | None = None,
+    stop: Stopped | None = None,
+    everything_paused: bool = False,
+) -> str:
+    """Everything worth knowing of one worker, one sentence a line.
+
+    Args:
+        worker: how it is.
+        deaths: its deaths, newest first.
+        bundle: what was found of the newest one.
+        stop: the order that stopped it, if it is known.
+        everything_paused: the whole system is paused, not this worker alone.
+    """
+    return "\n".join(_sentences(worker, deaths, bundle, stop, everything_paused))
+
+
+def _sentences(
+    worker: WorkerStatus,
+    deaths: Sequence[DeathRecord],
+    bundle: Bundle | None,
+    stop: Stopped | None,
+    everything_paused: bool,
+) -> Iterator[str]:
+    yield _stopped(worker, stop) if worker.why == Rest.STOPPED else _state(worker)
+    if worker.paused:
+        yield _pause(worker)
+    if deaths:
+        yield _last_death(deaths[0], worker.failure_reason, bundle)
+    yield from _budget(worker)
+    advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker)
+    if advice:
+        yield advice
+
+
+def _state(worker: WorkerStatus) -> str:
+    name = worker.component_id
+    match worker.shown:
+        case "starting" if worker.waits_for:
+            return f"{name} is to start, and waits until {' and '.join(worker.waits_for)} is healthy."
+        case "starting":
+            return f"{name} is starting (pid {worker.pid}) and has not said yet that it is healthy."
+        case "healthy" if worker.status is not Status.HEALTHY:
+            return f"{name} runs (pid {worker.pid}), but is {worker.status}."
+        case "healthy":
+            return f"{name} is healthy: pid {worker.pid}, up for {span(worker.uptime_s or 0)}."
+        case "crashed" if worker.next_attempt_in_s is not None:
+            when = span(worker.next_attempt_in_s)
+            return f"{name} crashed and is started again in {when} ({worker.why})."
+        case "failed":
+            return f"{name} was given up: {worker.failure_reason}."
+        case _:
+            return f"{name} is {worker.shown}: {worker.why}."
+
+
+def _stopped(worker: WorkerStatus, stop: Stopped | None) -> str:
+    by = "an operator" if stop is None else f"{stop.who}, {span(stop.ago_s)} ago,"
+    return (
+        f"{worker.component_id} was stopped by {by} and stays down until it is started, or the supervisor is."
+    )
+
+
+def _pause(worker: WorkerStatus) -> str:
+    reason = f" ({worker.pause_reason})" if worker.pause_reason else ""
+    if worker.pause_ends_in_s is None:
+        return f"It is paused{reason} until somebody resumes it."
+    return f"It is paused{reason}; the pause ends by itself in {span(worker.pause_ends_in_s)}."
+
+
+def _last_death(death: DeathRecord, said: str | None, bundle: Bundle | None) -> str:
+    decision = "" if death.reason == said else f" Decision: {death.reason}."
+    left = "" if death.work_item is None else f" Its work item {death.work_item}: {death.released}."
+    return (
+        f"Its last death (generation {death.generation}) came after {span(death.uptime_ms / 1000)}: "
+        f"{_how(death, bundle)}.{decision}{left}"
+    )
+
+
+def _how(death: DeathRecord, bundle: Bundle | None) -> str:
+    """How it died, and what was found where that says more."""
+    if bundle is not None and bundle.finding is Finding.NOT_STARTED:
+        return bundle.sentence
+    how = str(Exit(death.exit_code, death.signal))
+    if death.cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
+        known = death.signal is not None or death.exit_code is not None
+        how = death.cause.value.replace("_", " ") + (f", {how}" if known else "")
+    if bundle is None or bundle.finding in _NO_NEWS:
+        return how
+    certain = "" if bundle.confidence is Confidence.CERTAIN else f" ({bundle.confidence})"
+    return f"{how}. Found{certain}: {bundle.sentence}"
+
+
+def _budget(worker: WorkerStatus) -> Iterator[str]:
+    budget = worker.budget
+    used = []
+    if budget.max_in_window is not None:
+        used.append(f"{budget.in_window} of {budget.max_in_window} within {span(budget.window_s)}")
+    if budget.max_lifetime is not None:
+        used.append(f"{budget.lifetime} of {budget.max_lifetime} in its lifetime")
+    if budget.max_consecutive is not None:
+        used.append(f"{budget.consecutive} of {budget.max_consecutive} in a row")
+    if used:
+        yield f"Restarts used: {', '.join(used)}."
+
+
+def _resuming(worker: WorkerStatus, everything_paused: bool) -> str:
+    if everything_paused:
+        return "To go on: rekindle resume (all workers are paused)."
+    return f"To go on: rekindle resume {worker.component_id}."
+
+
+def _advice(worker: WorkerStatus) -> str:
+    name = worker.component_id
+    match worker.shown:
+        case "failed" if worker.retried_if_changed:
+            return (
+                "A changed version will be tried by itself, at the next reload or start of the supervisor; "
+                f"to try this one again: rekindle restart {name} (clears the counters and starts it)."
+            )
+        case "failed":
+            return f"Mend the cause, then: rekindle restart {name} (clears the counters and starts it)."
+        case "crashed" if worker.next_attempt_in_s is not None:
+            return f"To start it now: rekindle start {name}; to hold it: rekindle pause {name}."
+        case "crashed" | "stopped":
+            return f"To start it: rekindle start {name}."
+        case _:
+            return ""
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.3g} min"
+    if seconds < 86400:
+        return f"{seconds / 3600:.3g} h"
+    return f"{seconds / 86400:.3g} days"

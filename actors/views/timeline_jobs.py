@@ -1,0 +1,98 @@
+"""Pure: the jobs of a worker as lines of its timeline.
+
+A job that lasted has a line where it was taken and one where it ended; one between whose ends
+nothing else happened has one line; and many of those in a row have one line together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import merge
+
+import msgspec
+
+from ..facts.jobs import JobState, JobView
+from .event_sentences import Entry
+from .explanation import span
+
+MOST_TOLD = 3
+"""So many jobs in a row are told one by one."""
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """One end of a job."""
+
+    at_wall_ms: int
+    job: JobView
+    is_end: bool
+
+
+def with_jobs(entries: Iterable[Entry], jobs: Iterable[JobView]) -> Iterator[Entry]:
+    """The entries, newest first, with those jobs in their places."""
+    marks = sorted((mark for job in jobs for mark in _marks(job)), key=_newest_first)
+    run: list[_Mark] = []
+    placed: Iterator[Entry | _Mark] = merge(entries, marks, key=lambda each: -each.at_wall_ms)
+    for each in placed:
+        if isinstance(each, _Mark):
+            run.append(each)
+            continue
+        yield from _told(run)
+        run.clear()
+        yield each
+    yield from _told(run)
+
+
+def _newest_first(mark: _Mark) -> tuple[int, int, bool]:
+    return (-mark.at_wall_ms, -mark.job.id, not mark.is_end)
+
+
+def _marks(job: JobView) -> Iterator[_Mark]:
+    if job.started_at_wall_ms is None:
+        return
+    yield _Mark(job.started_at_wall_ms, job, is_end=False)
+    ended = job.finished_at_wall_ms
+    # What becomes of one whose worker died is told by events of their own.
+    if ended is not None and job.state in (JobState.DONE, JobState.ERROR):
+        yield _Mark(max(ended, job.started_at_wall_ms), job, is_end=True)
+
+
+def _told(run: list[_Mark]) -> Iterator[Entry]:
+    taken = {mark.job.id for mark in run if not mark.is_end}
+    whole = [mark for mark in run if mark.is_end and mark.job.id in taken]
+    ids = {mark.job.id for mark in whole}
+    together = len(whole) > MOST_TOLD
+    for mark in run:
+        if mark.job.id not in ids:
+            yield _entry(mark, _end_of(mark.job) if mark.is_end else _start_of(mark.job))
+        elif mark.is_end and not together:
+            yield _entry(mark, _end_of(mark.job))
+        elif together and mark is whole[0]:
+            yield _entry(mark, _many(whole))
+
+
+def _entry(mark: _Mark, text: str) -> Entry:
+    generation = mark.job.claimed_generation
+    return Entry(at_wall_ms=mark.at_wall_ms, kind="job", text=text, generation=generation)
+
+
+def _start_of(job: JobView) -> str:
+    attempt = "" if job.attempts <= 1 else f", attempt {job.attempts}"
+    return f"took job {job.id} of {job.queue}{attempt}"
+
+
+def _end_of(job: JobView) -> str:
+    took = span(max(0, (job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0)) / 1000)
+    if job.state == JobState.DONE:
+        return f"did job {job.id} of {job.queue} in {took}"
+    why = (job.error or "").strip().splitlines()
+    return f"job {job.id} of {job.queue} failed after {took}" + (f": {why[0]}" if why else "")
+
+
+def _many(ends: list[_Mark]) -> str:
+    jobs = [mark.job for mark in ends]
+    queues = ", ".join(sorted({job.queue for job in jobs}))
+    lasted = ends[0].at_wall_ms - min(job.started_at_wall_ms or 0 for job in jobs)
+    failed = sum(job.state == JobState.ERROR for job in jobs)
+    return f"did {len(jobs)} jobs of {queues} in {span(lasted / 1000)}" + (
+        f"; {failed} of them failed" if failed else ""
+    )
