@@ -23,7 +23,7 @@ from ..processes.watch.transcript import Lines
 from ..rules.usage_limits import Usage
 from ..spec.worker_spec import WorkerSpec
 from ..views.timeline import Timeline
-from .state import GatewayState
+from .gateway_state import GatewayState
 
 Summary = Mapping[str, object]
 """What an order led to, in a few words and numbers."""

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from .errors import GatewayError, UnsafePathError
+from .gateway_errors import GatewayError, UnsafePathError
 
 LARGEST_SECRET = 64 * 1024
 

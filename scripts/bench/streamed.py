@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 from rekindle.actors import System
-from rekindle.actors.gateways.control.app import create_app
-from rekindle.actors.gateways.control.lanes import Lanes
-from rekindle.actors.gateways.control.protocol import ControlProtocol
-from rekindle.actors.gateways.control.serving import Serving, identity
+from rekindle.actors.gateways.api.app import create_app
+from rekindle.actors.gateways.serving.call_pools import Lanes
+from rekindle.actors.gateways.serving.http_protocol import ControlProtocol
+from rekindle.actors.gateways.serving.server_thread import Serving, identity
 from rekindle.cli.settling import settle
 from rekindle.persistence import open_store
 

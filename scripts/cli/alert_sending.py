@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rekindle.actors import System
-from rekindle.actors.gateways.alerts import AlertNotifier, CommandSink, Route, WebhookSink
-from rekindle.actors.gateways.alerts.notice import Filter
 from rekindle.actors.gateways.secret_file import read_secret
+from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
+from rekindle.actors.gateways.sinks.notice import Filter
 from rekindle.actors.runtime.resilient_actor import RealClock
 
 from .config.alerts import AlertSettings, SinkSettings

@@ -22,8 +22,8 @@ from rekindle.actors import (
     WorkerStopped,
 )
 from rekindle.actors.gateways.control import ControlServer
-from rekindle.actors.gateways.control.wire import view
 from rekindle.actors.gateways.http import HttpServer, Role
+from rekindle.actors.gateways.serving.json_values import view
 from rekindle.actors.messages import Event
 from rekindle.persistence import open_store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from rekindle.actors.gateways.control.serving import identity
-from rekindle.actors.gateways.state import Gateway, GatewayState
+from rekindle.actors.gateways.gateway_state import Gateway, GatewayState
+from rekindle.actors.gateways.serving.server_thread import identity
 
 if TYPE_CHECKING:
     from rekindle.actors.gateways.metrics import Metrics

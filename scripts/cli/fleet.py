@@ -20,8 +20,8 @@ from rekindle.actors import (
     Status,
     System,
 )
+from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling
-from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.ports import Store
 from rekindle.actors.spec.spec_changes import Changes
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from loguru import logger
 
-from rekindle.actors.gateways.http_settings import HttpSettings
 from rekindle.actors.gateways.operator import Operator
+from rekindle.actors.gateways.settings.http_settings import HttpSettings
 
 
 def serve_http(

@@ -71,7 +71,7 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
 
 def _with_http(config: Config, text: str) -> Config:
     """The same with the dashboard, at that address or at the one that the file says."""
-    from rekindle.actors.gateways.http_settings import Address, HttpSettings
+    from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
 
     settings = config.http or HttpSettings()
     try:

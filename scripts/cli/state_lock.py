@@ -10,7 +10,7 @@ from typing import Self
 
 from rekindle.actors import StoreOwnedError
 from rekindle.actors.gateways.control.socket_file import open_state_directory
-from rekindle.actors.gateways.errors import UnsafePathError
+from rekindle.actors.gateways.gateway_errors import UnsafePathError
 
 from .config.places import DATABASE_NAME
 

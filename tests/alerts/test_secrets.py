@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.actors.facts.alert import TOLD, Severity
-from rekindle.actors.gateways.errors import GatewayError
+from rekindle.actors.gateways.gateway_errors import GatewayError
 from rekindle.cli.alert_sending import _route
 from rekindle.cli.config.alerts import SinkSettings
 

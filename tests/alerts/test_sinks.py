@@ -17,8 +17,8 @@ from msgspec import structs
 from tests.processes.waiting import eventually
 
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
-from rekindle.actors.gateways.alerts import AlertNotifier, CommandSink, Route, WebhookSink
-from rekindle.actors.gateways.alerts.notice import Allowance, Filter, Notice
+from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
+from rekindle.actors.gateways.sinks.notice import Allowance, Filter, Notice
 from rekindle.actors.messages import AlertChanged, WorkerStarted
 from rekindle.actors.runtime.resilient_actor import RealClock
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.config.files import good, reason
 
-from rekindle.actors.gateways.http_settings import Address, HttpSettings
+from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
 from rekindle.cli.config.showing import as_text
 
 WORKER = '[worker.a]\ncommand = ["x"]\n'

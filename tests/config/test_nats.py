@@ -8,7 +8,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.config.files import good, reason, refused
 
-from rekindle.actors.gateways.nats_settings import Commands, Login, NatsSettings, Payload, Tls
+from rekindle.actors.gateways.settings.nats_settings import Commands, Login, NatsSettings, Payload, Tls
 from rekindle.cli.config import schema
 from rekindle.cli.config.showing import as_document, as_text
 

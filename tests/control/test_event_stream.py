@@ -21,7 +21,7 @@ from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import Status, StoreUnavailableError
 from rekindle.actors.facts.records import EventRecord
-from rekindle.actors.gateways.control import hub
+from rekindle.actors.gateways.serving import event_hub
 from rekindle.actors.messages import ActorReplaced
 from rekindle.cli.event_client import StreamEvent, stream
 from rekindle.persistence import open_store
@@ -232,7 +232,7 @@ def test_what_makes_no_sense_is_refused_with_a_problem(
 def test_f27_the_65th_client_is_refused_and_others_are_answered(served: Served) -> None:
     """F27."""
     with ExitStack() as stack:
-        readers = [stack.enter_context(reading(served.path)) for _ in range(hub.MOST_CLIENTS)]
+        readers = [stack.enter_context(reading(served.path)) for _ in range(event_hub.MOST_CLIENTS)]
         assert served.client.get("/info")["workers"] == 1
         with asked(served.path) as one_too_many:
             assert status(answer(one_too_many)) == 503

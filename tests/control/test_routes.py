@@ -12,7 +12,7 @@ from tests.control.test_hostile_clients import answer, connected
 from tests.processes.policies import shell
 from tests.processes.waiting import eventually
 
-from rekindle.actors.gateways.control.routes import ROUTES
+from rekindle.actors.gateways.api.routes import ROUTES
 from rekindle.cli.client import RequestRefusedError, path_of
 
 NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")

@@ -17,7 +17,7 @@ from tests.processes.conftest import Run
 
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.control.socket_file import SOCKET_NAME, SocketFile
-from rekindle.actors.gateways.errors import GatewayError, UnsafePathError
+from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.cli.client import ControlClient
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

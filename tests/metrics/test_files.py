@@ -21,11 +21,11 @@ from tests.processes.waiting import eventually
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.commit_times import CommitTimes
 from rekindle.actors.facts.jobs import QueueStats
-from rekindle.actors.gateways.control.served import Identity
-from rekindle.actors.gateways.metrics.counts import Counted
-from rekindle.actors.gateways.metrics.depths import Depths
+from rekindle.actors.gateways.api.route import Identity
+from rekindle.actors.gateways.gateway_state import GatewayState
+from rekindle.actors.gateways.metrics.event_counts import Counted
 from rekindle.actors.gateways.metrics.families import Seen, families
-from rekindle.actors.gateways.state import GatewayState
+from rekindle.actors.gateways.metrics.queue_depths import Depths
 from rekindle.actors.messages import Budget, StatusReport, WorkerStatus
 from rekindle.actors.rules.health import Status
 

@@ -20,9 +20,9 @@ from tests.processes.waiting import eventually
 from rekindle.actors import Status, System, WorkerSpec
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.gateways.control import ControlServer
-from rekindle.actors.gateways.errors import MissingExtraError
+from rekindle.actors.gateways.gateway_errors import MissingExtraError
+from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics import Metrics
-from rekindle.actors.gateways.state import GatewayState
 from rekindle.actors.spec.worker_spec import command
 
 W = "worker:tag:0"

@@ -13,7 +13,7 @@ from tests.nats.log import Log
 from tests.processes.conftest import database, marks, no_traces, run
 from tests.services import NatsService, nats_service, nats_services
 
-from rekindle.actors.gateways.control.served import Identity
+from rekindle.actors.gateways.api.route import Identity
 from rekindle.actors.gateways.nats import NatsGateway, NatsSettings
 
 __all__ = ["database", "marks", "nats_service", "nats_services", "no_traces", "run"]

@@ -13,7 +13,7 @@ from tests.nats.papers import account, certificate
 from tests.processes.waiting import eventually
 from tests.services import NatsServices
 
-from rekindle.actors.gateways.errors import GatewayError, MissingExtraError, UnsafePathError
+from rekindle.actors.gateways.gateway_errors import GatewayError, MissingExtraError, UnsafePathError
 from rekindle.actors.gateways.nats import Login, Tls
 
 SECRET = "correct horse battery staple"

@@ -20,9 +20,9 @@ from tests.services import NatsService
 
 from rekindle.actors import Status, System, WorkerSpec
 from rekindle.actors.facts.audit_entry import AuditResult
-from rekindle.actors.gateways.control.routes import ROUTES
+from rekindle.actors.gateways.api.routes import ROUTES
 from rekindle.actors.gateways.nats import Commands, NatsGateway, NatsSettings
-from rekindle.actors.gateways.nats.answering import commands
+from rekindle.actors.gateways.nats.nats_commands import commands
 from rekindle.actors.spec.worker_spec import command
 from rekindle.persistence import open_store
 

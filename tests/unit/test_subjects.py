@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.gateways.subjects import Name, Template, matches, prefix_problem, template_problem, token
+from rekindle.actors.gateways.settings.subjects import (
+    Name,
+    Template,
+    matches,
+    prefix_problem,
+    template_problem,
+    token,
+)
 
 HOSTILE = [
     "a.b",

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.web.conftest import Web
 
-from rekindle.actors.gateways.control.openapi import document
-from rekindle.actors.gateways.control.routes import ROUTES
+from rekindle.actors.gateways.api.openapi import document
+from rekindle.actors.gateways.api.routes import ROUTES
 from rekindle.actors.gateways.http import Role
 
 EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "5"))

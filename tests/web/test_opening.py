@@ -13,9 +13,9 @@ from tests.control.desk import Desk
 from tests.processes.conftest import Run
 from tests.web.conftest import ANY_PORT, Serve
 
-from rekindle.actors.gateways.errors import GatewayError, UnsafePathError
+from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.actors.gateways.http import TOKEN_FILES, Address, HttpServer, HttpSettings, Role
-from rekindle.actors.gateways.http.sessions import LIFE_S, issue, session_of
+from rekindle.actors.gateways.http.login_sessions import LIFE_S, issue, session_of
 from rekindle.actors.gateways.http.tokens import keep_tokens
 
 EVERYWHERE = Address("0.0.0.0", 0)

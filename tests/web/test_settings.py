@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.actors.gateways.http_settings import Address, HttpSettings
+from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
 
 DEFAULT = HttpSettings()
 TLS = replace(DEFAULT, tls_cert=Path("c"), tls_key=Path("k"))

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from rekindle.actors.gateways.http.pages import STATIC, read_pages
+from rekindle.actors.gateways.http.static_files import STATIC, read_pages
 
 UPLOT = STATIC / "vendor" / "uplot"
 SOURCE = json.loads((UPLOT / "SOURCE.json").read_text())

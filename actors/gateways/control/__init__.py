@@ -7,7 +7,7 @@ Who may connect is decided by the kernel (directory 0700, socket 0600) and by th
 which must be ours or root's. `routes` holds the closed list of what can be asked.
 """
 
-from .server import ControlServer
+from .control_server import ControlServer
 from .socket_file import SOCKET_NAME
 
 __all__ = ["SOCKET_NAME", "ControlServer"]

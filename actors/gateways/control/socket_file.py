@@ -11,7 +11,7 @@ import socket
 import stat
 from pathlib import Path
 
-from ..errors import GatewayError, UnsafePathError
+from ..gateway_errors import GatewayError, UnsafePathError
 
 SOCKET_NAME = "control.sock"
 

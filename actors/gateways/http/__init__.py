@@ -7,9 +7,9 @@ Who may ask is decided by a token, one to look and one to give orders, and by `d
 that the request came under, the site that it came from. `static/` holds the dashboard.
 """
 
-from ..http_settings import Address, HttpSettings
-from .server import HttpServer
-from .sessions import Role
+from ..settings.http_settings import Address, HttpSettings
+from .http_server import HttpServer
+from .login_sessions import Role
 from .tokens import TOKEN_FILES
 
 __all__ = ["TOKEN_FILES", "Address", "HttpServer", "HttpSettings", "Role"]

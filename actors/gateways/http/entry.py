@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from starlette.types import Receive
 
-from ..control.problems import Refusal
-from ..control.requests import InvalidRequestError, decode_body
-from ..control.wire import Problem
+from ..api.problems import Refusal
+from ..api.request_bodies import InvalidRequestError, decode_body
+from ..serving.json_values import Problem
 
 LARGEST = 1024
 

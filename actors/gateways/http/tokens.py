@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..control.socket_file import open_state_directory
-from ..errors import GatewayError, UnsafePathError
-from .sessions import Role
+from ..gateway_errors import GatewayError, UnsafePathError
+from .login_sessions import Role
 
 TOKEN_FILES = {Role.VIEWER: "http-viewer.token", Role.OPERATOR: "http-operator.token"}
 TOKEN_BYTES = 32

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...facts.commit_times import CommitTimes
 from ...messages.topics import ALL_EVENTS
-from ..control.served import Identity
-from ..errors import MissingExtraError
+from ..api.route import Identity
+from ..gateway_errors import MissingExtraError
 from ..operator import Operator
-from .counts import Counts
-from .depths import Depths
+from .event_counts import Counts
+from .queue_depths import Depths
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

@@ -17,10 +17,10 @@ from ...facts.commit_times import CommitTimes
 from ...facts.jobs import JobState, QueueStats
 from ...messages import Budget, Event, StatusReport, WorkerStatus
 from ...messages.event_json import event_type
-from ..control.served import Identity
-from ..state import GatewayState
-from ..subjects import Name
-from .counts import Counted
+from ..api.route import Identity
+from ..gateway_state import GatewayState
+from ..settings.subjects import Name
+from .event_counts import Counted
 
 SHOWN = ("starting", "healthy", "stopping", "stopped", "crashed", "failed")
 LIMITS = ("window", "lifetime", "consecutive")

@@ -14,12 +14,12 @@ from contextlib import suppress
 
 from ...errors import RekindleError, StoreError
 from ...facts.records import EventRecord
-from ..control.lanes import Lane, LaneFullError, Lanes, LanesClosedError, LaneSlowError
-from ..nats_settings import NatsSettings
+from ..serving.call_pools import Lane, LaneFullError, Lanes, LanesClosedError, LaneSlowError
+from ..settings.nats_settings import NatsSettings
 from .backlog import Backlog
-from .feed import Feed
-from .link import Link, OversizedError, RefusedError
-from .shaping import Message, Shaping
+from .event_feed import Feed
+from .nats_link import Link, OversizedError, RefusedError
+from .nats_message import Message, Shaping
 
 BATCH = 64
 HEARTBEAT_S = 2.0

@@ -124,8 +124,8 @@ class DatabaseDesk:
 
     def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
         """Put jobs into a queue, all or none."""
-        from rekindle.actors.gateways.control.job_answers import enqueued
-        from rekindle.actors.gateways.control.requests import EnqueueArguments
+        from rekindle.actors.gateways.api.job_handlers import enqueued
+        from rekindle.actors.gateways.api.request_bodies import EnqueueArguments
 
         with in_the_client_s_words():
             given = EnqueueArguments(payloads=list(payloads), **settings)
@@ -133,7 +133,7 @@ class DatabaseDesk:
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
         """Some jobs."""
-        from rekindle.actors.gateways.control.job_answers import job_list
+        from rekindle.actors.gateways.api.job_handlers import job_list
 
         with in_the_client_s_words():
             found = job_list(self._queue, queue=queue, state=state, limit=limit, evidence=evidence)
@@ -141,14 +141,14 @@ class DatabaseDesk:
 
     def get(self, job: int) -> Any:
         """One job."""
-        from rekindle.actors.gateways.control.job_answers import job_detail
+        from rekindle.actors.gateways.api.job_handlers import job_detail
 
         with in_the_client_s_words():
             return _builtins(job_detail(self._queue, job))
 
     def stats(self) -> Any:
         """The figures of the queues."""
-        from rekindle.actors.gateways.control.job_answers import figures
+        from rekindle.actors.gateways.api.job_handlers import figures
 
         with in_the_client_s_words():
             return _builtins(figures(self._queue, self._queue.served()))

@@ -49,8 +49,8 @@ def database_to_ask(client: ControlClient, state: Path, database: str | None) ->
 def in_the_client_s_words() -> Iterator[None]:
     """Raise what the client would, so that one place turns errors into exit codes."""
     from rekindle.actors.errors import RekindleError
-    from rekindle.actors.gateways.control.problems import verdict
-    from rekindle.actors.gateways.control.requests import InvalidRequestError
+    from rekindle.actors.gateways.api.problems import verdict
+    from rekindle.actors.gateways.api.request_bodies import InvalidRequestError
 
     try:
         yield

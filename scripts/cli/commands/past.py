@@ -20,7 +20,7 @@ from .failures import say
 from .offline import database_to_ask, in_the_client_s_words
 
 if TYPE_CHECKING:
-    from rekindle.actors.gateways.control.served import Served
+    from rekindle.actors.gateways.api.route import Served
     from rekindle.actors.gateways.operator import Operator
 
     from ..remembering import Remembering
@@ -94,8 +94,8 @@ class Past:
     def _answer(self, path: str, query: list[tuple[str, str]]) -> Any:
         import msgspec
 
-        from rekindle.actors.gateways.control.requests import decode_query, generation_of
-        from rekindle.actors.gateways.control.served import Asked, Identity
+        from rekindle.actors.gateways.api.request_bodies import decode_query, generation_of
+        from rekindle.actors.gateways.api.route import Asked, Identity
 
         served, named = _route(path)
         target, *number = named or [""]
@@ -108,7 +108,7 @@ class Past:
 
 
 def _route(path: str) -> tuple[Served, list[str]]:
-    from rekindle.actors.gateways.control.routes import ROUTES
+    from rekindle.actors.gateways.api.routes import ROUTES
 
     for served in ROUTES:
         found = re.fullmatch(re.sub(r"\{\w+\}", "([^/]+)", served.path), path)

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.facts.alert import AlertPolicy, Happening, Severity
-from rekindle.actors.gateways.alert_words import argv_problems
+from rekindle.actors.gateways.settings.placeholders import argv_problems
 
 from .places import absolute
 from .problems import Finding, KeyPath

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from rekindle.actors.gateways.http_settings import Address, HttpSettings
+from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
 
 from .places import absolute
 from .problems import Finding

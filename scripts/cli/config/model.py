@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rekindle.actors.facts.records import Retention
-from rekindle.actors.gateways.http_settings import HttpSettings
-from rekindle.actors.gateways.nats_settings import NatsSettings
+from rekindle.actors.gateways.settings.http_settings import HttpSettings
+from rekindle.actors.gateways.settings.nats_settings import NatsSettings
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from .alerts import AlertSettings

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from rekindle.actors.gateways.errors import GatewaySettingsError
-from rekindle.actors.gateways.nats_settings import Commands, Login, NatsSettings, Tls
+from rekindle.actors.gateways.gateway_errors import GatewaySettingsError
+from rekindle.actors.gateways.settings.nats_settings import Commands, Login, NatsSettings, Tls
 
 from .places import absolute
 from .problems import NOTHING, Finding, KeyPath

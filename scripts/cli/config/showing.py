@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rekindle.actors.facts.records import Retention
-from rekindle.actors.gateways.http_settings import HttpSettings
+from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.rules.circuit_breaker import BreakerPolicy
 from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 from rekindle.actors.views.redaction import masked, without_password

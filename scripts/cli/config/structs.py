@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rekindle.actors.facts.alert import TOLD, Happening
-from rekindle.actors.gateways.nats_settings import Payload
+from rekindle.actors.gateways.settings.nats_settings import Payload
 from rekindle.actors.spec.worker_spec import OnExhausted, PauseMode, RestartOn, WindowMode
 
 Count = int | Literal["none"]

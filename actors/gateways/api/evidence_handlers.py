@@ -1,0 +1,113 @@
+"""What the routes about deaths answer: the evidence, the groups, the bug report."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from ...deaths.crash_bundle import Bundle, crashes_among
+from ...deaths.crash_groups import CrashGroup, grouped
+from ...facts.records import DeathRecord
+from ...messages import WorkerStatus
+from ...views.bug_report import cleaner, declared, without_secrets
+from ...views.timeline import Timeline
+from ..serving.json_values import view, view_type
+from .request_bodies import Looking
+from .route import Asked
+
+Evidence = view_type(Bundle)
+Group = view_type(CrashGroup)
+_Death = view_type(DeathRecord)
+_Worker = view_type(WorkerStatus)
+
+REPORTED_DEATHS = 20
+REPORTED_BUNDLES = 3
+GROUPED = 200
+
+
+class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
+    """One death in short."""
+
+    generation: int
+    at_wall_ms: int
+    finding: str
+    confidence: str
+    sentence: str
+    crash: str
+
+
+class Bundles(msgspec.Struct, frozen=True):
+    """What a worker died of, newest first, and which deaths were the same crash."""
+
+    id: str
+    groups: list[Group]  # type: ignore[valid-type]
+    bundles: list[Autopsy]
+
+
+class BugReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of one worker that a bug report needs, without secrets."""
+
+    id: str
+    at_wall_ms: int
+    rekindle: str
+    python: str
+    platform: str
+    worker: _Worker  # type: ignore[valid-type]
+    explanation: str
+    declared: dict[str, Any]
+    deaths: list[_Death]  # type: ignore[valid-type]
+    groups: list[Group]  # type: ignore[valid-type]
+    bundles: list[Evidence]  # type: ignore[valid-type]
+
+
+Happened = view_type(Timeline)
+
+
+def timeline(asked: Asked) -> object:
+    wanted: Looking = asked.arguments
+    return view(asked.operator.timeline(asked.target, since_wall_ms=wanted.since, limit=wanted.limit))
+
+
+def bundles(asked: Asked) -> object:
+    kept = asked.operator.bundles(asked.target, limit=asked.arguments.limit)
+    if not kept:
+        asked.operator.check(asked.target)  # a worker that was removed still has its deaths
+    found = [
+        Autopsy(
+            generation=each.generation,
+            at_wall_ms=each.at_wall_ms,
+            finding=each.finding.value,
+            confidence=each.confidence.value,
+            sentence=each.sentence,
+            crash=each.crash,
+        )
+        for each in kept
+    ]
+    return Bundles(asked.target, view(grouped(crashes_among(kept))), found)
+
+
+def bundle(asked: Asked) -> object:
+    return view(asked.operator.bundle(asked.target, asked.generation))
+
+
+def bug_report(asked: Asked) -> object:
+    operator, id_ = asked.operator, asked.target
+    spec = operator.spec(id_)
+    kept = [without_secrets(each, spec.env) for each in operator.bundles(id_, limit=GROUPED)]
+    return BugReport(
+        id=id_,
+        at_wall_ms=time.time_ns() // 1_000_000,
+        rekindle=asked.identity.version,
+        python=sys.version,
+        platform=platform.platform(),
+        worker=view(operator.status(id_)),
+        explanation=cleaner(spec.env)(operator.explain(id_)),
+        declared=declared(spec),
+        deaths=view(operator.deaths(id_, limit=REPORTED_DEATHS)),
+        groups=view(grouped(crashes_among(kept))),
+        bundles=view(tuple(kept[:REPORTED_BUNDLES])),
+    )

@@ -1,0 +1,1 @@
+"""One HTTP application on one thread: connections, blocking calls, event streams, JSON."""

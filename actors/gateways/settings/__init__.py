@@ -1,0 +1,1 @@
+"""Pure: what a gateway is configured with, validated."""

@@ -1,0 +1,168 @@
+"""Pure: what a NATS gateway is told: where to, as whom, what, and whether it takes orders.
+
+Secrets stand in files, never here: settings are shown and logged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from ...errors import Problem
+from ...spec.validation import at_least, coerce, mistyped
+from ..gateway_errors import GatewaySettingsError
+from .subjects import Template, prefix_problem, template_problem
+
+DEFAULT_SERVER = "nats://127.0.0.1:4222"
+WORKER_SUBJECT = "rekindle.worker.{type}.{id}.{event}"
+SYSTEM_SUBJECT = "rekindle.system.{event}"
+COMMAND_SUBJECT = "rekindle.command"
+MOST_WAITING = 1000
+
+_STREAM = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SCHEMES = ("nats", "tls")
+
+
+class Payload(StrEnum):
+    """What a message holds."""
+
+    AUTO = "auto"
+    """`plugin` if the subject asks for {name}, else `event`."""
+    EVENT = "event"
+    """The event, whole."""
+    PLUGIN = "plugin"
+    """A death as plugin hosts know it: plugin, pid, exit_code, timestamp, restart_attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """As whom to connect; at most one of the three ways."""
+
+    credentials: str | None = None
+    """The path of a .creds file."""
+    user: str | None = None
+    password_file: str | None = None
+    token_file: str | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with it."""
+        if (self.user is None) is not (self.password_file is None):
+            missing = "user" if self.user is None else "password_file"
+            yield Problem(missing, "is missing: user and password_file belong together")
+        ways = [self.credentials, self.user or self.password_file, self.token_file]
+        if sum(way is not None for way in ways) > 1:
+            yield Problem("", "must name one way: credentials, user with password_file, or token_file")
+
+    @property
+    def is_secret_word(self) -> bool:
+        """Whether a secret itself is sent to the server; a .creds file only signs."""
+        return self.password_file is not None or self.token_file is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """How the server is recognised, and how we show who we are."""
+
+    required: bool = False
+    """Refuse a server that does not encrypt; `ca` and `cert` say so too."""
+    ca: str | None = None
+    """The path of the authorities to trust instead of the system's."""
+    cert: str | None = None
+    key: str | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with it."""
+        if (self.cert is None) is not (self.key is None):
+            missing = "cert" if self.cert is None else "key"
+            yield Problem(missing, "is missing: cert and key belong together")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """Whether orders are taken over NATS, and where."""
+
+    enabled: bool = False
+    subject: str = COMMAND_SUBJECT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatsSettings:
+    """A NATS gateway, without problems."""
+
+    servers: tuple[str, ...] = (DEFAULT_SERVER,)
+    subject: str = WORKER_SUBJECT
+    system_subject: str = SYSTEM_SUBJECT
+    payload: Payload = Payload.AUTO
+    jetstream: bool = False
+    stream: str | None = None
+    """Made if it is missing; without a name some stream must hear the subjects already."""
+    most_waiting: int = MOST_WAITING
+    """Events that wait in memory for a server that is away; JetStream reads them back instead."""
+    login: Login = field(default_factory=Login)
+    tls: Tls = field(default_factory=Tls)
+    commands: Commands = field(default_factory=Commands)
+
+    def __post_init__(self) -> None:
+        coerce(self)
+        problems = list(mistyped(self)) or list(self._problems())
+        if problems:
+            raise GatewaySettingsError("nats", problems)
+
+    def _problems(self) -> Iterator[Problem]:
+        if not self.servers:
+            yield Problem("servers", "must name at least one server")
+        for server in self.servers:
+            if (reason := server_problem(server)) is not None:
+                yield Problem("servers", reason)
+        if (reason := template_problem(self.subject, of_worker=True)) is not None:
+            yield Problem("subject", reason)
+        if (reason := template_problem(self.system_subject, of_worker=False)) is not None:
+            yield Problem("system_subject", reason)
+        if self.stream is not None and _STREAM.fullmatch(self.stream) is None:
+            yield Problem("stream", f"must match {_STREAM.pattern}")
+        if self.stream is not None and not self.jetstream:
+            yield Problem("stream", "is for JetStream only: say jetstream = true")
+        if (reason := prefix_problem(self.commands.subject)) is not None:
+            yield Problem("commands.subject", reason)
+        yield from at_least(1, self, "most_waiting")
+        yield from _within("login", self.login.problems())
+        yield from _within("tls", self.tls.problems())
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether a connection must be encrypted."""
+        tls = self.tls
+        return (
+            tls.required or bool(tls.ca or tls.cert) or any(urlsplit(s).scheme == "tls" for s in self.servers)
+        )
+
+    @property
+    def shape(self) -> Payload:
+        """What messages hold."""
+        if self.payload is not Payload.AUTO:
+            return self.payload
+        return Payload.PLUGIN if Template(self.subject).tells_names else Payload.EVENT
+
+
+def server_problem(address: str) -> str | None:
+    """What is wrong with the address of a server, in words; None if nothing is."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        return f"is no address: {error}"
+    if parts.scheme not in _SCHEMES:
+        return "must begin with nats:// or tls://"
+    if parts.username is not None or parts.password is not None:
+        return "must not hold a user or password: they belong in nats.login, the password in a file"
+    if not parts.hostname or parts.path not in ("", "/") or parts.query or parts.fragment:
+        return "must be nats://HOST or nats://HOST:PORT"
+    return "must have a port above 0" if port == 0 else None
+
+
+def _within(table: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+    for problem in problems:
+        yield Problem(f"{table}.{problem.field}".rstrip("."), problem.reason)

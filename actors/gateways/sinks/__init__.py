@@ -1,0 +1,7 @@
+"""Where alerts go: commands and webhooks, each on a thread of its own."""
+
+from .command_sink import CommandSink
+from .notifier import AlertNotifier, Route
+from .webhook_sink import WebhookSink
+
+__all__ = ["AlertNotifier", "CommandSink", "Route", "WebhookSink"]
