@@ -1,1 +1,1 @@
-"""The history of the tables, for alembic; `rekindle.persistence.migrate` runs it."""
+"""The history of the tables, for alembic; `rekindle.persistence.schema.migrate` runs it."""

@@ -1,4 +1,4 @@
-"""Run by alembic; the open connection comes from `rekindle.persistence.migrate`.
+"""Run by alembic; the open connection comes from `rekindle.persistence.schema.migrate`.
 
 Only our own tables are looked at: the database may be a host's.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from alembic import context
 
-from rekindle.persistence.migrate import VERSION_TABLE
-from rekindle.persistence.partial_indexes import whole_metadata
-from rekindle.persistence.tables import TABLE_PREFIX
+from rekindle.persistence.schema.migrate import VERSION_TABLE
+from rekindle.persistence.schema.partial_indexes import whole_metadata
+from rekindle.persistence.schema.tables import TABLE_PREFIX
 
 
 def _is_ours(name: str | None, kind: str, _parents: object) -> bool:

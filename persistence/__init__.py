@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from .memory import MemoryStore
+from .memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from .jobs.queue import JobQueue
+    from .jobs.job_queue import JobQueue
     from .store import SqlStore
 
 __all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_past", "open_queue", "open_store"]
@@ -40,7 +40,7 @@ def open_store(
         StoreUnavailableError: it cannot be read or written now.
         StoreError: the address makes no sense, or psycopg is missing.
     """
-    from .opening import open_sql_store
+    from .store_opener import open_sql_store
 
     return open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms)
 
@@ -54,7 +54,7 @@ def open_past(where: str | os.PathLike[str]) -> SqlStore:
         StoreUnavailableError: it is not there, cannot be read now, or is of an older Rekindle.
         StoreError: the address makes no sense, or psycopg is missing.
     """
-    from .opening import open_to_look
+    from .store_opener import open_to_look
 
     return open_to_look(os.fspath(where))
 
@@ -65,6 +65,6 @@ def open_queue(where: str | os.PathLike[str], *, busy_timeout_ms: int = QUEUE_TI
     Raises:
         StoreError: as `open_store` does, save that a supervisor may be at work there.
     """
-    from .opening import open_sql_store
+    from .store_opener import open_sql_store
 
     return open_sql_store(os.fspath(where), exclusive=False, busy_timeout_ms=busy_timeout_ms).jobs

@@ -45,10 +45,18 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.rules.restarts import Action
 
-from . import statements as sql
-from .alerts import alert_values, forget_alerts, load_alerts
-from .database_file import SameFile
-from .encoding import (
+from .database.database_file import SameFile
+from .database.driver_errors import failure, translated
+from .database.ownership import Ownership, Unowned
+from .database.write_connection import Writing
+from .database.write_priority import Precedence
+from .jobs.claim_release import release_claims, release_former_claims
+from .jobs.job_queue import JobQueue
+from .retention import Pruning
+from .sql import statements as sql
+from .sql.alert_rows import alert_values, forget_alerts, load_alerts
+from .sql.decoding import audit_entry, death_record, event_record, remembered
+from .sql.encoding import (
     MOST_BUNDLES,
     PRUNED_EVERY,
     audit_values,
@@ -61,16 +69,8 @@ from .encoding import (
     stand_in,
     storable,
 )
-from .failures import failure, translated
-from .hot_statements import HotStatements
-from .jobs.queue import JobQueue
-from .jobs.release import release_claims, release_former_claims
-from .ownership import Ownership, Unowned
-from .precedence import Precedence
-from .pruning import Pruning
-from .recall import audit_entry, death_record, event_record, remembered
-from .usage import usage_noted, usage_values, usages_of
-from .writing import Writing
+from .sql.hot_statements import HotStatements
+from .sql.usage_rows import usage_noted, usage_values, usages_of
 
 
 def _wall_ms() -> int:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 
 from .channel import inherited
-from .pace import Pace
-from .pulse import Pulse, end_orphan
-from .report import Report, checked
+from .heartbeat import Pulse, end_orphan
+from .rate_limit import Pace
+from .status_report import Report, checked
 
 TYPE_CHECKING = False  # typing itself would double the cost of this import
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import CoroutineType, FrameType, FunctionType
 
-from . import last_words
+from . import crash_dump
+from .crash_dump import STACK_SIGNAL, LastWords
 from .handle import Worker
-from .last_words import STACK_SIGNAL, LastWords
 from .pdeathsig import die_with_parent
 
 CANNOT_START = 3
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         return CANNOT_START
     if not _tie_to_supervisor():
         return CANNOT_START
-    words = last_words.inherited()
+    words = crash_dump.inherited()
     worker = Worker()
     if words is not None:
         worker.shows_stacks_on(STACK_SIGNAL)

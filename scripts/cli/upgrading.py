@@ -14,7 +14,7 @@ from contextlib import suppress
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.ports import Store
 from rekindle.persistence import open_store
-from rekindle.persistence.checking import is_current
+from rekindle.persistence.store_check import is_current
 
 _UPGRADE = """
 import os, sys

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .chaos import Chaos
+    from .seeded_chaos import Chaos
     from .systems import Systems, SystemUnderTest
     from .virtual import VirtualTime
 

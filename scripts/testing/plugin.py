@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from .chaos import Chaos
+    from .seeded_chaos import Chaos
     from .systems import Systems
     from .virtual import VirtualTime
 
@@ -118,7 +118,7 @@ def virtual_time(request: pytest.FixtureRequest, chaos_seed: int) -> Iterator[Vi
 @pytest.fixture
 def chaos(request: pytest.FixtureRequest, chaos_seed: int) -> Chaos:
     """Chooses under a seed: when, whom, with which signal; runs scenarios under it, too."""
-    from .chaos import Chaos
+    from .seeded_chaos import Chaos
 
     chaos = Chaos(chaos_seed, request.node.nodeid)
     _called(request, chaos)

@@ -17,7 +17,7 @@ from rekindle.actors.messages import Event, WorkerStatus
 from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore, open_store
 
-from .telling import timelines
+from .failure_report import timelines
 
 PATIENCE_S = 20.0
 """How long is waited for what must come; long, because machines that test are busy."""

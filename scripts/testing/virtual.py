@@ -17,7 +17,7 @@ from rekindle.actors.simulation import (
 )
 from rekindle.persistence import MemoryStore
 
-from .telling import LAST
+from .failure_report import LAST
 
 Lives = Behaviour | Sequence[Behaviour] | Mapping[str, Behaviour | Sequence[Behaviour]]
 """What all workers do, in each of their lives or in one after the other; or each its own, by id."""

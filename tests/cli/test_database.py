@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cli.conftest import Client
 from tests.running.conftest import Running
 
-from rekindle.persistence.migrate import REVISIONS
+from rekindle.persistence.schema.migrate import REVISIONS
 
 
 def execute(database: Path, statement: str) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from rekindle.actors.facts.jobs import JobSettled, JobView, NewJob
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.actors.ports import Store
-from rekindle.persistence.jobs.memory import MemoryJobs
+from rekindle.persistence.jobs.memory_jobs import MemoryJobs
 from rekindle.worker.jobs.claims import Claim, Claimant, Claims, QueueUnavailableError, Wish, finished
-from rekindle.worker.jobs.opening import open_claims
+from rekindle.worker.jobs.queue_address import open_claims
 
 TAG = "worker:tag:0"
 RUN = "run"

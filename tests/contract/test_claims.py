@@ -33,8 +33,8 @@ from rekindle.worker.jobs.claims import (
     finished,
     given_back,
 )
-from rekindle.worker.jobs.hands import Hands
-from rekindle.worker.jobs.opening import open_claims
+from rekindle.worker.jobs.in_hand import Hands
+from rekindle.worker.jobs.queue_address import open_claims
 from rekindle.worker.jobs.sqlite import TURN_SUFFIX, WANT_SUFFIX, SqliteClaims
 
 TAG = Wish(("tag",))

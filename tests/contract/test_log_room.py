@@ -17,8 +17,8 @@ from tests.contract.records import death, known
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
-from rekindle.persistence.log_room import make_room
-from rekindle.persistence.opening import LOG_LENGTH
+from rekindle.persistence.database.wal_preallocation import make_room
+from rekindle.persistence.store_opener import LOG_LENGTH
 from rekindle.worker.jobs.claims import Claimant, QueueUnavailableError
 from rekindle.worker.jobs.sqlite import SqliteClaims
 

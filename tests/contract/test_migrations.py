@@ -15,8 +15,8 @@ from tests.contract.records import death, known
 
 from rekindle.actors.errors import StoreTooNewError
 from rekindle.persistence import open_store
-from rekindle.persistence.migrate import REVISIONS, VERSION_TABLE, alembic_config, downgrade, upgrade
-from rekindle.persistence.models import Model
+from rekindle.persistence.schema.migrate import REVISIONS, VERSION_TABLE, alembic_config, downgrade, upgrade
+from rekindle.persistence.schema.models import Model
 from rekindle.persistence.store import SqlStore
 
 

@@ -10,8 +10,8 @@ from typing import get_args, get_type_hints
 import pytest
 from sqlalchemy.orm import Mapper
 
-from rekindle.persistence.models import Model
-from rekindle.persistence.tables import METADATA
+from rekindle.persistence.schema.models import Model
+from rekindle.persistence.schema.tables import METADATA
 
 MAPPERS = sorted(Model.registry.mappers, key=lambda mapper: mapper.class_.__name__)
 

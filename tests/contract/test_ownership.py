@@ -18,8 +18,9 @@ from tests.contract.records import death, known
 
 from rekindle.actors import SpecError, System, WorkerSpec, command
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
-from rekindle.persistence import open_store, ownership
-from rekindle.persistence.ownership import FileOwnership, ServerOwnership
+from rekindle.persistence import open_store
+from rekindle.persistence.database import ownership
+from rekindle.persistence.database.ownership import FileOwnership, ServerOwnership
 from rekindle.persistence.store import SqlStore
 
 

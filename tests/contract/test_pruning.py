@@ -15,7 +15,8 @@ from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.records import RECENT_DEATHS, DeathRecord, EndKept, Retention
 from rekindle.actors.ports import Store
-from rekindle.persistence import open_store, pruning
+from rekindle.persistence import open_store
+from rekindle.persistence import retention as pruning
 from rekindle.persistence.store import SqlStore
 
 DAY = 86_400_000

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from tests.contract.records import TAG, death, final_death
 
 from rekindle.actors.errors import StoreDamagedError, StoreTooNewError, StoreUnavailableError
-from rekindle.persistence.reading import recorded_deaths
+from rekindle.persistence.past_deaths import recorded_deaths
 from rekindle.persistence.store import SqlStore
 
 

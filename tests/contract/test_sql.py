@@ -12,7 +12,7 @@ from tests.contract.records import NOW, TAG, death, event, final_death, known
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.records import HealthMirrored, MetaSet, MirrorWiped, StateRemoved
 from rekindle.persistence import open_store
-from rekindle.persistence.models import EventRow, HealthRow, RestartPolicyRow
+from rekindle.persistence.schema.models import EventRow, HealthRow, RestartPolicyRow
 from rekindle.persistence.store import SqlStore
 
 HEALTHY = HealthMirrored(

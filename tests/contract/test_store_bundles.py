@@ -12,7 +12,7 @@ from rekindle.actors.deaths.evidence import Fingerprint, Remains, Spent
 from rekindle.actors.deaths.findings import Finding
 from rekindle.actors.facts.records import DeathAmended, DeathRecord, EndKept, RestartReset, StateRemoved
 from rekindle.actors.ports import Store
-from rekindle.persistence.encoding import MOST_BUNDLES
+from rekindle.persistence.sql.encoding import MOST_BUNDLES
 from rekindle.persistence.store import SqlStore
 
 REMAINS = Remains(

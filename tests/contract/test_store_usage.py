@@ -11,7 +11,7 @@ from tests.contract.test_pruning import ALL, DAY, prune
 from rekindle.actors.facts.records import StateRemoved, UsageNoted
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.usage_limits import Usage
-from rekindle.persistence import usage
+from rekindle.persistence.sql import usage_rows
 from rekindle.persistence.store import SqlStore
 
 FULL = Usage(memory_mb=81.25, cpu_percent=12.5, threads=3, descriptors=17)
@@ -44,7 +44,7 @@ def test_what_was_used_long_ago_is_deleted(store: Store) -> None:
 
 
 def test_only_so_much_of_one_worker_is_kept(sql_store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage, "MOST_SAMPLES", 10)
+    monkeypatch.setattr(usage_rows, "MOST_SAMPLES", 10)
     sql_store.commit([noted(NOW + number) for number in range(50)])
     prune(sql_store, ALL)
     assert [each.at_wall_ms for each in sql_store.usages(TAG)] == list(range(NOW + 49, NOW + 39, -1))

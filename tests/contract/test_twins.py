@@ -24,7 +24,7 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.rules.restarts import Action
 from rekindle.persistence import MemoryStore, open_store
-from rekindle.persistence.models import Model
+from rekindle.persistence.schema.models import Model
 from rekindle.persistence.store import SqlStore
 
 IDS = st.sampled_from(["worker:a", "worker:b"])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from rekindle.actors.facts.alert import Alert, Kind, Severity
-from rekindle.persistence.alerts import alert_of, alert_values
+from rekindle.persistence.sql.alert_rows import alert_of, alert_values
 
 ALERT = Alert(
     id=1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.actors.processes.watch.frame_reader import FRAMES_PER_SECOND
-from rekindle.worker.pace import BREATH_S, BURST, Pace
+from rekindle.worker.rate_limit import BREATH_S, BURST, Pace
 
 
 def test_what_is_said_now_and_then_is_said_at_once() -> None:

@@ -14,10 +14,10 @@ from typing import Any
 
 from ..handle import Worker
 from .claims import Claim, Claimant, Claims, Ending, QueueUnavailableError, failed, finished
-from .hands import Hands
+from .in_hand import Hands
 from .job import Job, encoded, error_text
-from .opening import open_claims
-from .settings import from_environment, retry_delay
+from .job_settings import from_environment, retry_delay
+from .queue_address import open_claims
 
 Process = Callable[[Job], object]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from . import sessions, sql
+from . import session_name, sql
 from .claims import (
     Claim,
     Claimant,
@@ -51,7 +51,7 @@ class PostgresClaims:
     def __init__(self, address: str, claimant: Claimant) -> None:
         self._address = address
         self._claimant = claimant
-        self._name = sessions.of_worker(claimant.worker, claimant.generation, claimant.run)
+        self._name = session_name.of_worker(claimant.worker, claimant.generation, claimant.run)
         self._connection: psycopg.Connection[Any] | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
         """Kept: to make one costs as much as to use it."""

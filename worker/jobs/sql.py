@@ -1,7 +1,7 @@
 """What a worker says to the queue, as SQL text with `:named` values.
 
 Text and no expressions, because a worker should start in milliseconds: the driver of the database is
-all that it loads. The tables are described in `rekindle.persistence.tables`, and the statements of
+all that it loads. The tables are described in `rekindle.persistence.schema.tables`, and the statements of
 those who fill and look after the queues are in `rekindle.persistence.jobs`.
 """
 

@@ -13,7 +13,7 @@ from .asking import json_option, print_json
 from .failures import FAILED, say
 
 if TYPE_CHECKING:
-    from rekindle.persistence.checking import StoreCheck
+    from rekindle.persistence.store_check import StoreCheck
 
 # SQLAlchemy takes half a second to load: it is imported when a command runs, not for `--help`.
 
@@ -44,7 +44,7 @@ def upgrade(where: str, as_json: bool) -> None:
     with _said_in_a_sentence():
         from rekindle.actors.errors import StoreUnavailableError
         from rekindle.persistence import open_store
-        from rekindle.persistence.checking import check_store
+        from rekindle.persistence.store_check import check_store
 
         try:
             before = check_store(where).revision
@@ -73,7 +73,7 @@ def check(where: str, as_json: bool) -> None:
     Exits with 1 if it is damaged, or was written by a newer Rekindle.
     """
     with _said_in_a_sentence():
-        from rekindle.persistence.checking import check_store
+        from rekindle.persistence.store_check import check_store
 
         found = check_store(where)
     print_json(_document(found)) if as_json else click.echo("\n".join(_lines(found)))

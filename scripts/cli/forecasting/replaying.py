@@ -45,7 +45,7 @@ def _from_database(
     where = database or str(state / DATABASE_NAME)
     if "://" not in where and not Path(where).exists():
         raise NoSupervisorError(f"{nobody}, and there is no database at {where}") from None
-    from rekindle.persistence.reading import recorded_deaths
+    from rekindle.persistence.past_deaths import recorded_deaths
 
     deaths = recorded_deaths(where, component_id, limit=MOST_DEATHS)
     if not deaths:

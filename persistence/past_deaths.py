@@ -9,12 +9,12 @@ from sqlalchemy import select
 from rekindle.actors.errors import StoreTooNewError
 from rekindle.actors.facts.records import DeathRecord
 
-from .checking import revision_of
-from .failures import translated
-from .migrate import REVISIONS
-from .read_only import read_only_engine
-from .recall import death_record
-from .tables import DEATH
+from .database.driver_errors import translated
+from .database.read_only_engine import read_only_engine
+from .schema.migrate import REVISIONS
+from .schema.tables import DEATH
+from .sql.decoding import death_record
+from .store_check import revision_of
 
 # Those of the first revision, which no later one takes away: an older store is read as it is.
 _COLUMNS = (

@@ -16,10 +16,10 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
-from rekindle.worker.jobs.files import identity
+from rekindle.worker.jobs.database_files import identity
 
 from .database_file import open_lock, side_file, try_lock
-from .failures import translated
+from .driver_errors import translated
 
 _LOCK_SPACE = 0x52656B69  # "Reki": the first half of the advisory lock's key; the schema is the second
 

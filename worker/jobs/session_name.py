@@ -2,7 +2,7 @@
 
 A process that is killed may have a statement with the server, which carries it out all the same: the
 claim of somebody who is gone, made after its claims were released, would stay for ever. So whoever
-releases claims ends the sessions behind them first (`rekindle.persistence.jobs.release`).
+releases claims ends the sessions behind them first (`rekindle.persistence.jobs.claim_release`).
 """
 
 from __future__ import annotations

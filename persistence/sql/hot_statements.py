@@ -7,8 +7,8 @@ from sqlalchemy import Dialect
 from rekindle.actors.rules.restarts import Action
 
 from . import statements as sql
+from .compiled import Prepared
 from .encoding import BUNDLE_COLUMNS, DEATH_COLUMNS, EVENT_COLUMNS
-from .prepared import Prepared
 
 
 class HotStatements:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import msgspec
 from sqlalchemy import Connection, func, inspect, select, text
 
-from .failures import translated
-from .migrate import REVISIONS, VERSION_TABLE
-from .read_only import read_only_engine
-from .tables import METADATA
+from .database.driver_errors import translated
+from .database.read_only_engine import read_only_engine
+from .schema.migrate import REVISIONS, VERSION_TABLE
+from .schema.tables import METADATA
 
 
 class StoreCheck(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from rekindle.actors.facts.jobs import JobState
 
-from ..tables import JOB, JOB_CRASH
+from ..schema.tables import JOB, JOB_CRASH
 
 CHANNEL = "rekindle_jobs"
 """What idle workers listen to on PostgreSQL."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
-from rekindle.worker.jobs.files import identity
+from rekindle.worker.jobs.database_files import identity
 
 _SMALLEST_DATABASE = 512
 _LOCK_PATIENCE_S = 60.0

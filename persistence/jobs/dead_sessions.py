@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
-from rekindle.worker.jobs import sessions
+from rekindle.worker.jobs import session_name
 
 PATIENCE_S = 2.0
 GLANCE_S = 0.005
@@ -35,9 +35,9 @@ def end_sessions(connection: Connection, gone: ClaimsReleased | FormerClaimsRele
         return
     if isinstance(gone, ClaimsReleased):
         statement = _END_ONE
-        names = {"name": sessions.of_worker(gone.component_id, gone.generation, gone.run)}
+        names = {"name": session_name.of_worker(gone.component_id, gone.generation, gone.run)}
     else:
-        statement, names = _END_FORMER, {"all": sessions.PREFIX, "name": sessions.of_run(gone.run)}
+        statement, names = _END_FORMER, {"all": session_name.PREFIX, "name": session_name.of_run(gone.run)}
     deadline = time.monotonic() + PATIENCE_S
     while connection.execute(statement, names).first() is not None:
         if time.monotonic() > deadline:

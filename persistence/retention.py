@@ -11,9 +11,9 @@ from sqlalchemy import Connection, delete, exists, func, select, union_all
 
 from rekindle.actors.facts.records import RECENT_DEATHS, Retention
 
-from .jobs.pruning import prune_jobs
-from .tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE
-from .usage import prune_usage
+from .jobs.job_retention import prune_jobs
+from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE
+from .sql.usage_rows import prune_usage
 
 CHUNK = 500
 DAY_MS = 86_400_000

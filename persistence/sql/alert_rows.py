@@ -11,8 +11,8 @@ from sqlalchemy import Connection, delete, select
 from rekindle.actors.facts.alert import Alert, Kind, Severity
 from rekindle.actors.rules.alert_rules import MOST_RESOLVED
 
+from ..schema.tables import ALERT
 from .encoding import storable
-from .tables import ALERT
 
 _BODY = (
     "message",

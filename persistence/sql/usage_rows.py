@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, delete, or_, select
 from rekindle.actors.facts.records import UsageNoted
 from rekindle.actors.rules.usage_limits import Usage
 
-from .tables import USAGE
+from ..schema.tables import USAGE
 
 MOST_SAMPLES = 20_000
 """Of one worker: two weeks of one a minute."""

@@ -24,15 +24,15 @@ from rekindle.actors.facts.jobs import (
 )
 from rekindle.actors.spec.job_payload import checked_queue, new_job, payload_text
 
-from ..database_file import SameFile
-from ..encoding import storable
-from ..failures import failure, translated
-from ..precedence import Precedence
-from ..tables import META
-from ..writing import Writing
-from . import statements as sql
-from .reading import crash, queues, view
-from .release import notify_workers
+from ..database.database_file import SameFile
+from ..database.driver_errors import failure, translated
+from ..database.write_connection import Writing
+from ..database.write_priority import Precedence
+from ..schema.tables import META
+from ..sql.encoding import storable
+from . import job_statements as sql
+from .claim_release import notify_workers
+from .job_rows import crash, queues, view
 
 LOT = 500
 """So many numbers go into one statement; there is a limit, another one in every database."""

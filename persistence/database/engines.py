@@ -12,7 +12,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import NullPool
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
-from rekindle.worker.jobs.files import LOG_LOST, is_log_lost
+from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost
 
 BEGIN_WRITING = "BEGIN IMMEDIATE"
 """How SQLite's writers begin: a deferred transaction that reads first and writes later fails at once

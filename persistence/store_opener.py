@@ -11,13 +11,13 @@ from sqlalchemy.exc import ArgumentError
 
 from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
 
-from . import migrate
-from .database_file import locked, prepare, side_file
-from .engines import BEGIN_WRITING, postgresql_engine, sqlite_engine
-from .failures import translated
-from .log_room import make_room
-from .ownership import FileOwnership, Ownership, ServerOwnership, Unowned
-from .read_only import read_only_engine
+from .database.database_file import locked, prepare, side_file
+from .database.driver_errors import translated
+from .database.engines import BEGIN_WRITING, postgresql_engine, sqlite_engine
+from .database.ownership import FileOwnership, Ownership, ServerOwnership, Unowned
+from .database.read_only_engine import read_only_engine
+from .database.wal_preallocation import make_room
+from .schema import migrate
 from .store import SqlStore
 
 PAGE_SIZE = 1024

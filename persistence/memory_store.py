@@ -43,8 +43,8 @@ from rekindle.actors.facts.records import (
 from rekindle.actors.rules.alert_rules import MOST_RESOLVED
 from rekindle.actors.rules.restarts import Action
 
-from .encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
-from .jobs.memory import MemoryJobs
+from .jobs.memory_jobs import MemoryJobs
+from .sql.encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
 
 _NEW = RememberedWorker()
 

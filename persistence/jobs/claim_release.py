@@ -12,9 +12,9 @@ from sqlalchemy import Connection, text
 from rekindle.actors.facts.jobs import LAST_LINES, JobSettled, judged, sound_count
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 
-from ..encoding import storable
-from . import statements as sql
-from .departed import end_sessions
+from ..sql.encoding import storable
+from . import job_statements as sql
+from .dead_sessions import end_sessions
 
 
 def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSettled]:

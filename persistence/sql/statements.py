@@ -27,7 +27,17 @@ from sqlalchemy import (
 
 from rekindle.actors.facts.records import RECENT_DEATHS
 
-from .tables import ALERT, AUDIT, BUNDLE, DEATH, EVENT, HEALTH, META, POLICY, USAGE
+from ..schema.tables import (
+    ALERT,
+    AUDIT,
+    BUNDLE,
+    DEATH,
+    EVENT,
+    HEALTH,
+    META,
+    POLICY,
+    USAGE,
+)
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, delete, func, or_, select
 from rekindle.actors.facts.jobs import JobState
 from rekindle.actors.facts.records import Retention
 
-from ..tables import JOB, JOB_CRASH
-from .statements import is_in
+from ..schema.tables import JOB, JOB_CRASH
+from .job_statements import is_in
 
 DAY_MS = 86_400_000
 

@@ -1,0 +1,1 @@
+"""Engines, files, locks and connections: everything between SQLAlchemy and the disk."""

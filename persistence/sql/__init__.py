@@ -1,0 +1,1 @@
+"""Statements, and how rows become values and values become rows."""
