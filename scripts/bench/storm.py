@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rekindle.actors.simulation import Scenario, dies_after, run_virtual
 from rekindle.actors.simulation.scenarios.history import Ended
-from rekindle.cli.chaos.reading import load_scenario
+from rekindle.cli.chaos.scenario_file import load_scenario
 from rekindle.persistence import MemoryStore
 
 CHAOS = Path(__file__).resolve().parents[1] / "chaos"

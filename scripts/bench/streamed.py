@@ -17,7 +17,7 @@ from rekindle.actors.gateways.api.app import create_app
 from rekindle.actors.gateways.serving.call_pools import Lanes
 from rekindle.actors.gateways.serving.http_protocol import ControlProtocol
 from rekindle.actors.gateways.serving.server_thread import Serving, identity
-from rekindle.cli.settling import settle
+from rekindle.cli.supervise.memory import settle
 from rekindle.persistence import open_store
 
 from .arena import Arena

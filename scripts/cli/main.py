@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .commands.help import TopLevel
 from .commands.index import Commands
-from .commands.top_level import TopLevel
 
 
 @click.group(cls=TopLevel, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})

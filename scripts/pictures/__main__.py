@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, sync_playwright
 from textual.widgets import DataTable
 
 from rekindle.cli.client import ControlClient
-from rekindle.cli.top.app import Top
+from rekindle.cli.top.top_app import Top
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from .systems import Systems, SystemUnderTest
     from .virtual import VirtualTime
 
-_HOMES = {"Chaos": "chaos", "SystemUnderTest": "systems", "Systems": "systems", "VirtualTime": "virtual"}
+_HOMES = {
+    "Chaos": "seeded_chaos",
+    "SystemUnderTest": "systems",
+    "Systems": "systems",
+    "VirtualTime": "virtual",
+}
 
 __all__ = ["Chaos", "SystemUnderTest", "Systems", "VirtualTime"]
 

@@ -9,8 +9,8 @@ import pytest
 
 from rekindle.actors.facts.alert import TOLD, Severity
 from rekindle.actors.gateways.gateway_errors import GatewayError
-from rekindle.cli.alert_sending import _route
-from rekindle.cli.config.alerts import SinkSettings
+from rekindle.cli.config.tables.alerts import SinkSettings
+from rekindle.cli.supervise.alert_sinks import _route
 
 
 def sink(secret: Path) -> SinkSettings:

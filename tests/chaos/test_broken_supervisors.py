@@ -27,7 +27,7 @@ from rekindle.actors.simulation import (
 from rekindle.actors.supervision import backoff, on_command, on_death, on_process
 from rekindle.actors.supervision.worker import BackingOff, Rest, Worker, World
 from rekindle.actors.supervision.worker import Step as WorkerStep
-from rekindle.cli.chaos.exploring import Narrowing, repeats, smallest
+from rekindle.cli.chaos.seed_search import Narrowing, repeats, smallest
 
 SEEDS = 40
 

@@ -16,8 +16,8 @@ from tests.chaos.worlds import play
 from rekindle.actors.simulation import Outcome, Scenario, lines
 from rekindle.actors.simulation.scenarios.history import Decided, Moved, Spawned, SupervisorEnded, Told
 from rekindle.cli.chaos.library import library
-from rekindle.cli.chaos.reading import load_scenario
-from rekindle.cli.chaos.real.run import run_real
+from rekindle.cli.chaos.real.real_run import run_real
+from rekindle.cli.chaos.scenario_file import load_scenario
 
 NAMES = tuple(library())
 SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "6"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.conftest import Client
 from tests.cli.terminals import Terminal
 
-from rekindle.cli.chaos.reporting import Tally
+from rekindle.cli.chaos.run_report import Tally
 
 HOPELESS = """
 about = "It is killed, and expected not to have been."

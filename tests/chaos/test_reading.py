@@ -24,7 +24,7 @@ from rekindle.actors.simulation import (
     reaches,
     starts,
 )
-from rekindle.cli.chaos.reading import parse_scenario
+from rekindle.cli.chaos.scenario_file import parse_scenario
 from rekindle.cli.config import ConfigError
 from rekindle.cli.main import main
 

@@ -10,7 +10,7 @@ from tests.processes.waiting import eventually
 from rekindle.actors.simulation import Scenario, dies_after, draw, lines
 from rekindle.actors.simulation.scenarios.history import Decided, Reported
 from rekindle.actors.simulation.scenarios.known_state import Facts
-from rekindle.cli.chaos.real.run import RealRun
+from rekindle.cli.chaos.real.real_run import RealRun
 
 
 class LookedAtLate(RealRun):

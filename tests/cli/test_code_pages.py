@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.cli.code_pages import unchanged
+from rekindle.cli.supervise.code_pages import unchanged
 
 LIBRARY = """\
 7f0000000000-7f0000001000 r--p 00000000 fe:00 42                         /usr/lib/libx.so
@@ -125,6 +125,7 @@ def _some_library() -> str:
 
 def test_without_the_kernels_list_nothing_happens() -> None:
     program = (
-        "from pathlib import Path; from rekindle.cli.code_pages import give_back_code as g; g(Path('/none'))"
+        "from pathlib import Path; from rekindle.cli.supervise.code_pages import give_back_code as g; "
+        "g(Path('/none'))"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -18,9 +18,9 @@ from tests.running.conftest import Run, Running
 from rekindle.actors.messages import Event
 from rekindle.actors.messages.event_json import event_type
 from rekindle.cli.client import ControlError, InvalidRequestError
-from rekindle.cli.commands import following as following_module
+from rekindle.cli.commands.look import events as following_module
 from rekindle.cli.event_client import StreamEvent
-from rekindle.cli.event_lines import _WORDS, event_line
+from rekindle.cli.render.event_lines import _WORDS, event_line
 
 
 def test_events_are_shown_with_their_number_whom_they_are_about_and_what(many: Client) -> None:

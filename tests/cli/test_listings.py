@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cli.documents import death, order
 
-from rekindle.cli.listings import (
+from rekindle.cli.render.listings import (
     audit_lines,
     cause,
     change_lines,

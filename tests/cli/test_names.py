@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import Client
 from tests.running.conftest import Running
 
-from rekindle.cli.commands.naming import group_of
+from rekindle.cli.console.targets import group_of
 
 
 @pytest.mark.parametrize(

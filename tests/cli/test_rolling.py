@@ -11,7 +11,7 @@ from tests.cli.terminals import Terminal
 from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 
-from rekindle.cli.commands.rolling import progress
+from rekindle.cli.console.rolling_restart import progress
 
 IDS = ("a", "b", "c", "d")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.cli.documents import NO_LIMITS, STEADY, down, report, worker
 
-from rekindle.cli.table import footer, outlook, restarts, status_lines, summary
-from rekindle.cli.words import cells
+from rekindle.cli.render.status_table import footer, outlook, restarts, status_lines, summary
+from rekindle.cli.render.text import cells
 
 
 def test_the_table_is_read_at_a_glance() -> None:

@@ -10,7 +10,7 @@ from tests.cli.conftest import Client, client_of
 from tests.processes.waiting import eventually
 from tests.running.conftest import Running
 
-from rekindle.cli.timeline_lines import failure_line, timeline_lines
+from rekindle.cli.render.timeline_lines import failure_line, timeline_lines
 
 FILE = """
 [worker.flaky]

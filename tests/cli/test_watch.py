@@ -11,7 +11,7 @@ from tests.cli.conftest import COMMAND, Client, client_of
 from tests.cli.terminals import Terminal, plain
 from tests.running.conftest import Running
 
-from rekindle.cli.words import cells
+from rekindle.cli.render.text import cells
 
 HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"
 OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h", "\x1b[?1049l"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.cli.words import (
+from rekindle.cli.render.text import (
     age,
     cells,
     countdown,

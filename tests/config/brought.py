@@ -11,7 +11,7 @@ from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.rules.restarts import Action, Circumstances, RestartState, decide
 from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 from rekindle.cli.config import parse
-from rekindle.cli.config.importing import imported
+from rekindle.cli.config.foreign.importer import imported
 
 HERE = Path("/srv/conf")
 

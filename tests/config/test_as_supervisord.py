@@ -11,7 +11,7 @@ from tests.running.conftest import Run, run
 from rekindle.actors.rules.restarts import Action
 from rekindle.actors.spec.worker_spec import RestartOn
 from rekindle.cli.config import ConfigError
-from rekindle.cli.config.importing import imported
+from rekindle.cli.config.foreign.importer import imported
 
 __all__ = ["run"]
 

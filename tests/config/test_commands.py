@@ -14,7 +14,7 @@ from tests.config.files import good
 
 from rekindle.actors.views.redaction import masked, masked_words
 from rekindle.cli.config import load, parse, schema
-from rekindle.cli.config.showing import as_text
+from rekindle.cli.config.config_text import as_text
 from rekindle.cli.config.starter import STARTER
 from rekindle.cli.main import main
 

@@ -13,8 +13,8 @@ from tests.config.files import PATH
 
 from rekindle.actors.spec.worker_spec import COMPONENT_ID
 from rekindle.cli.config import Config, ConfigError, parse
-from rekindle.cli.config.importing import imported
-from rekindle.cli.config.showing import as_text
+from rekindle.cli.config.config_text import as_text
+from rekindle.cli.config.foreign.importer import imported
 from rekindle.cli.config.structs import Defaults, File, Worker
 from rekindle.cli.config.toml_text import settings_text
 

@@ -8,7 +8,7 @@ import pytest
 from tests.config.files import good, reason
 
 from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
-from rekindle.cli.config.showing import as_text
+from rekindle.cli.config.config_text import as_text
 
 WORKER = '[worker.a]\ncommand = ["x"]\n'
 

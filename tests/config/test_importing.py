@@ -10,7 +10,7 @@ from tests.config.files import PATH, good
 
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import ConfigError, parse
-from rekindle.cli.config.importing import imported
+from rekindle.cli.config.foreign.importer import imported
 
 PLUGINS = """
 {

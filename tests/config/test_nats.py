@@ -10,7 +10,7 @@ from tests.config.files import good, reason, refused
 
 from rekindle.actors.gateways.settings.nats_settings import Commands, Login, NatsSettings, Payload, Tls
 from rekindle.cli.config import schema
-from rekindle.cli.config.showing import as_document, as_text
+from rekindle.cli.config.config_text import as_document, as_text
 
 
 def test_without_its_table_there_is_no_gateway() -> None:

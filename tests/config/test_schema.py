@@ -14,7 +14,7 @@ from tests.config.files import good, refused
 from rekindle.actors.spec import job_policy, resource_limits, worker_spec
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import schema, structs
-from rekindle.cli.config.showing import as_text
+from rekindle.cli.config.config_text import as_text
 from rekindle.cli.config.starter import STARTER
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())

@@ -6,9 +6,9 @@ import signal
 from typing import Any, Never, cast
 
 from rekindle.actors import RequestTimeoutError
-from rekindle.cli.fleet import Fleet
-from rekindle.cli.notify import Notifier
-from rekindle.cli.running import Runner
+from rekindle.cli.supervise.fleet import Fleet
+from rekindle.cli.supervise.runner import Runner
+from rekindle.cli.supervise.systemd import Notifier
 
 
 class DeafFleet:

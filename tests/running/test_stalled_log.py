@@ -13,7 +13,7 @@ import pytest
 from tests.processes.waiting import eventually
 from tests.running.conftest import Run
 
-from rekindle.cli.line_writer import LineWriter
+from rekindle.cli.supervise.line_writer import LineWriter
 
 LOUD = """
 [worker.loud]

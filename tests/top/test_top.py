@@ -17,8 +17,8 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from rekindle.cli.client import ControlClient
-from rekindle.cli.top.app import Top
 from rekindle.cli.top.dialogs import Help, Question
+from rekindle.cli.top.top_app import Top
 
 PATIENCE_S = 30.0
 

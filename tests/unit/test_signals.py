@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import pytest
 from tests.processes.waiting import PATIENCE_S
 
-from rekindle.cli.signals import hearing
+from rekindle.cli.supervise.signals import hearing
 
 
 @pytest.fixture

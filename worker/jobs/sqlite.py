@@ -3,7 +3,8 @@
 Writers of one file take turns. SQLite's own way of waiting is to sleep and look again, for longer
 each time, so four busy workers would mostly sleep. Ours wait for their turn in the kernel instead, on
 the lock of a file beside the database; SQLite's lock is still what counts. Who is not a worker and
-wants the file goes first, else it would hardly ever find it free (`rekindle.persistence.database.write_priority`).
+wants the file goes first, else it would hardly ever find it free
+(`rekindle.persistence.database.write_priority`).
 """
 
 from __future__ import annotations

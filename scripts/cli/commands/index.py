@@ -25,66 +25,72 @@ class Entry(NamedTuple):
 
 SECTIONS = {
     "Run": {
-        "run": Entry("run_command", "Run the workers of a TOML file until SIGINT or SIGTERM."),
-        "shutdown": Entry("commands.ending", "Stop all workers, then the supervisor, as SIGTERM does."),
-        "demo": Entry(
-            "commands.demonstrating", "Run four workers and show them live; Ctrl-C stops everything."
-        ),
+        "run": Entry("commands.run.run", "Run the workers of a TOML file until SIGINT or SIGTERM."),
+        "shutdown": Entry("commands.run.shutdown", "Stop all workers, then the supervisor, as SIGTERM does."),
+        "demo": Entry("commands.run.demo", "Run four workers and show them live; Ctrl-C stops everything."),
     },
     "Look": {
-        "status": Entry("commands.looking", "Show every worker, or these, and what happens next."),
-        "explain": Entry("commands.looking", "Say why a worker is as it is, and what can be done."),
-        "history": Entry("commands.autopsies", "Show a worker's deaths and the decisions on them."),
+        "status": Entry("commands.look.status", "Show every worker, or these, and what happens next."),
+        "explain": Entry("commands.look.status", "Say why a worker is as it is, and what can be done."),
+        "history": Entry("commands.look.history", "Show a worker's deaths and the decisions on them."),
         "report": Entry(
-            "commands.autopsies", "Write everything about a worker for a bug report, as Markdown."
+            "commands.look.history", "Write everything about a worker for a bug report, as Markdown."
         ),
         "timeline": Entry(
-            "commands.timelines", "Show what happened to a worker, line by line, the newest last."
+            "commands.look.timeline", "Show what happened to a worker, line by line, the newest last."
         ),
         "output": Entry(
-            "commands.reading_output", "Print the last lines that these workers wrote, or all of them."
+            "commands.look.output", "Print the last lines that these workers wrote, or all of them."
         ),
-        "resources": Entry("commands.looking", "Show what every worker uses now, with all that it started."),
+        "resources": Entry(
+            "commands.look.status", "Show what every worker uses now, with all that it started."
+        ),
         "alerts": Entry(
-            "commands.alerting", "Show what is wrong, the worst first; a crash loop is one alert."
+            "commands.look.alerts", "Show what is wrong, the worst first; a crash loop is one alert."
         ),
-        "audit": Entry("commands.looking", "Show who gave which order, and what came of it."),
+        "audit": Entry("commands.look.status", "Show who gave which order, and what came of it."),
         "events": Entry(
-            "commands.following",
+            "commands.look.events",
             "Show what happened: starts, deaths and what was decided on them, failures, outages.",
         ),
-        "top": Entry("commands.topping", "Watch the workers live, and act on them with a key."),
+        "top": Entry("commands.look.top", "Watch the workers live, and act on them with a key."),
         "jobs": Entry(
-            "commands.jobs", "Put jobs into queues, look at them, and deal with those that kill workers."
+            "commands.look.jobs", "Put jobs into queues, look at them, and deal with those that kill workers."
         ),
         "dashboard": Entry(
-            "commands.dashboard", "Print a link to the dashboard; it holds a token, so keep it to yourself."
+            "commands.look.dashboard",
+            "Print a link to the dashboard; it holds a token, so keep it to yourself.",
         ),
     },
     "Act": {
         "ack": Entry(
-            "commands.alerting",
+            "commands.look.alerts",
             "Take note of an alert: it is quiet unless it gets worse, and stays until it is over.",
         ),
-        "pause": Entry("commands.acting", "Pause these workers, or everything."),
-        "resume": Entry("commands.acting", "End the pause of these workers, or of everything."),
-        "start": Entry("commands.acting", "Start workers now, whatever delay they are in."),
+        "pause": Entry("commands.act.restart", "Pause these workers, or everything."),
+        "resume": Entry("commands.act.restart", "End the pause of these workers, or of everything."),
+        "start": Entry("commands.act.restart", "Start workers now, whatever delay they are in."),
         "stop": Entry(
-            "commands.acting", "Stop workers; they stay down until they are started, or the supervisor is."
+            "commands.act.restart",
+            "Stop workers; they stay down until they are started, or the supervisor is.",
         ),
-        "restart": Entry("commands.acting", "Clear the counters of workers and start them afresh."),
-        "reset": Entry("commands.acting", "Clear the counters and the failure of workers; none is started."),
-        "reload": Entry("commands.acting", "Apply the changed configuration file."),
-        "scale": Entry("commands.acting", "Have N workers of a group, until the file is read again."),
+        "restart": Entry("commands.act.restart", "Clear the counters of workers and start them afresh."),
+        "reset": Entry(
+            "commands.act.restart", "Clear the counters and the failure of workers; none is started."
+        ),
+        "reload": Entry("commands.act.restart", "Apply the changed configuration file."),
+        "scale": Entry("commands.act.restart", "Have N workers of a group, until the file is read again."),
     },
     "Set up": {
-        "config": Entry("config_commands", "Check, show, make and import configuration files."),
-        "db": Entry("commands.database", "Upgrade or check the database, offline."),
-        "completion": Entry("commands.completing", "Print a script for the shell that completes commands."),
-        "simulate": Entry(
-            "commands.simulating", "Show what a restart policy would do, without running anything."
+        "config": Entry("commands.setup.config", "Check, show, make and import configuration files."),
+        "db": Entry("commands.setup.db", "Upgrade or check the database, offline."),
+        "completion": Entry(
+            "commands.setup.completion", "Print a script for the shell that completes commands."
         ),
-        "chaos": Entry("commands.breaking", "Run a chaos script, in virtual time or on real processes."),
+        "simulate": Entry(
+            "commands.setup.simulate", "Show what a restart policy would do, without running anything."
+        ),
+        "chaos": Entry("commands.setup.chaos", "Run a chaos script, in virtual time or on real processes."),
     },
 }
 """The commands by what they are for, in the order of the help."""

@@ -4,7 +4,7 @@
 """
 
 from .layers import MOST_MEMBERS
-from .loading import load, parse
+from .loader import load, parse
 from .model import Config, Group
 from .problems import ConfigError, ConfigProblem
 from .schema import schema

@@ -10,8 +10,8 @@ from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
-from .alerts import AlertSettings
 from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
+from .tables.alerts import AlertSettings
 
 
 def member_id(name: str, number: int) -> str:
@@ -77,7 +77,7 @@ class Config:
 
     def specs(self) -> tuple[WorkerSpec, ...]:
         """Every worker, in the order of the file."""
-        from .order import members
+        from .dependencies import members
 
         groups = {group.name: group for group in self.groups}
         result: list[WorkerSpec] = []
@@ -93,8 +93,8 @@ class Config:
             UnknownGroupError: there is no such group.
             ConfigError: that many cannot be, or somebody waits for one that would be gone.
         """
+        from .dependencies import order_findings
         from .layers import MOST_MEMBERS
-        from .order import order_findings
 
         changed = replace(self.group(name), count=count)
         groups = tuple(changed if group.name == name else group for group in self.groups)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..table import Document, breaker_line, outlook, restarts, summary
-from ..words import cut, printable, span
+from ..render.status_table import Document, breaker_line, outlook, restarts, summary
+from ..render.text import cut, printable, span
 
 COLUMNS = ("WORKER", "STATUS", "PID", "UPTIME", "RESTARTS", "NEXT")
 

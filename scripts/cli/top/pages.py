@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ..autopsy import bundle_lines
 from ..client import ControlClient, ControlError, path_of
-from ..timeline_lines import failure_line, timeline_lines
-from ..words import printable, printable_lines
+from ..render.crash_text import bundle_lines
+from ..render.text import printable, printable_lines
+from ..render.timeline_lines import failure_line, timeline_lines
 
 NAMES = ("timeline", "output", "crash", "alerts")
 WORKER_PAGES = NAMES[:-1]

@@ -37,7 +37,7 @@ _TIMES = (
     "stops_after", "needs_database", "heartbeat",
 )  # fmt: skip
 
-ACTOR = Path(__file__).with_name("actor.py")
+ACTOR = Path(__file__).with_name("scripted_worker.py")
 
 
 class PlannedWorker(msgspec.Struct):

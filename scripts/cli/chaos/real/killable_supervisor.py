@@ -1,0 +1,187 @@
+"""A supervisor of a real run, to be killed: `python -m rekindle.cli.chaos.real.killable_supervisor FOLDER`.
+
+Runs the plan in FOLDER, writes what its actors do to FOLDER/history, takes orders from standard
+input, one JSON line each, and answers on standard output. It waits for the order to open the store,
+and for the one to begin; it ends when standard input does.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rekindle.actors import System, messages
+from rekindle.actors.messages.internal import BackoffElapsed, FrameReceived
+from rekindle.actors.simulation import Phase
+from rekindle.actors.simulation.faulty_store import FaultyStore
+from rekindle.actors.simulation.heartbeats import HEALTHY
+from rekindle.actors.simulation.observer import told
+from rekindle.actors.simulation.scenarios.history import Ordered, Reported, SupervisorStarted
+from rekindle.actors.simulation.scenarios.moves import DatabaseState
+from rekindle.persistence import open_store
+
+from .journal import Journal, Tap, TappedRuntime
+from .plan import Plan
+
+BUSY_MS = 200
+"""How long a commit waits for whoever has the database locked."""
+
+
+class SlowStore(FaultyStore):
+    """A store that can be slow for real."""
+
+    takes_s = 0.0
+
+    def commit(self, records: Any) -> Any:
+        """Keep them, in its own time."""
+        if self.state is DatabaseState.SLOW:
+            time.sleep(self.takes_s)
+        return super().commit(records)
+
+
+class TappedSystem(System):
+    """A system whose actors are watched."""
+
+    def __init__(self, plan: Plan, store: SlowStore, tap: Tap) -> None:
+        super().__init__(
+            plan.specs(), store=store.as_store(), max_concurrent_starts=plan.max_concurrent_starts
+        )
+        self._tap = tap
+
+    def _make_runtime(self) -> TappedRuntime:
+        return TappedRuntime(self._tap)
+
+
+class Host:
+    """Takes the orders of the scenario."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.journal = Journal(plan)
+        self.tap = Tap(plan, self.journal, self._reached)
+        real = open_store(plan.database, busy_timeout_ms=BUSY_MS)
+        self.store = SlowStore(real, now=self.journal.now, note=self._stored, kept=self.tap.kept)
+        self.system = TappedSystem(plan, self.store, self.tap)
+        self._lock = threading.Lock()
+
+    def _stored(self, entry: Any) -> None:
+        self.journal.note(msgspec.structs.replace(entry, wall_ms=self.journal.wall(entry.wall_ms)))
+
+    def _reached(self, number: int) -> None:
+        self.say({"reached": number})
+
+    def say(self, document: dict[str, Any]) -> None:
+        """Tell the scenario something."""
+        with self._lock:
+            sys.stdout.write(json.dumps(document) + "\n")
+            sys.stdout.flush()
+
+    def run(self) -> None:
+        """Supervise until standard input ends."""
+        self.system.open()
+        self.system.subscribe(_Receiver(lambda event: self.journal.note(told(self.journal.now(), event))))
+        self.say({"mark": self.system.mark})
+        begin = json.loads(sys.stdin.readline() or "null")
+        if begin is not None:
+            self._begin(begin)
+            for line in sys.stdin:
+                self._obey(json.loads(line))
+            self.journal.note(Ordered(self.journal.now(), "shutdown"))
+        self.system.stop()
+
+    def _begin(self, order: dict[str, Any]) -> None:
+        self.plan.epoch = order["epoch"]
+        self.journal.note(SupervisorStarted(self.journal.now(), order["life"], self.journal.wall_now()))
+        self.system.start()
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        match order["do"]:
+            case "arm":
+                self.tap.arm(Phase(order["phase"]), order["of"], order["number"], deadly=order["deadly"])
+            case "mistake":
+                self.tap.mistakes[order["actor"]] = order["times"]
+            case "clock":
+                self.tap.clock.offset_ms += order["by_ms"]
+            case "database":
+                self.store.takes_s = order["takes_s"]
+                self.store.state = DatabaseState(order["state"])
+            case "late_frame":
+                generation = self.tap.generation(order["worker"]) - order["generations"]
+                self.tap.tell("HealthMonitor", FrameReceived(order["worker"], generation, HEALTHY))
+            case "stale_timer":
+                generation = self.tap.generation(order["worker"]) - order["generations"]
+                self.system.supervisor.tell(BackoffElapsed(order["worker"], generation, generation))
+            case "report":
+                report = self.system.report()
+                workers = [self._reported(each) for each in report.workers]
+                self.say({"report": workers, "degraded": report.degraded})
+            case word:
+                self._order(word, order["worker"], order.get("for_s"))
+
+    def _order(self, word: str, worker: str | None, for_s: float | None) -> None:
+        ids = None if worker is None else (worker,)
+        scenario_s = None if for_s is None else for_s * self.plan.speed
+
+        def taken(answer: object) -> None:
+            if isinstance(answer, messages.Done):
+                self.journal.note(Ordered(self.journal.now(), word, worker, scenario_s))
+
+        reply = _Receiver(taken)
+        commands: dict[str, Callable[[], messages.HostCommand]] = {
+            "pause": lambda: messages.PauseWorkers(ids, reply, "chaos", for_s),
+            "resume": lambda: messages.ResumeWorkers(ids, reply),
+            "start": lambda: messages.StartWorkers(ids, reply),
+            "stop": lambda: messages.StopWorkers(ids),
+            "restart": lambda: messages.RestartWorker(worker or "", reply),
+            "reset": lambda: messages.ResetWorker(worker or "", reply),
+        }
+        self.system.supervisor.tell(commands[word]())
+
+    def _reported(self, status: messages.WorkerStatus) -> Any:
+        entry = Reported(
+            self.journal.now(),
+            status.component_id,
+            status.shown,
+            None if status.status is None else status.status.value,
+            status.generation,
+            status.restart_count,
+            status.streak_count,
+            None if status.next_attempt_in_s is None else status.next_attempt_in_s * self.plan.speed,
+            alive=status.pid is not None and Path(f"/proc/{status.pid}").exists(),
+            stable=self.tap.is_stable(status.component_id),
+            waits=bool(status.waits_for),
+        )
+        return msgspec.to_builtins(entry)
+
+
+class _Receiver:
+    """Hears what it is told."""
+
+    def __init__(self, hear: Callable[[Any], object]) -> None:
+        self._hear = hear
+
+    def tell(self, message: Any) -> None:
+        """Hear it."""
+        self._hear(message)
+
+
+def main() -> None:
+    """Run until standard input ends."""
+    # Ctrl-C reaches the whole group; whoever started us decides what becomes of us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout.write('{"ready": true}\n')
+    sys.stdout.flush()
+    if sys.stdin.readline():
+        Host(Plan.read(Path(sys.argv[1]))).run()
+
+
+if __name__ == "__main__":
+    main()

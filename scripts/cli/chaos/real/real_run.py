@@ -1,0 +1,400 @@
+"""Runs a scenario on real processes, in time scaled by a speed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from rekindle.actors.simulation import (
+    Outcome,
+    Scenario,
+    Slack,
+    Step,
+    Tolerance,
+    Watch,
+    draw,
+    unmet,
+)
+from rekindle.actors.simulation.scenarios import moves
+from rekindle.actors.simulation.scenarios.history import (
+    AnyEntry,
+    Concluded,
+    Counted,
+    Ended,
+    History,
+    Moved,
+    Reported,
+    Stored,
+    SupervisorEnded,
+    decoded,
+)
+from rekindle.actors.simulation.scenarios.invariants import (
+    counters_equal_the_history,
+    no_death_is_forgotten,
+    no_event_is_missing,
+    unreached,
+    violations,
+)
+from rekindle.actors.simulation.scenarios.known_state import Facts, WorkerFacts
+from rekindle.actors.simulation.scenarios.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
+from rekindle.actors.simulation.virtual_run import bound_s
+from rekindle.worker.guardian import marked_processes, sweep
+
+from .journal import Journal
+from .plan import Plan, planned
+from .scenario_database import ScenarioDatabase
+from .supervisor_process import SupervisorProcess
+
+PATIENCE_S = 30.0
+"""Real seconds that a busy machine may be late by."""
+
+WHEN_QUIET = (counters_equal_the_history, no_death_is_forgotten, no_event_is_missing)
+"""Rules for a moment without news under way. Where workers die all the time it has to be waited for."""
+
+
+def run_real(
+    scenario: Scenario, seed: int = 0, *, speed: float, steps: tuple[Step, ...] | None = None
+) -> Outcome:
+    """Run a scenario once, on real processes, a real database and a real clock.
+
+    Args:
+        scenario: what happens.
+        seed: what decides over what the scenario leaves open; not over the machine.
+        speed: how many seconds of the scenario pass in one.
+        steps: make these moves instead of those that the seed draws.
+
+    Raises:
+        ScenarioError: it makes no sense.
+    """
+    scenario.checked()
+    drawn = draw(scenario, seed) if steps is None else steps
+    with tempfile.TemporaryDirectory(prefix="rekindle-chaos-") as folder:
+        return RealRun(scenario, drawn, speed, Path(folder)).run(seed)
+
+
+class RealRun:
+    """One run of one scenario."""
+
+    def __init__(self, scenario: Scenario, steps: tuple[Step, ...], speed: float, folder: Path) -> None:
+        self.scenario = scenario
+        self.steps = steps
+        self.speed = speed
+        self.folder = folder
+        self.plan: Plan = planned(scenario, folder, speed, time.monotonic())
+        self.plan.write()
+        self.journal = Journal(self.plan)
+        self.database = ScenarioDatabase(self.plan.database, folder)
+        for worker in self.plan.workers:
+            (folder / f"{worker.id}.orders").touch()
+        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._by_number = {step.number: step for step in steps}
+        self._process: SupervisorProcess | None = None
+        self._standby: SupervisorProcess | None = None
+        self._marks: list[str] = []
+        self._lives = 0
+        self._is_degraded = False
+        self._found: tuple[int, list[Reported]] = (0, [])
+        """What the supervisor reported last, and how many entries of the history it was held against."""
+
+    # ── the run ──────────────────────────────────────────────────────────────────────────
+
+    def run(self, seed: int) -> Outcome:
+        """Everything, from the first start to the last process."""
+        try:
+            self._begin_life()
+            for step in self.steps:
+                self._at(step.at, lambda step=step: self._take(step))  # type: ignore[misc]
+            self._pass_time_until(self.scenario.lasts_s)
+            self._calm_down()
+            self._wait_for_what_is_wanted()
+            self._shut_down()
+        finally:
+            self.database.unlock()
+            for process in (self._process, self._standby):
+                if process is not None:
+                    process.kill()
+            for mark in self._marks:
+                sweep(mark, 5.0)
+        return self._judged(seed)
+
+    def _judged(self, seed: int) -> Outcome:
+        entries = self._entries()
+        held_against, reported = self._found
+        entries[held_against:held_against] = reported
+        tolerance = Tolerance(late_s=PATIENCE_S * self.speed, delay_s=0.002 * self.speed)
+        specs = [role.spec for role in self.scenario.roles]
+        broken = violations(entries, specs, self._slack())
+        missing = unmet(self.scenario.expected, entries, tolerance)
+        return Outcome(self.scenario, seed, self.steps, History(entries), broken, missing, self.journal.now())
+
+    def _slack(self) -> Slack:
+        return Slack(order_s=1.0 * self.speed, time_s=0.5 * self.speed)
+
+    def _entries(self) -> list[AnyEntry]:
+        whole, _, _ = (self.folder / "history").read_bytes().rpartition(b"\n")  # others write meanwhile
+        return decoded(whole.splitlines())
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────
+
+    def _at(self, moment: float, what: Callable[[], None]) -> None:
+        self._agenda.append((moment, len(self._agenda), what))
+
+    def _after(self, for_s: float | None, what: Callable[[], None]) -> None:
+        if for_s is not None:
+            self._at(self.journal.now() + for_s, what)
+
+    def _pass_time_until(self, moment: float) -> None:
+        while True:
+            due = min((each for each in self._agenda if each[0] <= moment), default=None)
+            target = moment if due is None else due[0]
+            if self._hear(max(0.0, (target - self.journal.now()) / self.speed)):
+                continue  # something happened that may have changed what is due
+            if due is None:
+                return
+            self._agenda.remove(due)
+            due[2]()
+
+    def _hear(self, within_s: float) -> bool:
+        """Wait for what the supervisor says; whether it said something, or ended."""
+        if self._process is None:
+            time.sleep(within_s)
+            return False
+        said_ = self._process.hear(within_s)
+        if said_ is None:
+            return False
+        if "ended" in said_:
+            self._mourn()
+        elif "reached" in said_:
+            self._reached(said_["reached"])
+        return True
+
+    # ── supervisors ──────────────────────────────────────────────────────────────────────
+
+    def _begin_life(self) -> None:
+        if self._process is not None:
+            return
+        self._lives += 1
+        process = self._standby or SupervisorProcess(self.folder)
+        self._standby = None
+        process.open()
+        self._marks.append(process.mark)
+        if self._lives == 1:
+            self.plan.epoch = time.monotonic()
+        self._count()
+        process.say({"do": "begin", "epoch": self.plan.epoch, "life": self._lives})
+        self._process = process
+        if any(isinstance(step.move, moves.KillSupervisor) for step in self.steps):
+            # Loaded beforehand, so that the next one is there as soon as it is wanted.
+            self._standby = SupervisorProcess(self.folder)
+
+    def _mourn(self) -> None:
+        """The supervisor is gone: its workers must be gone too."""
+        assert self._process is not None
+        self.journal.note(SupervisorEnded(self.journal.now(), self._lives, killed=True))
+        self._process.kill()
+        self._process = None
+        deadline = time.monotonic() + 10.0
+        while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
+            time.sleep(0.05)  # a look at every process of the machine costs time
+        known = self._facts(self._entries()).workers
+        if not marked_processes(self._marks[-1]):
+            for worker, facts in known.items():
+                if facts.living is not None:
+                    self.journal.note(Ended(self.journal.now(), worker, facts.living, None, 9, "cleanup"))
+        self._note_deaths_of_the_last_moment(known)
+
+    def _note_deaths_of_the_last_moment(self, known: dict[str, WorkerFacts]) -> None:
+        """Killed between a commit and its line in the history: what is in the database is stored."""
+        for worker, generation, action, wall_ms in self.database.deaths():
+            facts = known.get(worker)
+            if facts is None or generation in facts.stored:
+                continue
+            decided = facts.decided.get(generation)
+            cleared = decided is not None and decided.streak_cleared
+            at, wall = self.journal.now(), self.journal.wall(wall_ms)
+            self.journal.note(Stored(at, "death", worker, generation, action, cleared, wall))
+
+    def _facts(self, entries: list[AnyEntry]) -> Facts:
+        watch = Watch([role.spec for role in self.scenario.roles], self._slack())
+        for entry in entries:
+            watch.take(entry)
+        return watch.facts
+
+    def _count(self) -> None:
+        """Write down what the database counts."""
+        for worker, restarts, streak, failed_at in self.database.counts():
+            self.journal.note(Counted(self.journal.now(), worker, restarts, streak, failed_at is not None))
+
+    # ── moves ────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, step: Step) -> None:
+        if step.during is None:
+            self._make(step)
+        elif self._process is not None:
+            deadly = isinstance(step.move, moves.KillSupervisor)
+            self._say(do="arm", phase=step.during.value, of=step.of, number=step.number, deadly=deadly)
+
+    def _reached(self, number: int) -> None:
+        step = self._by_number[number]
+        if isinstance(step.move, moves.KillSupervisor):
+            self._note_move(step)
+            self._after(step.move.back_after_s, self._begin_life)
+        else:
+            self._make(step)
+
+    def _note_move(self, step: Step) -> None:
+        move = step.move
+        self.journal.note(
+            Moved(self.journal.now(), step.number, said(move), WORDS[type(move)], worker_of(move))
+        )
+
+    def _make(self, step: Step) -> None:
+        self._note_move(step)
+        if self._process is not None:
+            self._do(step.move)
+
+    def _say(self, **order: object) -> None:
+        if self._process is not None:
+            self._process.say(order)
+
+    def _do(self, move: Move) -> None:
+        match move:
+            case moves.KillSupervisor(back_after_s=back_after_s):
+                assert self._process is not None
+                self._process.signal(signal.SIGKILL)
+                self._mourn()
+                self._after(back_after_s, self._begin_life)
+            case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
+                self._set_database(state, takes_s)
+                self._after(for_s, lambda: self._set_database(DatabaseState.BACK, 0.0))
+            case moves.SetClock(by_s=by_s):
+                self._say(do="clock", by_ms=round(by_s * 1000))
+            case moves.HostSleep(for_s=for_s):
+                self._sleep(for_s / self.speed)
+            case moves.ActorRaises(actor=actor, times=times):
+                self._say(do="mistake", actor=actor.class_name, times=times)
+            case moves.LateFrame(worker=worker, generations=generations):
+                self._say(do="late_frame", worker=worker, generations=max(1, generations))
+            case moves.StaleTimer(worker=worker, generations=generations):
+                self._say(do="stale_timer", worker=worker, generations=max(1, generations))
+            case moves.Pause(worker=worker, for_s=for_s):
+                real_s = None if for_s is None else for_s / self.speed
+                self._say(do="pause", worker=None if worker == EVERYONE else worker, for_s=real_s)
+            case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
+                self._say(do=WORDS[type(move)], worker=worker_of(move))
+            case _:
+                for worker in self.scenario.ids if move.worker == EVERYONE else (move.worker,):
+                    self._touch(worker, move)
+
+    def _touch(
+        self,
+        worker: str,
+        move: moves.Kill
+        | moves.Freeze
+        | moves.Thaw
+        | moves.SlowHeartbeats
+        | moves.LoseHeartbeats
+        | moves.Garbage,
+    ) -> None:
+        match move:
+            case moves.Kill(signal=signum):
+                self._signal(worker, signum)
+            case moves.Freeze(for_s=for_s):
+                self._signal(worker, signal.SIGSTOP)
+                self._after(for_s, lambda: self._signal(worker, signal.SIGCONT))
+            case moves.Thaw():
+                self._signal(worker, signal.SIGCONT)
+            case moves.SlowHeartbeats(every_s=every_s, for_s=for_s):
+                self._order(worker, do="slow", every_s=every_s / self.speed, for_s=self._real(for_s))
+            case moves.LoseHeartbeats(for_s=for_s):
+                self._order(worker, do="lose", for_s=self._real(for_s))
+            case moves.Garbage(lines=lines):
+                self._order(worker, do="garbage", lines=lines)
+
+    def _real(self, seconds: float | None) -> float | None:
+        return None if seconds is None else seconds / self.speed
+
+    def _signal(self, worker: str, signum: int) -> None:
+        for pid in self._pids(worker):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signum)
+
+    def _pids(self, worker: str | None = None) -> list[int]:
+        found = marked_processes(self._marks[-1]) if self._marks else []
+        return [pid for pid, id_ in found if worker in (None, id_)]
+
+    def _order(self, worker: str, **order: object) -> None:
+        with (self.folder / f"{worker}.orders").open("ab") as orders:
+            orders.write(json.dumps(order).encode() + b"\n")
+
+    def _set_database(self, state: DatabaseState, takes_s: float) -> None:
+        pretended = self.database.become(state)
+        self._say(do="database", state=pretended.value, takes_s=takes_s / self.speed)
+
+    def _sleep(self, real_s: float) -> None:
+        """Suspend supervisor, guardian and workers, as a host that sleeps does."""
+        assert self._process is not None
+        pids = [self._process.pid, *self._pids()]
+        for signum in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signum)
+            if signum == signal.SIGSTOP:
+                time.sleep(real_s)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────
+
+    def _calm_down(self) -> None:
+        self._agenda.clear()
+        self._begin_life()
+        self._set_database(DatabaseState.BACK, 0.0)
+        for worker in self.scenario.ids:
+            self._signal(worker, signal.SIGCONT)
+            self._order(worker, do="calm")
+
+    def _wait_for_what_is_wanted(self) -> None:
+        deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S
+        while time.monotonic() < deadline:
+            reported = self._report()
+            entries = self._entries()
+            self._found = (len(entries), reported)
+            facts = self._facts(entries)
+            # The store is tried again in real seconds, however fast the scenario runs.
+            is_quiet = reported and not self._is_degraded and facts.everything_is_told
+            if is_quiet and not any(self._lacks(facts, entry) for entry in reported):
+                return
+            time.sleep(0.25)
+
+    def _lacks(self, facts: Facts, entry: Reported) -> bool:
+        """Whether something is still to come: what is wanted, or the news of a death that was counted."""
+        if unreached(facts, entry) is not None:
+            return True
+        return any(what for rule in WHEN_QUIET for what in rule(facts, entry, self._slack()))
+
+    def _report(self) -> list[Reported]:
+        self._say(do="report")
+        deadline = time.monotonic() + PATIENCE_S
+        while self._process is not None and time.monotonic() < deadline:
+            answer = self._process.hear(1.0)
+            if answer is not None and "report" in answer:
+                self._is_degraded = answer["degraded"] is not None
+                return msgspec.convert(answer["report"], list[Reported])
+            if answer is not None and "ended" in answer:
+                return []
+        return []
+
+    def _shut_down(self) -> None:
+        assert self._process is not None
+        code = self._process.stop()
+        left = tuple(sorted({id_ for mark in self._marks for _, id_ in marked_processes(mark)}))
+        self._process = None
+        self._count()
+        self.journal.note(Concluded(self.journal.now(), left or (() if code == 0 else ("the supervisor",))))

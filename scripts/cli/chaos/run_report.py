@@ -1,0 +1,133 @@
+"""What a run of scenarios comes to, for people and for programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from rekindle.actors.simulation import Outcome, lines
+
+from ..render.text import printable
+
+_BAR = 24
+_REFRESH_S = 0.1
+
+
+@dataclass(slots=True)
+class Failure:
+    """One run that went wrong, as small as it could be made, and how to see it again."""
+
+    outcome: Outcome
+    repeat: str
+
+    @property
+    def what(self) -> str:
+        """What went wrong first."""
+        return str(self.outcome.violations[0]) if self.outcome.violations else self.outcome.unmet[0]
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        outcome = self.outcome
+        yield f"  seed {outcome.seed}: {self.what}"
+        last = outcome.violations[0].entry + 1 if outcome.violations else len(outcome.history)
+        yield from (f"    {printable(line)}" for line in lines(outcome.history.entries[:last]))
+        yield f"  again: {self.repeat}"
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        violation = self.outcome.violations[0] if self.outcome.violations else None
+        return {
+            "seed": self.outcome.seed,
+            "rule": None if violation is None else violation.rule,
+            "what": self.what,
+            "at_s": None if violation is None else violation.at,
+            "unmet": list(self.outcome.unmet),
+            "repeat": self.repeat,
+            "history": list(lines(self.outcome.history)),
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """Many runs of one scenario."""
+
+    name: str
+    file: str
+    mode: str
+    runs: int = 0
+    moves: int = 0
+    lasted_s: float = 0.0
+    """Seconds of the scenario, over all runs."""
+    took_s: float = 0.0
+    """Real seconds, over all runs."""
+    digest: str = ""
+    """Of the history of the last run."""
+    failures: list[Failure] = field(default_factory=list)
+    failed_runs: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """One more run."""
+        self.runs += 1
+        self.moves += len(outcome.steps)
+        self.lasted_s += outcome.lasted_s
+        self.failed_runs += not outcome.passed
+
+    def line(self) -> str:
+        """For people, when it is over."""
+        word = "ok    " if not self.failed_runs else "FAILED"
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        rate = f", {self.runs / self.took_s:.0f} a second" if self.runs > 1 and self.took_s > 0 else ""
+        wrong = f", {self.failed_runs} with violations" if self.failed_runs else ""
+        return f"{word} {self.name}: {runs}{rate}, {self.moves} moves, {self._time()}{wrong}"
+
+    def _time(self) -> str:
+        """How long it was for the workers; where that is not virtual, also how long it really took."""
+        if self.mode == "virtual":
+            return f"{self.lasted_s:.0f} s of virtual time"
+        return f"{self.lasted_s:.0f} s of the scenario in {self.took_s:.0f} s"
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "name": self.name,
+            "file": self.file,
+            "mode": self.mode,
+            "runs": self.runs,
+            "failed_runs": self.failed_runs,
+            "moves": self.moves,
+            "scenario_s": round(self.lasted_s, 3),
+            "took_s": round(self.took_s, 3),
+            "digest": self.digest,
+            "failures": [failure.document() for failure in self.failures],
+        }
+
+
+class Progress:
+    """A bar on standard error, if a person may be looking."""
+
+    def __init__(self, total: int, *, wanted: bool) -> None:
+        self._total = total
+        self._shown = wanted and total > 1 and sys.stderr is not None and sys.stderr.isatty()
+        self._began = self._drawn = time.monotonic()
+
+    def show(self, tally: Tally) -> None:
+        """Draw it, now and then."""
+        now = time.monotonic()
+        if not self._shown or (now - self._drawn < _REFRESH_S and tally.runs < self._total):
+            return
+        self._drawn = now
+        full = _BAR * tally.runs // self._total
+        bar = "█" * full + "·" * (_BAR - full)
+        rate = tally.runs / max(now - self._began, 1e-9)
+        text = f"{bar} {tally.runs}/{self._total} runs, {tally.failed_runs} violations, {rate:.0f} seeds/s"
+        click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+
+    def end(self) -> None:
+        """Take it away."""
+        if self._shown:
+            click.echo("\r\x1b[K", nl=False, err=True)

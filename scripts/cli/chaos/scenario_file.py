@@ -1,0 +1,303 @@
+"""From a scenario file to a `Scenario`, or to everything that is wrong with it, with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from rekindle.actors.errors import Problem, SpecError
+from rekindle.actors.simulation import MOVES, Behaviour, Scenario
+from rekindle.actors.simulation.scenarios.expectations import EVENTS, STATUSES, Expectation
+from rekindle.actors.simulation.scenarios.moves import EVERYONE, Move, Phase
+from rekindle.actors.simulation.scenarios.scenario import (
+    RANDOM_WORDS,
+    Chance,
+    Planned,
+    Role,
+    chance_problems,
+    planned_problems,
+    unknown_worker,
+)
+
+from ..config.decoding import nearest
+from ..config.line_numbers import line_numbers, line_of
+from ..config.problems import NOTHING, ConfigError, ConfigProblem, KeyPath, dotted, shown
+from ..config.toml_file import read_text, tables
+from .fields import (
+    Fields,
+    flag,
+    number,
+    numbers,
+    text,
+    texts,
+    whole,
+)
+from .vocabulary import behaviour_of, expectations_of, move_of
+
+_TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
+_WORKER = (
+    "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
+    "does", "lives",
+)  # fmt: skip
+_POLICIES = ("restart", "health", "stop", "after", "pause_mode", "breaker")
+_MOST_COPIES = 1000
+
+
+def load_scenario(path: Path) -> Scenario:
+    """The scenario in a file.
+
+    Raises:
+        ConfigError: with every problem that was found.
+    """
+    return parse_scenario(read_text(path), path)
+
+
+def parse_scenario(content: str, path: Path) -> Scenario:
+    """The scenario in a text, as if it stood in a file at that path.
+
+    Raises:
+        ConfigError: with every problem that was found.
+    """
+    reader = _Reader(tables(content, path))
+    scenario = reader.scenario(path.stem.replace("_", " "))
+    if reader.problems:
+        lines = line_numbers(content)
+        placed = [_placed(path, where, problem, value, lines) for where, problem, value in reader.problems]
+        raise ConfigError(sorted(dict.fromkeys(placed), key=lambda each: each.line or 0))
+    return scenario
+
+
+def _placed(
+    path: Path, where: KeyPath, problem: str, value: object, lines: Mapping[KeyPath, int]
+) -> ConfigProblem:
+    key = dotted(tuple(part for part in where if not part.isdigit()))
+    return ConfigProblem(str(path), problem, key=key, value=shown(where, value), line=line_of(where, lines))
+
+
+class _Reader:
+    """Reads tables, and notes what it cannot."""
+
+    def __init__(self, raw: Mapping[str, object]) -> None:
+        self.problems: list[tuple[KeyPath, str, object]] = []
+        self._raw = raw
+        self._ids: tuple[str, ...] = ()
+
+    def scenario(self, name: str) -> Scenario:
+        """The scenario, as far as it could be read."""
+        top = self._fields(self._raw, (), _TOP)
+        roles = [role for id_, table in self._tables("worker").items() for role in self._roles(id_, table)]
+        self._ids = tuple(role.id for role in roles)
+        scenario = Scenario(
+            top.get("name", text, name),
+            top.get("lasts_s", number, 300.0),
+            tuple(roles),
+            tuple(self._planned()),
+            tuple(self._chance()),
+            tuple(self._expected()),
+            top.get("max_concurrent_starts", whole, None),
+            top.get("about", text, ""),
+            top.get("speed", number, 10.0),
+        )
+        if not 0.1 <= scenario.speed <= 1000:
+            self._note(("speed",), "must be from 0.1 to 1000", scenario.speed)
+        if not scenario.lasts_s > 0:
+            self._note(("lasts_s",), "must be above 0", scenario.lasts_s)
+        if not roles and not self.problems:
+            self._note(("worker",), "there is no [worker.NAME]: nobody would be there")
+        return scenario
+
+    # ── tables ───────────────────────────────────────────────────────────────────────────
+
+    def _note(self, where: KeyPath, problem: str, value: object = NOTHING) -> None:
+        self.problems.append((where, problem, value))
+
+    def _fields(self, table: object, where: KeyPath, known: Iterable[str]) -> Fields:
+        names = tuple(known)
+        if not isinstance(table, Mapping):
+            self._note(where, "must be a table", table)
+            return Fields({}, where, self._note)
+        for key in table:
+            if key not in names:
+                hint = nearest(key, names) or f"; known here: {', '.join(names)}"
+                self._note((*where, key), f"is not known{hint}")
+        return Fields(table, where, self._note)
+
+    def _tables(self, name: str) -> Mapping[str, object]:
+        found = self._raw.get(name, {})
+        if isinstance(found, Mapping):
+            return found
+        self._note((name,), f"must be tables: [{name}.NAME]", found)
+        return {}
+
+    def _rows(self, name: str) -> list[tuple[KeyPath, object]]:
+        found = self._raw.get(name, [])
+        if isinstance(found, list):
+            return [((name, str(index)), row) for index, row in enumerate(found)]
+        self._note((name,), f"must be written as [[{name}]]", found)
+        return []
+
+    # ── workers ──────────────────────────────────────────────────────────────────────────
+
+    def _roles(self, id_: str, table: object) -> list[Role]:
+        where = ("worker", id_)
+        fields = self._fields(table, where, _WORKER)
+        lives = tuple(self._lives(fields, where))
+        copies = fields.get("copies", whole, None)
+        if copies is not None and not 1 <= copies <= _MOST_COPIES:
+            self._note((*where, "copies"), f"must be from 1 to {_MOST_COPIES}", copies)
+            return []
+        ids = [id_] if copies is None else [f"{id_}:{index}" for index in range(copies)]
+        settings = {name: _settings(fields.raw(name)) for name in _POLICIES if name in fields}
+        try:
+            made = Scenario("").worker(
+                ids[0],
+                *lives,
+                preset=fields.get("preset", text, "steady"),
+                reports_health=fields.get("reports_health", flag, True),
+                **settings,  # type: ignore[arg-type]
+            )
+        except SpecError as error:
+            for problem in error.problems:
+                self._note((*where, *problem.field.split(".")), problem.reason)
+            return []
+        return [_copy(made.roles[0], each) for each in ids]
+
+    def _lives(self, fields: Fields, where: KeyPath) -> Iterable[Behaviour]:
+        single, several = fields.raw("does"), fields.raw("lives")
+        if single is not None and several is not None:
+            self._note((*where, "does"), "stands beside `lives`; one of them is enough")
+        if single is not None:
+            yield from self._behaviour(single, (*where, "does"))
+        if isinstance(several, list):
+            for index, each in enumerate(several):
+                yield from self._behaviour(each, (*where, "lives", str(index)))
+        elif several is not None:
+            self._note((*where, "lives"), "must be a list of tables", several)
+
+    def _behaviour(self, table: object, where: KeyPath) -> Iterable[Behaviour]:
+        fields = self._fields(table, where, Behaviour.__dataclass_fields__)
+        behaviour = behaviour_of(fields)
+        for problem in behaviour.problems():
+            self._note((*where, problem.field), problem.reason)
+        yield behaviour
+
+    # ── moves ────────────────────────────────────────────────────────────────────────────
+
+    def _planned(self) -> Iterable[Planned]:
+        for where, row in self._rows("move"):
+            word = self._word(where, row)
+            if word is None:
+                continue
+            known = ("at", "during", "of", word, *list(MOVES[word].__dataclass_fields__)[1:])
+            fields = self._fields(row, where, known)
+            move = move_of(word, fields)
+            moment = self._moment(fields, move)
+            if move is not None and moment is not None:
+                self._check(where, word, planned_problems(moment, self._ids))
+                yield moment
+
+    def _word(self, where: KeyPath, row: object) -> str | None:
+        """The one word of a move."""
+        keys = list(row) if isinstance(row, Mapping) else []
+        words = [str(key) for key in keys if key in MOVES]
+        if len(words) == 1:
+            return words[0]
+        if words:
+            self._note(where, f"makes several moves at once: {', '.join(words)}")
+            return None
+        known = {
+            "at",
+            "during",
+            "of",
+            *(name for move in MOVES.values() for name in move.__dataclass_fields__),
+        }
+        odd = next((key for key in keys if key not in known), None)
+        hint = "" if odd is None else nearest(odd, MOVES)
+        what = "names no move" if odd is None else f"{odd!r} is no move"
+        self._note(where if odd is None else (*where, odd), f"{what}{hint}; the moves are {', '.join(MOVES)}")
+        return None
+
+    def _moment(self, fields: Fields, move: Move | None) -> Planned | None:
+        at = fields.raw("at")
+        span = fields.get("at", numbers, (0.0,)) if isinstance(at, list) else (fields.get("at", number, 0.0),)
+        during = fields.get("during", text, None)
+        if during is not None and during not in tuple(Phase):
+            self._note((*fields.where, "during"), f"must be one of {', '.join(Phase)}", during)
+            return None
+        if at is None and during is None:
+            self._note(fields.where, "says neither `at` which time nor `during` which phase")
+        if not 1 <= len(span) <= 2:
+            self._note((*fields.where, "at"), "must be a time, or the first and the last of a span", at)
+            return None
+        if move is None:
+            return None
+        of = fields.get("of", text, None) or (getattr(move, "worker", None) if during else None)
+        if during is not None and of in (None, EVERYONE):
+            self._note(fields.where, 'says `during`, but not of whom: add `of = "WORKER"`')
+            return None
+        return Planned(
+            move, span[0], span[1] if len(span) == 2 else None, Phase(during) if during else None, of
+        )
+
+    def _check(self, where: KeyPath, word: str, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            key = word if problem.field == "worker" else problem.field
+            self._note((*where, key), problem.reason)
+
+    def _chance(self) -> Iterable[Chance]:
+        if "random" not in self._raw:
+            return
+        fields = self._fields(
+            self._raw["random"], ("random",), ("moves", "from_s", "until_s", "words", "workers")
+        )
+        chance = Chance(
+            moves=fields.get("moves", whole, 0),
+            from_s=fields.get("from_s", number, 0.0),
+            until_s=fields.get("until_s", number, None),
+            words=fields.get("words", texts, RANDOM_WORDS),
+            workers=fields.get("workers", texts, ()),
+        )
+        for problem in chance_problems(chance, self._ids):
+            self._note(tuple(problem.field.split(".")), problem.reason)
+        yield chance
+
+    # ── expectations ─────────────────────────────────────────────────────────────────────
+
+    def _expected(self) -> Iterable[Expectation]:
+        known = (
+            "worker", "status", "by_s", "after_s", "restarts", "streak", "deaths", "starts", "delays_s",
+            "events", "nothing_starts_after_failed",
+        )  # fmt: skip
+        for where, row in self._rows("expect"):
+            fields = self._fields(row, where, known)
+            worker = fields.get("worker", text, None)
+            if worker is None:
+                self._note(where, "does not say of which `worker`")
+                continue
+            if worker != EVERYONE and worker not in self._ids:
+                self._note((*where, "worker"), unknown_worker("", worker, self._ids).reason)
+                continue
+            self._check_words(fields)
+            for each in self._ids if worker == EVERYONE else (worker,):
+                yield from expectations_of(each, fields)
+
+    def _check_words(self, fields: Fields) -> None:
+        status = fields.raw("status")
+        if status is not None and status not in STATUSES:
+            self._note((*fields.where, "status"), f"must be one of {', '.join(STATUSES)}", status)
+        events = fields.raw("events")
+        for event in events if isinstance(events, list) else ():
+            if event not in EVENTS:
+                self._note((*fields.where, "events"), f"{event!r} is none of {', '.join(EVENTS)}")
+
+
+def _settings(value: object) -> object:
+    """A table of a policy; the word "none" lifts a limit, as in every other file of ours."""
+    if isinstance(value, Mapping):
+        return {name: None if each == "none" else each for name, each in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _copy(role: Role, id_: str) -> Role:
+    return role if role.id == id_ else replace(role, spec=replace(role.spec, id=id_))

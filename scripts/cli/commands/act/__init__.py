@@ -1,0 +1,1 @@
+"""Commands that give orders to a running supervisor."""

@@ -1,0 +1,285 @@
+"""`rekindle jobs`: what is in the queues, and what to do about it.
+
+A running supervisor is asked over its socket; where none runs, the database itself is. `desk_of`
+finds out which.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from ...console.database_fallback import database_option
+from ...console.exits import BAD_USAGE, FAILED, say
+from ...console.options import duration, json_option, limit_option, print_json, state_option
+from ...console.terminal import columns
+from ...render.job_lines import detail_lines, job_lines, stats_lines, toxic_lines
+from ...render.text import printable
+
+if TYPE_CHECKING:
+    from ...console.job_source import Desk
+
+STATES = ("pending", "running", "done", "error", "toxic")
+
+queue_option = click.option("--queue", metavar="NAME", help="Those of one queue only.")
+job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
+
+
+@click.group()
+def jobs() -> None:
+    """Put jobs into queues, look at them, and deal with those that kill workers.
+
+    \b
+      $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
+      $ rekindle jobs stats
+      $ rekindle jobs toxic
+      $ rekindle jobs retry 42
+    """
+
+
+def _desk(state: Path, database: str | None) -> Desk:
+    from ...console.job_source import desk_of
+
+    return desk_of(state, database)
+
+
+@jobs.command()
+@click.argument("queue", metavar="QUEUE")
+@click.argument("payload", required=False, metavar="[JSON]")
+@click.option(
+    "--file",
+    "file",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="One job a line of a file of JSON lines; - is standard input.",
+)
+@click.option("--priority", type=int, default=0, show_default=True, help="Smaller ones come first.")
+@click.option("--in", "delay_s", callback=duration, metavar="TIME", help="Not before: 90s, 30m, 2h, 1d.")
+@click.option("--max-retries", type=click.IntRange(0), help="How often it is tried again if it raises.")
+@state_option
+@database_option
+@json_option
+def enqueue(
+    queue: str,
+    payload: str | None,
+    file: IO[bytes] | None,
+    priority: int,
+    delay_s: float | None,
+    max_retries: int | None,
+    state: Path,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Put a job into a queue, or one a line of a file.
+
+    A file is checked as a whole first: if one line is not JSON, nothing is enqueued.
+
+    \b
+      $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
+      $ rekindle jobs enqueue tag --file songs.jsonl --priority 10
+      $ find . -name '*.mp3' | jq -R '{path: .}' -c | rekindle jobs enqueue tag --file -
+    """
+    if (payload is None) == (file is None):
+        raise click.UsageError("give the job as JSON, or a file of such lines with --file")
+    values = list(_payloads(payload, file))
+    settings = {"priority": priority, "delay_s": delay_s or 0.0, "max_retries": max_retries}
+    with _desk(state, database) as desk:
+        ids = desk.enqueue(queue, values, settings)
+    if as_json:
+        print_json({"queue": queue, "ids": ids})
+    elif len(ids) == 1:
+        click.echo(f"Job {ids[0]} is in {printable(queue)}.")
+    else:
+        listed = f", numbers {ids[0]} to {ids[-1]}" if ids else ""
+        click.echo(f"{len(ids)} jobs are in {printable(queue)}{listed}.")
+
+
+@jobs.command("list")
+@queue_option
+@click.option("--in-state", "job_state", type=click.Choice(STATES), help="Those in one state only.")
+@limit_option("jobs")
+@state_option
+@database_option
+@json_option
+def list_(
+    queue: str | None, job_state: str | None, limit: int, state: Path, database: str | None, as_json: bool
+) -> None:
+    """List jobs, the newest first.
+
+    \b
+      $ rekindle jobs list --queue tag --in-state running
+    """
+    with _desk(state, database) as desk:
+        found = desk.find(queue=queue, state=job_state, limit=limit)
+    if as_json:
+        print_json({"jobs": [each["job"] for each in found["jobs"]]})
+    else:
+        click.echo("\n".join(job_lines(found["jobs"], _now_ms(), width=columns())))
+
+
+@jobs.command()
+@click.argument("job", metavar="JOB", type=click.IntRange(1))
+@state_option
+@database_option
+@json_option
+def show(job: int, state: Path, database: str | None, as_json: bool) -> None:
+    """Show all that is known of one job, and the evidence against it.
+
+    \b
+      $ rekindle jobs show 42
+    """
+    with _desk(state, database) as desk:
+        found = desk.get(job)
+    print_json(found) if as_json else click.echo("\n".join(detail_lines(found, _now_ms())))
+
+
+@jobs.command()
+@state_option
+@database_option
+@json_option
+def stats(state: Path, database: str | None, as_json: bool) -> None:
+    """Show the figures of every queue, and of all of them together.
+
+    \b
+      $ rekindle jobs stats
+    LEFT is how long what is pending will take, by as many as work now.
+    """
+    with _desk(state, database) as desk:
+        found = desk.stats()
+    print_json(found) if as_json else click.echo("\n".join(stats_lines(found, width=columns())))
+
+
+@jobs.command()
+@queue_option
+@limit_option("jobs")
+@state_option
+@database_option
+@json_option
+def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_json: bool) -> None:
+    """List the jobs that killed too many workers, with the evidence.
+
+    They are not tried again by themselves: see `retry` and `drop`.
+
+    \b
+      $ rekindle jobs toxic
+    """
+    with _desk(state, database) as desk:
+        found = desk.find(queue=queue, state="toxic", limit=limit, evidence=True)
+    print_json(found) if as_json else click.echo("\n".join(toxic_lines(found["jobs"], _now_ms())))
+
+
+@jobs.command()
+@job_ids
+@state_option
+@database_option
+@json_option
+def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
+    """Put toxic or failed jobs back into their queues, with their counts cleared.
+
+    \b
+      $ rekindle jobs retry 42
+    """
+    _each(ids, state, database, "retry", "Job {} is pending again.", as_json=as_json)
+
+
+@jobs.command()
+@job_ids
+@state_option
+@database_option
+@json_option
+def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
+    """Forget jobs for good, and the evidence with them. One that is running stays.
+
+    \b
+      $ rekindle jobs export > toxic.jsonl && rekindle jobs drop 42
+    """
+    _each(ids, state, database, "drop", "Job {} is forgotten.", as_json=as_json)
+
+
+@jobs.command()
+@queue_option
+@click.option("--in-state", "job_state", type=click.Choice(STATES), default="toxic", show_default=True)
+@click.option("--limit", type=click.IntRange(1, 1000), default=1000, show_default=True, metavar="N")
+@state_option
+@database_option
+def export(queue: str | None, job_state: str, limit: int, state: Path, database: str | None) -> None:
+    """Print jobs with their evidence as JSON, one a line, the newest first.
+
+    \b
+      $ rekindle jobs export > toxic.jsonl
+      $ jq -c .job.payload toxic.jsonl | rekindle jobs enqueue tag --file -
+    """
+    import json
+
+    with _desk(state, database) as desk:
+        found = desk.find(queue=queue, state=job_state, limit=limit, evidence=True)
+    for each in found["jobs"]:
+        click.echo(json.dumps(each))
+
+
+def _each(
+    ids: tuple[int, ...], state: Path, database: str | None, order: str, said: str, *, as_json: bool
+) -> None:
+    """Try every one, and tell of each; the first trouble is the exit code."""
+    from ...client import ControlError, NoSupervisorError
+    from ...console.exits import exit_code
+
+    results: list[dict[str, Any]] = []
+    code = 0
+    with _desk(state, database) as desk:
+        for job in dict.fromkeys(ids):
+            try:
+                desk.order(job, order)
+            except NoSupervisorError:
+                raise
+            except ControlError as error:
+                code = code or exit_code(error) or FAILED
+                results.append({"id": job, "result": error.error or "failed", "message": str(error)})
+                say(str(error))
+                continue
+            results.append({"id": job, "result": "done"})
+            if not as_json:
+                click.echo(said.format(job))
+    if as_json:
+        print_json({"results": results})
+    if code:
+        raise SystemExit(code)
+
+
+def _payloads(payload: str | None, file: IO[bytes] | None) -> Iterator[Any]:
+    """The JSON values; the first that is none is told by its line, and ends it all."""
+    import json
+
+    lines = [payload.encode("utf-8", "surrogateescape")] if payload is not None else file or ()
+    for number, line in enumerate(lines, 1):
+        if payload is None and not line.strip():
+            continue
+        try:
+            yield json.loads(line, parse_constant=_no_number, parse_float=_finite)
+        except (ValueError, RecursionError) as error:
+            where = "the payload" if payload is not None else f"line {number} of {_name(file)}"
+            say(f"{where} is not JSON: {error}; nothing was enqueued")
+            raise SystemExit(BAD_USAGE) from None
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"there is no number {word}")
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    return number if math.isfinite(number) else _no_number(word)
+
+
+def _name(file: IO[bytes] | None) -> str:
+    return "standard input" if file is sys.stdin.buffer else str(getattr(file, "name", "the file"))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

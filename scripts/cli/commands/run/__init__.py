@@ -1,0 +1,1 @@
+"""Commands that run a supervisor, or end it."""

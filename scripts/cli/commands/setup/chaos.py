@@ -1,0 +1,208 @@
+"""`rekindle chaos`: faults by script, in virtual time or on real processes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...console.exits import BAD_USAGE, FAILED
+from ...console.options import json_option, print_json
+
+if TYPE_CHECKING:
+    from rekindle.actors.simulation import Outcome, Scenario
+
+    from ...chaos.run_report import Tally
+    from ...chaos.seed_search import Narrowing
+
+# The simulation loads every actor: only when the command runs, not for `--help`.
+
+MOST_FAILURES = 3
+"""So many failures of one scenario are made small and shown; the others are counted."""
+
+
+def _names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from ...chaos.library import library
+
+    return [name for name in library() if name.startswith(incomplete)]
+
+
+def _listed(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    return tuple(word for word in value.split(",") if word and word != "none")
+
+
+@click.command(short_help="Run a chaos script, in virtual time or on real processes.")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...", shell_complete=_names)
+@click.option("--list", "listing", is_flag=True, help="Name the scenarios that come with Rekindle.")
+@click.option("--all", "everything", is_flag=True, help="Run all of those.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The (first) seed.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds.")
+@click.option("--real", is_flag=True, help="Run real processes, in real time, --speed times as fast.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0.1, max=1000),
+    help="With --real: how many seconds of the scenario pass in one (as it says, or 10).",
+)
+@click.option("--timeline", is_flag=True, help="Print the whole history of every run.")
+@click.option("--only", callback=_listed, metavar="N,…", help="Make only the moves with these numbers.")
+@click.option("--workers", callback=_listed, metavar="ID,…", help="Have only these workers.")
+@click.option("--lasts", type=click.FloatRange(min=0.001), help="Let it last so many seconds.")
+@json_option
+def chaos(scenarios: tuple[str, ...], listing: bool, everything: bool, as_json: bool, **how: Any) -> None:
+    """Run chaos scripts: files, or scenarios that come with Rekindle.
+
+    \b
+      $ rekindle chaos --list
+      $ rekindle chaos crash_loop --timeline
+      $ rekindle chaos my.toml --seeds 1000
+      $ rekindle chaos my.toml --real --speed 20
+
+    A scenario says which workers there are, what is done to them and what is expected. It runs
+    the very actors that supervise real workers, on a virtual clock: thousands of times what a
+    clock would allow, and the same seed gives the same history. After every step the rules that
+    always hold are checked: no two processes of one worker, every death counted once, no limit
+    exceeded, no orphan, and so on. One that is broken is shown with its seed, the shortest history
+    that still shows it, and the command that repeats it.
+
+    With --real the same script runs on real processes and a real database, in time scaled by
+    --speed. Exits 0 if everything held, 1 if not, 2 if a file makes no sense.
+    """
+    from ...chaos.library import library
+
+    if listing:
+        _list(as_json)
+        return
+    names = (*scenarios, *(library() if everything else ()))
+    if not names:
+        raise click.UsageError("name a scenario, or see: rekindle chaos --list")
+    loaded = [_load(name) for name in names]
+    tallies = [_run(file, scenario, as_json, how) for file, scenario in loaded]
+    passed = all(not tally.failed_runs for tally in tallies)
+    if as_json:
+        print_json({"passed": passed, "scenarios": [tally.document() for tally in tallies]})
+    if not passed:
+        raise SystemExit(FAILED)
+
+
+def _list(as_json: bool) -> None:
+    from ...chaos.library import library
+    from ...chaos.scenario_file import load_scenario
+
+    about = {name: load_scenario(path).about for name, path in library().items()}
+    if as_json:
+        print_json({"scenarios": [{"name": name, "about": text} for name, text in about.items()]})
+        return
+    for name, text in about.items():
+        click.echo(f"{name}\n    {text}")
+
+
+def _load(name: str) -> tuple[str, Scenario]:
+    """The scenario that is meant, and what to call it in a command."""
+    from ...chaos.library import found
+    from ...chaos.scenario_file import load_scenario
+    from ...config import ConfigError
+
+    try:
+        return name, load_scenario(found(name))
+    except LookupError as error:
+        raise click.UsageError(str(error)) from None
+    except ConfigError as error:
+        for problem in error.problems:
+            click.echo(str(problem), err=True)
+        raise SystemExit(BAD_USAGE) from None
+
+
+def _run(file: str, scenario: Scenario, as_json: bool, how: dict[str, Any]) -> Tally:
+    from ...chaos.run_report import Progress, Tally
+
+    tally = Tally(scenario.name, file, "real" if how["real"] else "virtual")
+    progress = Progress(how["seeds"], wanted=not as_json)
+    began = time.monotonic()
+    for outcome in _outcomes(scenario, how):
+        tally.add(outcome)
+        tally.digest = outcome.history.digest()
+        if how["timeline"] and not as_json:
+            _print_timeline(outcome)
+        if not outcome.passed and len(tally.failures) < MOST_FAILURES:
+            tally.failures.append(_failure(file, scenario, outcome, real=how["real"]))
+        progress.show(tally)
+    tally.took_s = time.monotonic() - began
+    progress.end()
+    if not as_json:
+        click.echo(tally.line())
+        for failure in tally.failures:
+            click.echo("\n".join(failure.lines()))
+    return tally
+
+
+def _outcomes(scenario: Scenario, how: dict[str, Any]) -> Any:
+    from ...chaos.seed_search import explore
+
+    seeds = range(how["seed"], how["seed"] + how["seeds"])
+    narrowing = _narrowing(scenario, how)
+    if not how["real"]:
+        return explore(scenario, seeds, narrowing)
+    from ...chaos.real.real_run import run_real
+
+    def really() -> Any:
+        for seed in seeds:
+            part, steps = narrowing.of(scenario, seed)
+            yield run_real(part, seed, speed=how["speed"] or scenario.speed, steps=steps)
+
+    return really()
+
+
+def _narrowing(scenario: Scenario, how: dict[str, Any]) -> Narrowing:
+    from ...chaos.seed_search import Narrowing
+
+    try:
+        steps = None if how["only"] is None else tuple(int(number) for number in how["only"])
+    except ValueError:
+        raise click.BadParameter(
+            "must be numbers of moves, as the timeline shows them", param_hint="--only"
+        ) from None
+    _check_moves(steps or (), scenario, how)
+    for worker in how["workers"] or ():
+        if worker not in scenario.ids:
+            raise click.BadParameter(
+                f"no worker is called {worker!r}; there are {', '.join(scenario.ids)}", param_hint="--workers"
+            )
+    return Narrowing(steps, how["workers"], how["lasts"])
+
+
+def _check_moves(chosen: tuple[int, ...], scenario: Scenario, how: dict[str, Any]) -> None:
+    """Refuse numbers that no move has, under any of the seeds: chance decides how many there are."""
+    from rekindle.actors.simulation import draw
+
+    if not chosen:
+        return
+    count = max(len(draw(scenario, seed)) for seed in range(how["seed"], how["seed"] + how["seeds"]))
+    wrong = [str(number) for number in chosen if not 0 <= number < count]
+    if wrong:
+        there = f"its moves are 0 to {count - 1}" if count else "it has none"
+        message = f"{scenario.name} has no move {', '.join(wrong)}; {there}"
+        raise click.BadParameter(message, param_hint="--only")
+
+
+def _failure(file: str, scenario: Scenario, outcome: Outcome, *, real: bool) -> Any:
+    from ...chaos.run_report import Failure
+    from ...chaos.seed_search import repeats, smallest
+
+    if outcome.violations and not real:
+        outcome = smallest(outcome)
+    again = repeats(file, outcome, scenario)
+    return Failure(outcome, f"{again} --real" if real else again)
+
+
+def _print_timeline(outcome: Outcome) -> None:
+    from rekindle.actors.simulation import lines
+
+    from ...render.text import printable
+
+    for line in lines(outcome.history):
+        click.echo(printable(line))

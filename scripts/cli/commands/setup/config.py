@@ -1,0 +1,170 @@
+"""`rekindle config`: look at a file, make one, bring one over. Nothing here runs a worker."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Never
+
+import click
+
+if TYPE_CHECKING:
+    from ...config import Config, ConfigError
+
+# The package `config` loads the actors: it is imported when a command runs, not for `--help`.
+
+BAD_CONFIGURATION = 2
+
+_FILE = click.Path(path_type=Path)
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.group()
+def config() -> None:
+    """Check, show, make and import configuration files.
+
+    \b
+    A first file, and what it means:
+      rekindle config init workers.toml
+      rekindle config check workers.toml
+      rekindle config show workers.toml
+    """
+
+
+@config.command()
+@click.argument("file", type=_FILE)
+@_json_option
+def check(file: Path, as_json: bool) -> None:
+    """Say everything that is wrong with FILE; exit 2 if anything is.
+
+    \b
+      $ rekindle config check workers.toml
+      workers.toml:7: worker.tag.restart.max_delay_s = -1: must not be negative
+    """
+    from ...config import ConfigError, load
+
+    try:
+        loaded = load(file)
+    except ConfigError as error:
+        _refuse(error, file, as_json=as_json, asked=True)
+    if as_json:
+        click.echo(_dumped(_verdict(file, loaded)))
+        return
+    for warning in loaded.warnings:
+        click.echo(str(warning))
+    workers = sum(group.count for group in loaded.groups)
+    click.echo(f"{_name(file)}: {workers} worker{'' if workers == 1 else 's'}, no problems")
+
+
+@config.command()
+@click.argument("file", type=_FILE)
+@_json_option
+def show(file: Path, as_json: bool) -> None:
+    """Show the effective policy of every worker of FILE, presets expanded, secrets masked.
+
+    \b
+    What is shown is a configuration file itself:
+      $ rekindle config show workers.toml | grep delay
+      $ rekindle config show workers.toml --json | jq '.workers[0].restart'
+    """
+    from ...config import ConfigError, load
+    from ...config.config_text import as_document, as_text
+
+    try:
+        loaded = load(file)
+    except ConfigError as error:
+        _refuse(error, file, as_json=as_json)
+    click.echo(_dumped(as_document(loaded)) if as_json else as_text(loaded), nl=as_json)
+
+
+@config.command()
+@click.argument("file", type=_FILE, required=False)
+def init(file: Path | None) -> None:
+    """Write a commented configuration to FILE, or print it. A file that is there stays as it is.
+
+    \b
+      $ rekindle config init workers.toml && rekindle run workers.toml
+    """
+    from ...config.starter import STARTER
+
+    if file is None:
+        click.echo(STARTER, nl=False)
+        return
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(STARTER)
+    except FileExistsError:
+        raise click.ClickException(f"{_name(file)} is there already; it was left as it is") from None
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"{_name(file)} cannot be written: {error}") from None
+    click.echo(f"{_name(file)} was written; try: rekindle run {_name(file)}", err=True)
+
+
+@config.command("import")
+@click.argument("file", type=_FILE)
+def import_(file: Path) -> None:
+    """Print the TOML of another supervisor's FILE: supervisord's, PM2's (JSON), or an older format.
+
+    \b
+      $ rekindle config import /etc/supervisor/conf.d/web.conf > workers.toml
+      $ rekindle config import ecosystem.config.json > workers.toml
+      $ rekindle config import plugins.json > workers.toml
+      $ rekindle config import ~/.forge/config.yaml > workers.toml
+    The older formats are JSON with `restart` blocks, and YAML with `crash_recovery`.
+    What has no equivalent stands in comments; what is not understood is refused, with exit 2.
+    """
+    from ...config import ConfigError
+    from ...config.foreign.importer import imported
+    from ...config.toml_file import read_text
+
+    try:
+        text = imported(read_text(file), file)
+    except ConfigError as error:
+        _refuse(error, file)
+    click.echo(text, nl=False)
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON Schema of the file, so that editors complete it.
+
+    \b
+      $ rekindle config schema > rekindle.schema.json
+    Then put `#:schema ./rekindle.schema.json` at the top of the TOML file (Taplo, Even Better TOML).
+    """
+    from ...config import schema as made
+
+    click.echo(_dumped(made()))
+
+
+def _refuse(error: ConfigError, file: Path, *, as_json: bool = False, asked: bool = False) -> Never:
+    """Print every problem and exit; to standard output only if that is what was asked for."""
+    if as_json:
+        click.echo(_dumped(_verdict(file, error)))
+    else:
+        click.echo(str(error), err=not asked)
+        many = len(error.problems)
+        click.echo(f"{_name(file)}: {many} problem{'' if many == 1 else 's'}", err=True)
+    raise SystemExit(BAD_CONFIGURATION)
+
+
+def _verdict(file: Path, outcome: Config | ConfigError) -> dict[str, object]:
+    from ...config import ConfigError
+
+    if isinstance(outcome, ConfigError):
+        problems = [asdict(problem) for problem in outcome.problems]
+        return {"file": str(file), "ok": False, "workers": 0, "problems": problems, "warnings": []}
+    workers = sum(group.count for group in outcome.groups)
+    warnings = [asdict(warning) for warning in outcome.warnings]
+    return {"file": str(file), "ok": True, "workers": workers, "problems": [], "warnings": warnings}
+
+
+def _dumped(document: object) -> str:
+    return json.dumps(document, indent=2)
+
+
+def _name(file: Path) -> str:
+    from ...config.problems import printable
+
+    return printable(str(file))

@@ -1,0 +1,120 @@
+"""`rekindle db`: the store itself, without a supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from ...console.exits import FAILED, say
+from ...console.options import json_option, print_json
+from ...render.text import printable
+
+if TYPE_CHECKING:
+    from rekindle.persistence.store_check import StoreCheck
+
+# SQLAlchemy takes half a second to load: it is imported when a command runs, not for `--help`.
+
+_store = click.argument("where", metavar="URL_OR_PATH")
+
+
+@click.group()
+def db() -> None:
+    """Upgrade or check the database, offline.
+
+    \b
+      $ rekindle db check .rekindle/rekindle.db
+      $ rekindle db upgrade postgresql://rekindle@localhost/rekindle
+    """
+
+
+@db.command()
+@_store
+@json_option
+def upgrade(where: str, as_json: bool) -> None:
+    """Bring the tables up to date; create them if there are none.
+
+    A supervisor does this by itself when it starts; none may be running now.
+
+    \b
+      $ rekindle db upgrade .rekindle/rekindle.db
+    """
+    with _said_in_a_sentence():
+        from rekindle.actors.errors import StoreUnavailableError
+        from rekindle.persistence import open_store
+        from rekindle.persistence.store_check import check_store
+
+        try:
+            before = check_store(where).revision
+        except StoreUnavailableError:
+            before = None  # it is not there yet, or the next line says why it cannot be had
+        open_store(where).close()
+        after = check_store(where)
+    if as_json:
+        print_json({"store": after.name, "before": before, "revision": after.revision})
+        return
+    name, revision = printable(after.name), after.revision
+    if before == revision:
+        click.echo(f"{name} was at revision {revision} already.")
+    else:
+        click.echo(f"{name} is at revision {revision} now; before: {before or 'none'}.")
+
+
+@db.command()
+@_store
+@json_option
+def check(where: str, as_json: bool) -> None:
+    """Show the revision, the integrity and the row counts; nothing is changed.
+
+    \b
+      $ rekindle db check .rekindle/rekindle.db
+    Exits with 1 if it is damaged, or was written by a newer Rekindle.
+    """
+    with _said_in_a_sentence():
+        from rekindle.persistence.store_check import check_store
+
+        found = check_store(where)
+    print_json(_document(found)) if as_json else click.echo("\n".join(_lines(found)))
+    if found.problems or not found.known:
+        raise SystemExit(FAILED)
+
+
+def _document(found: StoreCheck) -> dict[str, object]:
+    return {
+        "store": found.name,
+        "revision": found.revision,
+        "newest": found.newest,
+        "current": found.current,
+        "ok": not found.problems and found.known,
+        "problems": found.problems,
+        "rows": found.rows,
+    }
+
+
+def _lines(found: StoreCheck) -> Iterator[str]:
+    yield f"store      {printable(found.name)}"
+    yield f"revision   {found.revision or 'none'}{_verdict(found)}"
+    yield f"integrity  {'; '.join(printable(each) for each in found.problems) or 'ok'}"
+    for name, many in found.rows.items():
+        yield f"{many:>9}  {name}"
+
+
+def _verdict(found: StoreCheck) -> str:
+    if found.current:
+        return " (the newest)"
+    if found.known:
+        return f" (the newest is {found.newest}; upgrade with: rekindle db upgrade)"
+    return f" (written by a newer Rekindle; this one knows {found.newest})"
+
+
+@contextmanager
+def _said_in_a_sentence() -> Iterator[None]:
+    from rekindle.actors.errors import RekindleError
+
+    try:
+        yield
+    except RekindleError as error:
+        say(str(error))
+        raise SystemExit(FAILED) from None

@@ -1,0 +1,175 @@
+"""Pure: a configuration as people and scripts read it, presets expanded, secrets masked.
+
+The text is TOML again: where nothing was masked it loads to the same workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit
+
+from rekindle.actors.facts.records import Retention
+from rekindle.actors.gateways.settings.http_settings import HttpSettings
+from rekindle.actors.rules.circuit_breaker import BreakerPolicy
+from rekindle.actors.spec.worker_spec import Command, WorkerSpec
+from rekindle.actors.views.redaction import masked, without_password
+
+from .model import Config, Group
+from .tables.alerts import AlertSettings
+from .tables.nats import nats_table
+from .toml_text import settings_text, table_text
+
+_POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release")
+
+
+def as_text(config: Config) -> str:
+    """Every group with its effective policy."""
+    parts = [settings_text(_top(config))]
+    if config.retention != Retention():
+        parts.append(table_text(("events",), _events(config.retention)))
+    if config.http is not None:
+        parts.append(table_text(("http",), _http(config.http)))
+    parts += (table_text(("breakers", name), breaker) for name, breaker in _breakers(config).items())
+    if config.nats is not None:
+        parts.append(table_text(("nats",), nats_table(config.nats)))
+    if config.metrics:
+        parts.append(table_text(("metrics",), {"enabled": True}))
+    parts += (_group_text(group) for group in config.groups)
+    return "\n".join(parts)
+
+
+def as_document(config: Config) -> dict[str, Any]:
+    """Every worker with its effective policy, for JSON."""
+    groups = {each: group for group in config.groups for each in group.ids}
+    workers = [_worker(spec, groups[spec.id]) for spec in config.specs()]
+    return {
+        "file": str(config.path),
+        **_top(config),
+        "max_concurrent_starts": config.max_concurrent_starts,
+        "events": _events(config.retention),
+        "http": None if config.http is None else _http(config.http),
+        "alerts": _alerts(config.alerts),
+        "breakers": _breakers(config),
+        "nats": None if config.nats is None else nats_table(config.nats),
+        "metrics": {"enabled": config.metrics},
+        "workers": workers,
+    }
+
+
+def _top(config: Config) -> dict[str, Any]:
+    top: dict[str, Any] = {
+        "state_dir": str(config.state_dir),
+        "database": without_password(config.database),
+    }
+    if config.max_concurrent_starts is not None:
+        top["max_concurrent_starts"] = config.max_concurrent_starts
+    return top
+
+
+def _events(retention: Retention) -> dict[str, Any]:
+    return {
+        "keep_days": retention.event_days,
+        "keep_count": retention.event_count,
+        "history_days": retention.history_days,
+        "job_days": retention.job_days,
+        "job_count": retention.job_count,
+    }
+
+
+def _http(settings: HttpSettings) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "listen": str(settings.listen),
+        "hosts": list(settings.hosts),
+        "behind_proxy": settings.behind_proxy,
+        "read_only": settings.read_only,
+        "max_clients": settings.max_clients,
+    }
+    paths = {"tls_cert": settings.tls_cert, "tls_key": settings.tls_key}
+    return shown | {name: str(path) for name, path in paths.items() if path is not None}
+
+
+def _alerts(settings: AlertSettings) -> dict[str, Any]:
+    sinks = [
+        {
+            **({"command": masked("", sink.command)} if sink.command else {"webhook": _host(sink.webhook)}),
+            "on": [happening.value for happening in sink.on],
+            "least": sink.least.word,
+            "per_minute": sink.per_minute,
+        }
+        for sink in settings.sinks
+    ]
+    return asdict(settings.policy) | {"sinks": sinks}
+
+
+def _host(address: str) -> str:
+    """Where a webhook is; who knows the rest of its address may use it."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.hostname}/***"
+
+
+def _breakers(config: Config) -> dict[str, dict[str, Any]]:
+    """The breakers that a worker shares, by name."""
+    shared = (group.template.breaker for group in config.groups)
+    return {breaker.name: _breaker(breaker) for breaker in shared if breaker is not None}
+
+
+def _breaker(policy: BreakerPolicy) -> dict[str, Any]:
+    settings = asdict(policy)
+    del settings["name"], settings["probe_call"]
+    return settings | {"probe_command": masked("", policy.probe_command)}
+
+
+def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+    settings = _settings(spec, group) | {"after": list(spec.after), "min_healthy": group.min_healthy}
+    policies = {table: _policy(spec, table) for table in _POLICIES}
+    return {"id": spec.id, "group": group.name, **settings, **policies}
+
+
+def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+    settings: dict[str, Any] = _run(spec) | {
+        "preset": group.preset,
+        "pause_mode": spec.pause_mode.value,
+        "env": masked("", spec.env),
+        "inherit_env": list(spec.inherit_env),
+    }
+    breaker = None if spec.breaker is None else spec.breaker.name
+    optional = {"cwd": spec.cwd, "user": spec.user, "breaker": breaker}
+    return settings | {name: value for name, value in optional.items() if value is not None}
+
+
+def _run(spec: WorkerSpec) -> dict[str, Any]:
+    if not isinstance(spec.run, Command):
+        return {"python": spec.run.target}
+    return {
+        "command": masked("", spec.run.argv),
+        "reports_health": spec.run.reports_health,
+        "pdeathsig": spec.run.pdeathsig,
+    }
+
+
+def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
+    policy = getattr(spec, table)
+    if policy is None:
+        return None
+    settings = asdict(policy)
+    return settings | {"command": masked("", settings["command"])} if table == "release" else settings
+
+
+def _group_text(group: Group) -> str:
+    settings = _settings(group.template, group) | {
+        "count": group.count,
+        "min_healthy": group.min_healthy,
+        "after": list(group.waits_for),
+    }
+    parts = [_members(group), table_text(("worker", group.name), settings)]
+    for table in _POLICIES:
+        if (policy := _policy(group.template, table)) is not None:
+            parts += ("\n", table_text(("worker", group.name, table), policy))
+    return "".join(parts)
+
+
+def _members(group: Group) -> str:
+    if group.count <= 1:
+        return f"# {group.ids[0] if group.ids else 'nobody for now'}\n"
+    return f"# {group.ids[0]} to {group.ids[-1]}\n"

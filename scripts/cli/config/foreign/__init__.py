@@ -1,0 +1,1 @@
+"""Pure: configuration files of other supervisors, translated."""

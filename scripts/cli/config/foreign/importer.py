@@ -1,0 +1,242 @@
+"""Pure: what other supervisors' files say, as a Rekindle file: two older formats (CF-06) here.
+
+JSON: `{"plugins": {NAME: {"restart": {...}}}}`, or one `{"restart": {...}}` alone. YAML: a
+`crash_recovery` block. Both become settings over the preset that was made from them, so only
+what they say differs. What has no equivalent is said in a comment, never dropped in silence.
+Files of supervisord and PM2 have modules of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Never
+
+from msgspec import UNSET, Struct, UnsetType, structs
+
+from ..decoding import decoded, nearest
+from ..loader import parse
+from ..problems import (
+    ConfigError,
+    ConfigProblem,
+    Finding,
+    KeyPath,
+    dotted,
+    printable,
+    shown,
+)
+from ..toml_text import table_text
+from .pm2 import from_pm2
+from .supervisord import from_supervisord
+from .yaml_block import YamlError, block
+
+
+class PluginRestart(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The `restart` block of a plugin."""
+
+    enabled: bool | UnsetType = UNSET
+    max_attempts: int | UnsetType = UNSET
+    initial_delay: float | UnsetType = UNSET
+    max_delay: float | UnsetType = UNSET
+    backoff_multiplier: float | UnsetType = UNSET
+    reset_window: float | UnsetType = UNSET
+
+
+class CrashRecovery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The `crash_recovery` block."""
+
+    auto_restart_enabled: bool | UnsetType = UNSET
+    max_crashes_in_window: int | UnsetType = UNSET
+    crash_window_secs: float | UnsetType = UNSET
+    clear_assignees_enabled: bool | UnsetType = UNSET
+    show_notifications: bool | UnsetType = UNSET
+
+
+FROM_PLUGIN = {
+    "enabled": "enabled",
+    "max_attempts": "max_consecutive",
+    "initial_delay": "initial_delay_s",
+    "max_delay": "max_delay_s",
+    "backoff_multiplier": "multiplier",
+    "reset_window": "reset_after_healthy_s",
+}
+FROM_CRASH_RECOVERY = {
+    "auto_restart_enabled": "enabled",
+    "max_crashes_in_window": "max_in_window",
+    "crash_window_secs": "window_s",
+}
+
+
+_SECTION = re.compile(r"^\[(program:|supervisord\])", re.MULTILINE)
+
+
+def imported(text: str, path: Path) -> str:
+    """The TOML of an older file; it loads.
+
+    Raises:
+        ConfigError: the file is not understood, with everything that is wrong in it.
+    """
+    if path.suffix in (".js", ".cjs", ".mjs"):
+        raise ConfigError([ConfigProblem(str(path), _is_a_program(path))])
+    is_yaml = path.suffix in (".yaml", ".yml")
+    if path.suffix == ".json" or (not is_yaml and text.lstrip()[:1] == "{"):
+        return _from_json(text, path)
+    if path.suffix in (".ini", ".conf") or (not is_yaml and _SECTION.search(text)):
+        return from_supervisord(text, path)
+    return _from_yaml(text, path)
+
+
+def _is_a_program(path: Path) -> str:
+    """Why such a file is refused, and how to have node say what it would say."""
+    name = json.dumps(str(path) if path.is_absolute() else f"./{path}")
+    if path.suffix == ".mjs":
+        script = f"import file from {name}; console.log(JSON.stringify(file))"
+        node = f"node --input-type=module -e {shlex.quote(script)}"
+    else:
+        node = f"node -p {shlex.quote(f'JSON.stringify(require({name}))')}"
+    return f"is a program; make JSON of what it says, and import that: {node} > ecosystem.json"
+
+
+def _from_json(text: str, path: Path) -> str:
+    document = _json(text, path)
+    if "apps" in document:
+        return from_pm2(document, path)
+    blocks, left_out = _restart_blocks(document, path)
+    problems: list[ConfigProblem] = []
+    parts = [_heading(path, left_out)]
+    for name, (where, table) in blocks.items():
+        restart, findings = decoded(_mapping(table, where, path), PluginRestart, _unknown)
+        changes = {FROM_PLUGIN[key]: value for key, value in _said(restart).items()}
+        worker = {"preset": "plugin", "command": ["echo", f"say here what {name} runs"]}
+        written = "# The old file does not say what to run: put its command here.\n"
+        written += table_text(("worker", name), worker)
+        written += "\n" + table_text(("worker", name, "restart"), changes)
+        problems += (_problem(path, where, finding) for finding in findings)
+        problems += _refused(written, path, where, FROM_PLUGIN)
+        parts.append(written)
+    if problems:
+        raise ConfigError(problems)
+    return "\n".join(parts)
+
+
+def _from_yaml(text: str, path: Path) -> str:
+    try:
+        table, others = block(text, "crash_recovery")
+    except YamlError as error:
+        raise ConfigError([ConfigProblem(str(path), error.reason, line=error.line)]) from None
+    recovery, findings = decoded(table, CrashRecovery, _unknown)
+    changes = {
+        FROM_CRASH_RECOVERY[key]: value
+        for key, value in _said(recovery).items()
+        if key in FROM_CRASH_RECOVERY
+    }
+    written = table_text(("defaults",), {"preset": "notify"})
+    written += "\n" + table_text(("defaults", "restart"), changes)
+    where = ("crash_recovery",)
+    problems = [_problem(path, where, finding) for finding in findings]
+    problems += _refused(written, path, where, FROM_CRASH_RECOVERY)
+    if problems:
+        raise ConfigError(problems)
+    example = '\n# The old file names no workers: add yours.\n# [worker.NAME]\n# command = ["program"]\n'
+    return "\n".join((_heading(path, others), written)) + _remarks(recovery) + example
+
+
+def _heading(path: Path, left_out: Iterable[str]) -> str:
+    lines = [f"# Imported from {path.name}.", *(f"# Left out: {name}." for name in left_out)]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _remarks(recovery: CrashRecovery) -> str:
+    """What the old settings without an equivalent come to."""
+    lines = []
+    if recovery.clear_assignees_enabled is not UNSET:
+        lines.append("# clear_assignees_enabled: the job of a dead worker is always released.")
+    if recovery.show_notifications is not UNSET:
+        lines.append("# show_notifications: every crash is told to whoever listens.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _json(text: str, path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise ConfigError(
+            [ConfigProblem(str(path), f"is not JSON: {error.msg}", line=error.lineno, column=error.colno)]
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError([ConfigProblem(str(path), f"is not JSON: {error}")]) from None
+    return _mapping(document, (), path)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return table
+
+
+def _no_constant(word: str) -> Never:
+    raise ValueError(f"{word} is no number")
+
+
+def _restart_blocks(
+    document: Mapping[str, Any], path: Path
+) -> tuple[dict[str, tuple[KeyPath, object]], list[str]]:
+    """The blocks by the names of their workers, and what else the file holds."""
+    if "restart" in document:
+        left_out = [dotted((key,)) for key in document if key != "restart"]
+        return {"imported": (("restart",), document["restart"])}, left_out
+    if "plugins" not in document:
+        reason = 'has neither "plugins" nor "restart" nor "apps" at its top'
+        raise ConfigError([ConfigProblem(str(path), reason)])
+    left_out = [dotted((key,)) for key in document if key != "plugins"]
+    blocks: dict[str, tuple[KeyPath, object]] = {}
+    for name, plugin in _mapping(document["plugins"], ("plugins",), path).items():
+        settings = _mapping(plugin, ("plugins", name), path)
+        blocks[name] = (("plugins", name, "restart"), settings.get("restart", {}))
+        left_out += (dotted(("plugins", name, key)) for key in settings if key != "restart")
+    return blocks, left_out
+
+
+def _mapping(value: object, where: KeyPath, path: Path) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        written = shown(where, value) if where else None
+        raise ConfigError([ConfigProblem(str(path), "must be an object", dotted(where), written)])
+    return value
+
+
+def _said(table: Struct) -> dict[str, Any]:
+    return {key: value for key, value in structs.asdict(table).items() if value is not UNSET}
+
+
+def _unknown(path: KeyPath, known: Iterable[str]) -> str:
+    names = list(known)
+    return f"is not known{nearest(path[-1], names) or '; known here: ' + ', '.join(names)}"
+
+
+def _problem(path: Path, where: KeyPath, finding: Finding) -> ConfigProblem:
+    key = (*where, *finding.path)
+    return ConfigProblem(str(path), finding.reason, dotted(key), shown(key, finding.value))
+
+
+def _refused(written: str, path: Path, where: KeyPath, names: Mapping[str, str]) -> list[ConfigProblem]:
+    """What Rekindle itself refuses in the TOML, told by the keys of the old file."""
+    try:
+        parse(written, path)
+    except ConfigError as error:
+        old = {new: name for name, new in names.items()}
+        return [
+            ConfigProblem(
+                str(path), problem.reason, _old_key(problem.key, where, old), problem.value, problem.origin
+            )
+            for problem in error.problems
+        ]
+    return []
+
+
+def _old_key(key: str, where: KeyPath, old: Mapping[str, str]) -> str:
+    table, _, name = key.rpartition(".restart.")
+    return dotted((*where, old[name])) if table and name in old else dotted(where)

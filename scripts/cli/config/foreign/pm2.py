@@ -1,0 +1,183 @@
+"""Pure: the apps of a PM2 ecosystem file (JSON), as a Rekindle file.
+
+What has no equivalent is said in a comment, never dropped in silence. What PM2 does with every
+app becomes the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..problems import ConfigError, ConfigProblem
+from .imported_worker import BroughtOver, file_text
+from .pm2_values import megabytes, seconds, text, whole, words
+
+INTERPRETERS = {
+    ".js": "node", ".cjs": "node", ".mjs": "node", ".ts": "bun", ".tsx": "bun", ".coffee": "coffee",
+    ".ls": "lsc", ".py": "python3", ".sh": "bash", ".rb": "ruby", ".pl": "perl", ".php": "php",
+}  # fmt: skip
+OF_CLUSTERS = ("node", "bun")
+"""What PM2 can run several of as a cluster, which shares one port."""
+
+OUTPUT = {
+    "error", "error_file", "err_file", "out_file", "output", "log", "log_file", "log_date_format", "log_type",
+    "merge_logs", "combine_logs", "time",
+}  # fmt: skip
+OF_THE_COMMAND = ("args", "interpreter", "exec_interpreter", "interpreter_args", "node_args")
+OF_RESTARTS = {
+    "max_restarts", "min_uptime", "restart_delay", "exp_backoff_restart_delay", "stop_exit_codes",
+}  # fmt: skip
+
+KILL_TIMEOUT_S = 1.6
+SHORT_RUNS = 16
+LONGEST_BACKOFF_S = 15
+BACKOFF_RESET_S = 30
+
+
+def from_pm2(document: Mapping[str, Any], path: Path) -> str:
+    """The TOML of an ecosystem file; it loads.
+
+    Raises:
+        ConfigError: it says what cannot be, or nothing to run.
+    """
+    apps = document["apps"]
+    workers, problems = [], []
+    for number, app in enumerate(apps if isinstance(apps, list) else [apps]):
+        try:
+            workers.append(_app(app))
+        except (TypeError, ValueError, RecursionError) as error:
+            problems.append(ConfigProblem(str(path), str(error), f"apps[{number}]"))
+    if problems:
+        raise ConfigError(problems)
+    defaults = BroughtOver.defaults("PM2", restart_on="always", short_runs=SHORT_RUNS)
+    defaults.tables["stop"] = {"signal": "SIGINT", "ask_s": KILL_TIMEOUT_S}
+    return file_text(path, defaults, workers, [key for key in document if key != "apps"])
+
+
+def _app(app: object) -> BroughtOver:
+    if not isinstance(app, Mapping):
+        raise TypeError("must be an object")
+    app = {key: value for key, value in app.items() if value is not None}
+    script = app.get("script")
+    if not isinstance(script, str) or not script:
+        raise ValueError("has no script")
+    worker = BroughtOver.called(str(app.get("name") or Path(script).stem))
+    worker.settings["command"] = _command(worker, script, app)
+    # Whether it is restarted, and how many there are, decides what the other keys come to.
+    for key in sorted(app, key=lambda key: key not in ("autorestart", "instances")):
+        if not _take(worker, key, app[key]):
+            worker.leave_out(key, text(app[key]))
+    if app.get("exp_backoff_restart_delay") and not {"max_restarts", "min_uptime"} & set(app):
+        _back_off_for_ever(worker)
+    if OUTPUT & set(app):
+        worker.tell_of_output()
+    return worker
+
+
+def _command(worker: BroughtOver, script: str, app: Mapping[str, Any]) -> list[str]:
+    """What PM2 would run; where it would look at the file first, that is said."""
+    if " " in script:
+        for key in OF_THE_COMMAND:
+            if key in app:
+                worker.leave_out(key, text(app[key]))
+        return ["bash", "-c", script]
+    options = words(app.get("interpreter_args") or app.get("node_args") or [])
+    interpreter = _interpreter(script, app) or ("node" if options else None)
+    if interpreter is None:
+        worker.remarks.append(f"PM2 runs {script} with node, unless it is a binary.")
+        worker.remarks.append('Here it runs as it is: if it does not begin with #!, put "node" before it.')
+    elif Path(script).suffix in (".ts", ".tsx") and interpreter == "bun":
+        worker.remarks.append("Before version 5.3.1 PM2 ran it with ts-node.")
+    _tell_of_cluster(worker, interpreter, app)
+    before = [] if interpreter in (None, "none") else [interpreter, *options]
+    # A program without an interpreter is looked up, unless a folder is named.
+    return [*before, script, *words(app.get("args") or [])]
+
+
+def _interpreter(script: str, app: Mapping[str, Any]) -> str | None:
+    """What runs the script; None: PM2 looks whether it is a binary, and takes node if not."""
+    said = app.get("interpreter") or app.get("exec_interpreter")
+    return INTERPRETERS.get(Path(script).suffix) if said is None else text(said)
+
+
+def _tell_of_cluster(worker: BroughtOver, interpreter: str | None, app: Mapping[str, Any]) -> None:
+    may_be = interpreter is None or Path(interpreter).name.endswith(OF_CLUSTERS)
+    mode = text(app.get("exec_mode", "cluster" if may_be else "fork"))
+    if mode.startswith("cluster") and whole(app.get("instances", 1)) != 1:
+        worker.remarks.append("PM2 runs these as a cluster, and all share one port. Here each needs its own.")
+
+
+def _take(worker: BroughtOver, key: str, value: Any) -> bool:
+    """Set what a key of PM2's stands for; False: there is nothing like it."""
+    match key:
+        case _ if key in ("name", "script", *OF_THE_COMMAND):
+            pass
+        case _ if key in OF_RESTARTS:
+            return not worker.never_restarted and _take_restart(worker, key, value)
+        case "cwd":
+            worker.settings["cwd"] = text(value)
+        case "instances" if whole(value):
+            worker.settings["count"] = whole(value)
+        case "env" if isinstance(value, Mapping):
+            worker.tables["env"] = {name: text(each) for name, each in value.items()}
+        case "autorestart":
+            worker.set("restart", "restart_on", "never" if text(value) == "false" else "always")
+        case "autostart" if value is False:
+            worker.wait_for_an_order()
+        case "autostart":
+            return value is True
+        case "max_memory_restart":
+            worker.set("recycle", "above_memory_mb", megabytes(key, value))
+        case "kill_timeout":
+            worker.set("stop", "ask_s", seconds(key, value) or KILL_TIMEOUT_S)
+        case "exec_mode":
+            return value in ("fork", "fork_mode")
+        case "watch":
+            return value is False
+        case _:
+            return key in OUTPUT
+    return True
+
+
+def _take_restart(worker: BroughtOver, key: str, value: Any) -> bool:
+    """Set what a key about restarts stands for; False: there is nothing like it."""
+    match key:
+        case "max_restarts" if whole(value):
+            worker.set("restart", "max_consecutive", whole(value))
+        case "min_uptime":
+            worker.set("restart", "reset_after_healthy_s", seconds(key, value))
+        case "restart_delay":
+            _delay(worker, seconds(key, value), seconds(key, value))
+        case "exp_backoff_restart_delay" if seconds(key, value) > 0:
+            _delay(worker, seconds(key, value), LONGEST_BACKOFF_S)
+            worker.set("restart", "multiplier", 1.5)
+        case "stop_exit_codes":
+            _stop_at(worker, value if isinstance(value, list) else [value])
+        case _:
+            return False
+    return True
+
+
+def _delay(worker: BroughtOver, first_s: float, longest_s: float) -> None:
+    worker.set("restart", "initial_delay_s", first_s)
+    worker.set("restart", "max_delay_s", longest_s)
+    if first_s < 1:
+        worker.set("restart", "min_delay_s", first_s)
+
+
+def _back_off_for_ever(worker: BroughtOver) -> None:
+    """The delays of PM2 soon take it past the time in which it counts short runs."""
+    if not worker.never_restarted:
+        worker.set("restart", "max_consecutive", None)
+        worker.set("restart", "reset_after_healthy_s", BACKOFF_RESET_S)
+
+
+def _stop_at(worker: BroughtOver, codes: list[Any]) -> None:
+    """An exit with 0 may be the end of it; with any other code it is always a failure here."""
+    others = [code for code in codes if whole(code) != 0]
+    if len(others) < len(codes):
+        worker.set("restart", "restart_on", "on_failure")
+    if others:
+        worker.leave_out("stop_exit_codes", text(others))

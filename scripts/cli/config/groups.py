@@ -1,0 +1,156 @@
+"""From one `[worker.NAME]` table to a group of like workers; pure, but for `what_is_missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from msgspec import UNSET
+
+from rekindle.actors.errors import SpecError
+from rekindle.actors.processes.spawn.preflight import missing
+from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.work_release import ReleasePolicy
+from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
+
+from .layers import MOST_MEMBERS, POLICIES, WORKER_NAME, Layers, changed
+from .model import Group, member_id
+from .paths import absolute
+from .problems import Finding
+from .tables.breakers import Breakers, breaker_of
+
+_ONLY_COMMANDS = ("reports_health", "pdeathsig")
+
+
+def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> Group:
+    """The group that a table declares; what is wrong with it joins the findings.
+
+    With findings the group is only a stand-in, good for looking for further problems.
+    """
+    findings += _name_findings(layers)
+    findings += _run_findings(layers)
+    count = _count(layers, findings)
+    return Group(
+        name=layers.name,
+        count=count,
+        preset=layers.preset,
+        template=_template(layers, folder, breakers, findings),
+        waits_for=layers.setting("after", ()),
+        declared_min_healthy=_min_healthy(layers, count, findings),
+    )
+
+
+def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
+    """What is allowed but unwise."""
+    for problem in group.template.health.warnings():
+        value = getattr(group.template.health, problem.field)
+        yield layers.finding(("health", problem.field), problem.reason, value)
+    if changed(layers.worker.health) and not group.template.run.reports_health:
+        yield layers.finding(
+            ("health",), "has no effect: a command without reports_health is healthy while it runs"
+        )
+    restart = group.template.restart
+    if restart.max_delay_s < restart.min_delay_s:
+        reason = f"is less than min_delay_s, which wins: every delay is {restart.min_delay_s:g} s"
+        yield layers.finding(("restart", "max_delay_s"), reason, restart.max_delay_s)
+    if changed(layers.worker.jobs) and not group.template.serves:
+        yield layers.finding(("jobs",), "has no effect: it names no queues")
+    if group.declared_min_healthy == group.count > 0:
+        yield layers.finding(
+            ("min_healthy",), "is all of them: a rolling restart could never begin", group.count
+        )
+
+
+def what_is_missing(group: Group, layers: Layers) -> Iterator[Finding]:
+    """What its workers need and this machine does not have; another one may."""
+    named = "command" if isinstance(group.template.run, Command) else "python"
+    for problem in missing(group.template):
+        yield layers.finding((named if problem.field == "run" else problem.field,), problem.reason)
+
+
+def _name_findings(layers: Layers) -> Iterator[Finding]:
+    if not WORKER_NAME.fullmatch(layers.name):
+        reason = f"is no name for workers: it must match {WORKER_NAME.pattern}"
+        yield Finding(("worker", layers.name), reason)
+
+
+def _run_findings(layers: Layers) -> Iterator[Finding]:
+    here = ("worker", layers.name)
+    match layers.written & {"command", "python"}:
+        case given if not given:
+            yield Finding(here, "needs a command or a python function to run")
+        case given if len(given) == 2:
+            yield Finding(here, "must not have both a command and a python function")
+    for key in _ONLY_COMMANDS:
+        if "python" in layers.written and key in layers.written:
+            yield Finding((*here, key), "is for commands only", getattr(layers.worker, key))
+
+
+def _count(layers: Layers, findings: list[Finding]) -> int:
+    count: int = layers.setting("count", 1)
+    if not 0 <= count <= MOST_MEMBERS:
+        findings.append(layers.finding(("count",), f"must be between 0 and {MOST_MEMBERS}", count))
+    return min(max(count, 0), MOST_MEMBERS)
+
+
+def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | None:
+    least: int | None = layers.setting("min_healthy")
+    if least is not None and not 0 <= least <= count:
+        findings.append(layers.finding(("min_healthy",), f"must be between 0 and count ({count})", least))
+    return least
+
+
+def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> WorkerSpec:
+    policies = {table: layers.policy(table, findings) for table in POLICIES}
+    policies["release"] = _release(layers, policies["release"], folder, findings)
+    policies["breaker"] = breaker_of(layers, breakers, findings)
+    policies["pause_mode"] = layers.setting("pause_mode", PRESETS[layers.preset].pause_mode)
+    name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
+    settings = {
+        "env": layers.env(),
+        "inherit_env": layers.setting("inherit_env", ()),
+        "cwd": _directory(layers, folder, findings),
+        "user": layers.setting("user"),
+        "group": name,
+    }
+    run = _run(layers)
+    try:
+        return WorkerSpec(member_id(name, 0), run, **policies, **settings)
+    except SpecError as error:
+        keys = {"run": "command" if isinstance(run, Command) else "python"}
+        for problem in error.problems:
+            key = keys.get(problem.field, problem.field)
+            findings.append(layers.finding((key,), problem.reason, layers.setting(key)))
+        return WorkerSpec(member_id(name, 0), Command(("true",)), **policies)
+
+
+def _run(layers: Layers) -> Command | PythonCall:
+    if layers.worker.python is not UNSET:
+        return PythonCall(layers.worker.python)
+    # A stand-in where the command is missing or did not fit: that has been told already.
+    argv = ("true",) if layers.worker.command is UNSET else layers.worker.command
+    return Command(argv, layers.setting("reports_health", False), layers.setting("pdeathsig", False))
+
+
+def _release(
+    layers: Layers, policy: ReleasePolicy | None, folder: Path, findings: list[Finding]
+) -> ReleasePolicy | None:
+    if policy is None or policy.cwd is None:
+        return policy
+    try:
+        return replace(policy, cwd=str(absolute(policy.cwd, folder)))
+    except ValueError as error:
+        findings.append(layers.finding(("release", "cwd"), str(error), policy.cwd))
+        return None
+
+
+def _directory(layers: Layers, folder: Path, findings: list[Finding]) -> str | None:
+    cwd: str | None = layers.setting("cwd")
+    if cwd is None or not cwd or "\0" in cwd:
+        return cwd  # the spec says what is wrong with it
+    try:
+        return str(absolute(cwd, folder))
+    except ValueError as error:
+        findings.append(layers.finding(("cwd",), str(error), cwd))
+        return None

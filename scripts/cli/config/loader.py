@@ -1,0 +1,164 @@
+"""From a file to a `Config`, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import UNSET
+
+from .decoding import decoded, nearest
+from .dependencies import order_findings
+from .groups import group_of, group_warnings, what_is_missing
+from .layers import Layers, default_findings
+from .line_numbers import line_numbers, line_of
+from .model import Config, Group
+from .paths import database_of, state_dir_of
+from .problems import (
+    NOTHING,
+    ConfigError,
+    ConfigProblem,
+    Finding,
+    KeyPath,
+    dotted,
+    shown,
+)
+from .structs import Defaults, File, Worker
+from .tables.alerts import alerts_of
+from .tables.breakers import breakers_of
+from .tables.http import http_of
+from .tables.nats import nats_of
+from .tables.retention import retention_of
+from .toml_file import read_text, tables
+
+
+def load(path: Path) -> Config:
+    """The configuration in a file.
+
+    Raises:
+        ConfigError: with every problem that was found.
+    """
+    return parse(read_text(path), path, looks=True)
+
+
+def parse(text: str, path: Path, *, looks: bool = False) -> Config:
+    """The configuration in a text, as if it stood in a file at that path.
+
+    With `looks` it warns of what the workers need and this machine does not have.
+
+    Raises:
+        ConfigError: with every problem that was found.
+    """
+    raw = tables(text, path)
+    file, findings = decoded(raw, File, _unknown)
+    folder = path.absolute().parent
+    state_dir = state_dir_of(file, folder, findings)
+    database = database_of(file, folder, state_dir, findings)
+    starts = _starts(file, findings)
+    retention = retention_of(file, findings)
+    http = http_of(file, folder, findings)
+    alerts = alerts_of(file, folder, findings)
+    nats = nats_of(file, folder, findings)
+    findings += default_findings(file.defaults)
+    breakers = breakers_of(file, findings)
+    layers = [_layers(name, file, raw) for name in file.worker]
+    groups = {each.name: group_of(each, folder, breakers, findings) for each in layers}
+    findings += order_findings(groups)
+    places = _Places(path, text, raw)
+    if findings:
+        raise ConfigError(places.problems(findings, "error"))
+    return Config(
+        path=path.absolute(),
+        state_dir=state_dir,
+        database=database,
+        max_concurrent_starts=starts,
+        retention=retention,
+        http=http,
+        alerts=alerts,
+        groups=tuple(groups.values()),
+        nats=nats,
+        metrics=file.metrics is not UNSET and file.metrics.enabled,
+        warnings=places.problems(_warnings(groups, layers, looks), "warning"),
+    )
+
+
+def _layers(name: str, file: File, raw: Mapping[str, object]) -> Layers:
+    workers = raw.get("worker")
+    table = workers.get(name) if isinstance(workers, Mapping) else None
+    written = frozenset(table) if isinstance(table, Mapping) else frozenset[str]()
+    return Layers(name, file.worker[name], file.defaults, written)
+
+
+def _starts(file: File, findings: list[Finding]) -> int | None:
+    starts = file.max_concurrent_starts
+    if starts is UNSET:
+        return None
+    if starts < 1:
+        findings.append(Finding(("max_concurrent_starts",), "must be at least 1", starts))
+    return starts
+
+
+def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers], looks: bool) -> Iterator[Finding]:
+    if not groups:
+        yield Finding((), "names no workers: nothing would run")
+    for each in layers:
+        yield from group_warnings(groups[each.name], each)
+        if looks:
+            yield from what_is_missing(groups[each.name], each)
+
+
+def _unknown(path: KeyPath, known: Iterable[str]) -> str:
+    key = path[-1]
+    if path[0] == "defaults" and len(path) == 2 and key in _OF_ONE_WORKER:
+        return "belongs to a worker, not to the defaults"
+    if not (names := list(known)):
+        return "is not known: this table is reserved, nothing can be set in it yet"
+    return f"is not known{nearest(key, names) or '; known here: ' + ', '.join(names)}"
+
+
+_OF_ONE_WORKER = set(Worker.__struct_fields__) - set(Defaults.__struct_fields__)
+
+
+class _Places:
+    """Gives findings their file and line, each problem once, in the order of the file."""
+
+    def __init__(self, path: Path, text: str, raw: Mapping[str, object]) -> None:
+        self._file = str(path)
+        self._numbers = line_numbers(text)
+        self._raw = raw
+
+    def problems(
+        self, findings: Iterable[Finding], severity: Literal["error", "warning"]
+    ) -> tuple[ConfigProblem, ...]:
+        """The findings as problems."""
+        problems = dict.fromkeys(self._problem(finding, severity) for finding in _without_sequels(findings))
+        return tuple(sorted(problems, key=lambda problem: problem.line or 0))
+
+    def _problem(self, finding: Finding, severity: Literal["error", "warning"]) -> ConfigProblem:
+        return ConfigProblem(
+            file=self._file,
+            reason=finding.reason,
+            key=dotted(finding.path),
+            value=shown(finding.path, self._value(finding)),
+            origin=finding.origin,
+            line=line_of(finding.path, self._numbers),
+            severity=severity,
+        )
+
+    def _value(self, finding: Finding) -> object:
+        """What stands in the file, which may be 1 where the policy has 1.0; else the policy's."""
+        value: object = self._raw
+        for part in finding.path:
+            value = value.get(part, NOTHING) if isinstance(value, Mapping) else NOTHING
+        return finding.value if value is NOTHING or finding.value is NOTHING else value
+
+
+def _without_sequels(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """All but what only follows from a default that is wrong in itself."""
+    wrong: set[KeyPath] = set()
+    for finding in findings:
+        if finding.path not in wrong:
+            yield finding
+        if finding.wrong_in_itself:
+            wrong.add(finding.path)

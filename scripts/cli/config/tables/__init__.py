@@ -1,0 +1,1 @@
+"""Pure: one table of the configuration file a module."""

@@ -1,0 +1,141 @@
+"""`restart --rolling`: the supervisor goes from worker to worker, and we tell how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ..client import ControlClient, path_of
+from ..render.status_table import Document
+from ..render.text import cut, printable
+from .exits import FAILED, say
+from .options import LONG_S, print_json
+from .terminal import columns
+
+_GLANCE_S = 0.2
+
+Workers = Mapping[str, Document]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a rolling restart is: ids, in the group's order."""
+
+    done: tuple[str, ...]
+    left: tuple[str, ...]
+    failed: tuple[str, ...]
+    spared: tuple[str, ...]
+    """Not restarted, because they were stopped or failed before."""
+
+
+def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
+    """Pure: who of a group has a new process that is healthy. One that was removed has no part in it."""
+    here = [id_ for id_ in group if id_ in now and id_ in before]
+    spared = [id_ for id_ in here if before[id_]["shown"] in ("failed", "stopped")]
+    part = [id_ for id_ in here if id_ not in spared]
+    failed = [id_ for id_ in part if now[id_]["shown"] == "failed"]
+    done = [id_ for id_ in part if _renewed(before[id_], now[id_])]
+    left = [id_ for id_ in part if id_ not in done and id_ not in failed]
+    return Progress(tuple(done), tuple(left), tuple(failed), tuple(spared))
+
+
+def roll(client: ControlClient, name: str, *, wait: bool, patience_s: float, as_json: bool) -> None:
+    """Have a group restarted by turns, and follow it to its end.
+
+    Raises:
+        SystemExit: a worker failed, or nothing happened for too long.
+    """
+    before = _workers(client)
+    answer = client.post(path_of("groups", name, "restart"), timeout_s=LONG_S)
+    group = answer["detail"].get("workers") or [id_ for id_ in before if id_.split(":")[1:2] == [name]]
+    if not wait:
+        _tell(answer, f"The rolling restart of {printable(name)} ({len(group)} workers) has begun.", as_json)
+        return
+    reached, given_up = _follow(client, name, group, before, patience_s, quiet=as_json)
+    result = "failed" if given_up or reached.failed or reached.left else "done"
+    _tell({"result": result, "detail": _document(answer, reached)}, _sentence(name, reached), as_json)
+    if result == "failed":
+        say(_trouble(name, reached, given_up, patience_s))
+        raise SystemExit(FAILED)
+
+
+def _follow(
+    client: ControlClient,
+    name: str,
+    group: Sequence[str],
+    before: Workers,
+    patience_s: float,
+    *,
+    quiet: bool,
+) -> tuple[Progress, str | None]:
+    """How far it came, and why not further, if the supervisor gave it up."""
+    deadline = time.monotonic() + patience_s
+    shown: tuple[object, ...] = ()
+    while True:
+        # First: when it is over, the workers are as it left them.
+        state = client.get(path_of("groups", name, "rolling"))
+        now = _workers(client)
+        reached = progress(group, before, now)
+        picture = (reached, tuple((now[id_]["shown"], now[id_]["generation"]) for id_ in reached.left))
+        if picture != shown:
+            shown, deadline = picture, time.monotonic() + patience_s
+            if not quiet:
+                _show(reached, now)
+        if not state["under_way"]:
+            unwell = f"{', '.join(reached.left)} did not stay healthy" if reached.left else None
+            return reached, state["given_up"] or unwell
+        if time.monotonic() > deadline:
+            return reached, None
+        time.sleep(_GLANCE_S)
+
+
+def _show(reached: Progress, now: Workers) -> None:
+    """One line that is drawn over on a terminal; nothing where nobody looks."""
+    width = columns() if sys.stderr.isatty() else None
+    if width is None:
+        return
+    at = [f"{id_} {now[id_]['shown']}" for id_ in reached.left if now[id_]["shown"] != "healthy"]
+    total = len(reached.done) + len(reached.left) + len(reached.failed)
+    line = f"{len(reached.done)} of {total} restarted" + (f", {', '.join(at)}" if at else "")
+    end = "" if reached.left and not reached.failed else "\r\x1b[K"
+    click.echo("\r" + cut(line, width - 1) + "\x1b[K" + end, nl=False, err=True)
+
+
+def _renewed(before: Document, now: Document) -> bool:
+    return bool(now["generation"] > before["generation"] and now["status"] == "healthy")
+
+
+def _workers(client: ControlClient) -> Workers:
+    return {worker["component_id"]: worker for worker in client.get("/workers")["workers"]}
+
+
+def _document(answer: dict[str, Any], reached: Progress) -> dict[str, Any]:
+    return {
+        **answer["detail"],
+        "restarted": reached.done,
+        "not_restarted": (*reached.failed, *reached.left),
+        "spared": reached.spared,
+    }
+
+
+def _sentence(name: str, reached: Progress) -> str:
+    total = len(reached.done) + len(reached.left) + len(reached.failed)
+    spared = f"; {', '.join(reached.spared)} stayed down" if reached.spared else ""
+    what = f"{len(reached.done)} of {total} workers restarted and healthy" if total else "nothing to restart"
+    return f"{printable(name)}: {what}{spared}."
+
+
+def _trouble(name: str, reached: Progress, given_up: str | None, patience_s: float) -> str:
+    if given_up or reached.failed:
+        why = given_up or f"{', '.join(reached.failed)} failed"
+        return f"the rolling restart of {name} was given up: {why}"
+    return f"nothing happened for {patience_s:g} s; not restarted: {', '.join(reached.left)}"
+
+
+def _tell(document: dict[str, Any], sentence: str, as_json: bool) -> None:
+    print_json(document) if as_json else click.echo(sentence)

@@ -1,0 +1,1 @@
+"""Pure: answers of the supervisor as text for a terminal."""

@@ -1,0 +1,113 @@
+"""Pure: jobs and queues as lines for people, from the server's JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from .status_table import Document, table
+from .text import (
+    age,
+    cut,
+    exit_words,
+    moment,
+    printable,
+    printable_lines,
+    span,
+)
+
+_LONGEST_CELL = 60
+
+
+def job_lines(found: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of jobs, one a line."""
+    if not found:
+        return ["no jobs"]
+    heading = ("JOB", "STATE", "QUEUE", "AGE", "TRIES", "CRASHES", "WORKER", "PAYLOAD, OR WHAT IS WRONG")
+    return table(heading, [_job(each["job"], now_ms) for each in found], width=width)
+
+
+def stats_lines(found: Document, *, width: int | None = None) -> list[str]:
+    """A table of queues, the sum of all in the last line."""
+    heading = ("QUEUE", "PENDING", "RUNNING", "DONE", "ERRORS", "TOXIC", "AVERAGE", "LEFT", "")
+    served = set(found["served"])
+    rows = [_figures(stats, stats["queue"], served) for stats in found["queues"]]
+    return table(heading, [*rows, _figures(found["all"], "all", {"all"})], width=width)
+
+
+def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
+    """Toxic jobs, each with the evidence against it."""
+    if not found:
+        return ["no toxic jobs"]
+    told = [[*_conviction(each["job"], now_ms), *_evidence(each["crashes"]), ""] for each in found]
+    return [line for lines in told for line in lines]
+
+
+def detail_lines(found: Document, now_ms: int) -> list[str]:
+    """All that is known of one job."""
+    job = found["job"]
+    lines = [
+        f"job        {job['id']} of {printable(job['queue'])}, {job['state']}",
+        f"payload    {_json(job['payload'])}",
+        f"priority   {job['priority']}",
+        f"attempts   {job['attempts']} ({job['crash_count']} crashes, {job['error_count']} errors)",
+    ]
+    times = (("created", "created_at"), ("started", "started_at"), ("finished", "finished_at"))
+    lines += [
+        f"{word:<10} {moment(at)}, {age(now_ms - at)}"
+        for word, name in times
+        if (at := job[f"{name}_wall_ms"]) is not None
+    ]
+    if job["claimed_by"] is not None:
+        lines.append(f"worker     {printable(job['claimed_by'])}, generation {job['claimed_generation']}")
+    if job["state"] == "pending" and job["not_before_wall_ms"] > now_ms:
+        lines.append(f"due        in {span(job['not_before_wall_ms'] - now_ms)}")
+    if job["result"] is not None:
+        lines.append(f"result     {_json(job['result'])}")
+    if job["error"] is not None:
+        lines.append(f"error      {printable_lines(job['error'].rstrip())}")
+    return [*lines, *_evidence(found["crashes"])]
+
+
+def _job(job: Document, now_ms: int) -> tuple[str, ...]:
+    wrong = (job["error"] or "").partition("\n")[0]
+    return (
+        str(job["id"]),
+        job["state"],
+        printable(job["queue"]),
+        age(now_ms - job["created_at_wall_ms"]),
+        str(job["attempts"]),
+        str(job["crash_count"]),
+        printable(job["claimed_by"] or "-"),
+        cut(printable(wrong), _LONGEST_CELL) if wrong else cut(_json(job["payload"]), _LONGEST_CELL),
+    )
+
+
+def _figures(stats: Document, name: str, served: set[str]) -> tuple[str, ...]:
+    numbers = [str(stats[field]) for field in ("pending", "running", "completed", "errors", "toxic")]
+    average = span(stats["average_ms"]) if stats["completed"] else "-"
+    left = span(stats["eta_ms"]) if stats["eta_ms"] else "-"
+    stuck = "" if name in served or not stats["pending"] else "no worker serves it"
+    return (printable(name), *numbers, average, left, stuck)
+
+
+def _conviction(job: Document, now_ms: int) -> Iterator[str]:
+    since = age(now_ms - job["toxic_since_wall_ms"]) if job["toxic_since_wall_ms"] is not None else "-"
+    yield f"job {job['id']} of {printable(job['queue'])}, toxic {since}: {printable(job['error'] or '')}"
+    yield f"  payload  {cut(_json(job['payload']), 100)}"
+
+
+def _evidence(crashes: Sequence[Document]) -> Iterator[str]:
+    for crash in crashes:
+        who = f"{printable(crash['component_id'])}, generation {crash['generation']}"
+        code, signal = crash["exit_code"], crash["signal"]
+        told, how = printable(crash["cause"]), exit_words(code, signal)
+        known = code is not None or signal is not None
+        end = f"{told}, {how}" if known and how != told else told
+        yield f"  crash    {moment(crash['at_wall_ms'])}, attempt {crash['attempt']}, {who}: {end}"
+        for line in crash["output"][-3:]:
+            yield f"           | {printable(line)}"
+
+
+def _json(value: object) -> str:
+    return printable(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,218 @@
+"""Pure: deaths, orders and the outcomes of orders as lines for people, from the server's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .status_table import Document, table
+from .text import age, exit_words, moment, printable, signal_name, span
+
+_DECISIONS = {
+    "restart": "restart",
+    "mark_failed": "given up",
+    "notify_only": "told, not restarted",
+    "none": "not restarted",
+}
+
+_CHANGES = {
+    "added": "added",
+    "removed": "removed",
+    "restarted": "restarted",
+    "adjusted": "adjusted, without a restart",
+    "lifted": "failed no longer: another version, tried afresh",
+}
+
+_PUT_OFF = {
+    "stays_failed": "",
+    "when_resumed": "resumed",
+    "when_started": "started",
+    "when_restarted": "restarted",
+}
+"""What has a change wait, and what it waits for; a failure waits for a command of its own."""
+
+
+def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of deaths, one a line."""
+    heading = ("WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY")
+    return table(heading, [_death(death, now_ms) for death in deaths], width=width)
+
+
+def _death(death: Document, now_ms: int) -> tuple[str, ...]:
+    action = str(death["action"])
+    return (
+        age(now_ms - death["died_at_wall_ms"]),
+        moment(death["died_at_wall_ms"]),
+        str(death["generation"]),
+        cause(death),
+        span(death["uptime_ms"]),
+        _DECISIONS.get(action, action),
+        span(death["delay_ms"]) if action == "restart" else "-",
+        printable(death["reason"]),
+    )
+
+
+def cause(death: Document) -> str:
+    """Why it counts as dead, and how its process ended: `heartbeat lost, killed by SIGKILL`."""
+    code, signal = death["exit_code"], death["signal"]
+    word = str(death["cause"])
+    if word in ("exited", "signalled", "unknown"):
+        return exit_words(code, signal)
+    told = word.replace("_", " ")
+    return told if code is None and signal is None else f"{told}, {exit_words(code, signal)}"
+
+
+def alert_lines(alerts: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of alerts, one a line."""
+    heading = ("#", "SEVERITY", "WORKER", "SINCE", "TIMES", "STATE", "WHAT")
+    return table(heading, [_alert(alert, now_ms) for alert in alerts], width=width)
+
+
+def _alert(alert: Document, now_ms: int) -> tuple[str, ...]:
+    text = alert["message"] if not alert["reason"] else f"{alert['message']}; {alert['reason']}"
+    return (
+        str(alert["id"]),
+        alert["severity"],
+        printable(alert["component_id"] or "-"),
+        age(now_ms - alert["opened_at_wall_ms"]),
+        str(alert["occurrences"]),
+        _alert_state(alert),
+        printable(text),
+    )
+
+
+def _alert_state(alert: Document) -> str:
+    if alert["resolved_at_wall_ms"] is not None:
+        return "over"
+    if alert["acknowledged_at_wall_ms"] is not None:
+        return f"noted by {printable(alert['acknowledged_by'] or 'somebody')}"
+    return "escalated" if alert["escalated"] else "open"
+
+
+def resource_lines(used: Sequence[Document], *, width: int | None = None) -> list[str]:
+    """A table of what workers use, one a line."""
+    if not used:
+        return ["no worker runs"]
+    heading = ("WORKER", "MEMORY", "CPU", "THREADS", "DESCRIPTORS")
+    return table(heading, [_usage(each) for each in used], width=width)
+
+
+def _usage(used: Document) -> tuple[str, ...]:
+    cpu, descriptors = used["cpu_percent"], used["descriptors"]
+    return (
+        printable(used["id"]),
+        f"{used['memory_mb']:.1f} MB",
+        "-" if cpu is None else f"{cpu:.1f} %",
+        str(used["threads"]),
+        "-" if descriptors is None else str(descriptors),
+    )
+
+
+def stray_lines(strays: Sequence[Document]) -> list[str]:
+    """Processes that left their worker, one a line."""
+    return [
+        f"{printable(stray['id'])}: process {stray['pid']} left its session, and outlives it"
+        for stray in strays
+    ]
+
+
+def audit_lines(
+    entries: Sequence[Document],
+    now_ms: int,
+    *,
+    user_name: Callable[[int], str] = str,
+    width: int | None = None,
+) -> list[str]:
+    """A table of orders, one a line; `user_name` turns a uid into a name."""
+    heading = ("WHEN", "AT", "WHO", "ORDER", "TARGET", "RESULT", "DETAIL")
+    return table(heading, [_order(entry, now_ms, user_name) for entry in entries], width=width)
+
+
+def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tuple[str, ...]:
+    uid, claimed = entry["uid"], entry["claimed_user"]
+    who = "?" if uid is None else user_name(uid)
+    told = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
+    detail = " ".join(line.strip() for line in told.splitlines())  # the problems of a file, say: one a line
+    return (
+        age(now_ms - entry["at_wall_ms"]),
+        moment(entry["at_wall_ms"]),
+        printable(f"{who} for {claimed}" if claimed else who),
+        printable(entry["action"].replace("_", " ")),
+        printable(entry["target"]) or "everything",
+        printable(entry["result"]),
+        printable(detail),
+    )
+
+
+def change_lines(detail: Document) -> list[str]:
+    """What a reload or a change of scale led to, one sentence a kind of change."""
+    waiting = {id_ for kind in _PUT_OFF for id_ in detail.get(kind, ())}
+    at_once = [id_ for id_ in detail.get("restarted", ()) if id_ not in waiting]
+    told = {**detail, "restarted": at_once}
+    lines = [
+        f"{_listed(told[kind])} {_be(told[kind])} {said}."
+        for kind, said in _CHANGES.items()
+        if told.get(kind)
+    ]
+    lines += [_put_off_line(detail[kind], until) for kind, until in _PUT_OFF.items() if detail.get(kind)]
+    if not lines:
+        lines.append("Nothing changed.")
+    later = detail.get("after_a_restart_of_the_supervisor")
+    if later:
+        lines.append(f"Not before the supervisor is started anew: {_listed(later)}.")
+    return [*lines, *(printable(warning) for warning in detail.get("warnings", ()))]
+
+
+def _put_off_line(ids: Sequence[str], until: str) -> str:
+    """That a change waits, and for what."""
+    many = len(ids) > 1
+    changed = f"{_listed(ids)} {_be(ids)} changed;"
+    if until:
+        return f"{changed} that takes effect when {'they' if many else 'it'} {_be(ids)} {until}."
+    named = " ".join(printable(id_) for id_ in ids)
+    return f"{changed} {'they stay' if many else 'it stays'} failed until: rekindle restart {named}"
+
+
+def stop_line(id_: str, detail: Document) -> str:
+    """How a worker that was stopped ended."""
+    end, forced = detail.get("exit"), detail.get("forced")
+    if not detail.get("gone", True):
+        return f"{id_} survived SIGKILL; nothing is started in its place until it is gone."
+    if end is None:
+        until = f"until it is started, or the supervisor is; to hold it for good: rekindle pause {id_}"
+        return f"{id_} was not running; it stays down {until}"
+    how = exit_words(end["code"], end["signal"])
+    made = "" if forced is None or forced == end["signal"] else f" after {signal_name(forced)}"
+    if detail.get("relaunched"):
+        return f"{id_} ended ({how}{made}), and was started again: somebody wanted it back meanwhile."
+    return f"{id_} is stopped: {how}{made}."
+
+
+def pause_line(ids: Sequence[str], reason: str, for_s: float | None) -> str:
+    """What was paused, why, and how it ends."""
+    what = _listed(ids) or "Everything"
+    because = f" ({reason})" if reason else ""
+    end = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
+    return f"{what} {_be(ids)} paused {end}{because}."
+
+
+def resume_line(still_paused: Sequence[str]) -> str:
+    """What came of the end of a pause of everything."""
+    if not still_paused:
+        return "Everything goes on."
+    return f"The pause of everything is over; by themselves are still paused: {_listed(still_paused)}."
+
+
+def no_pause_line(alone: Sequence[str]) -> str:
+    """That there was no pause of everything to end, and who is paused alone."""
+    if not alone:
+        return "Nothing is paused."
+    resume = f"rekindle resume {' '.join(printable(id_) for id_ in alone)}"
+    return f"Everything as a whole is not paused; alone {_be(alone)}: {_listed(alone)} ({resume})."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(printable(str(name)) for name in names)
+
+
+def _be(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"

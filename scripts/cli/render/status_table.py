@@ -1,0 +1,211 @@
+"""Pure: the answer to `GET /workers` as a table that a person reads at a glance.
+
+Everything here takes the JSON that the server sends, so the same table serves `status`, its
+`--watch`, and the demo.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .text import cells, countdown, cut, padded, printable, span
+
+Document = Mapping[str, Any]
+
+COLOURS = {
+    "healthy": "32",
+    "starting": "36",
+    "crashed": "33",
+    "failed": "31",
+    "stopping": "35",
+    "stopped": "2",
+}
+_FLAGGED = "33"
+_HEADING = "1"
+_GAP = "  "
+_UNLIMITED = 1 << 30
+
+
+def status_lines(
+    report: Document, *, colour: bool = False, width: int | None = None, wide: bool = False
+) -> list[str]:
+    """The table of all workers in a report, and what is wrong with the whole.
+
+    Args:
+        report: what the server answered.
+        colour: colour the status words.
+        width: how many columns the terminal has; None cuts nothing.
+        wide: show the exact status, the generation and the lifetime count too.
+    """
+    workers = report["workers"]
+    rows = [row(worker, wide=wide) for worker in workers]
+    codes = [_code(worker) for worker in workers] if colour else None
+    lines = table(headings(wide=wide), rows, width=width, colours=codes) if rows else ["no workers"]
+    return [*lines, *(cut(line, width or _UNLIMITED) for line in footer(report))]
+
+
+def table(
+    heading: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None = None,
+    colours: Sequence[str] | None = None,
+) -> list[str]:
+    """Rows under headings, each column as wide as it must be, no line wider than `width`.
+
+    Args:
+        heading: one word a column.
+        rows: as many cells as headings; the last column is cut first.
+        width: None cuts nothing.
+        colours: of each row's second cell.
+    """
+    widths = [max(map(cells, column)) for column in zip(heading, *rows, strict=True)]
+    limit = _UNLIMITED if width is None else width
+    lines = [_line(heading, widths, limit)]
+    if colours is None:
+        return lines + [_line(each, widths, limit) for each in rows]
+    lines[0] = _painted(lines[0], _HEADING)
+    for each, code in zip(rows, colours, strict=True):
+        start = len(padded(each[0], widths[0]) + _GAP)
+        lines.append(_with_colour(_line(each, widths, limit), each[1], start, code))
+    return lines
+
+
+def headings(*, wide: bool = False) -> tuple[str, ...]:
+    """The headings of the table of workers."""
+    further = ("EXACTLY", "GEN", "TOTAL") if wide else ()
+    return ("WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", *further, "NEXT")
+
+
+def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
+    """One worker's cells."""
+    pid, uptime, job = worker["pid"], worker["uptime_ms"], worker["current_job"]
+    further: tuple[str, ...] = ()
+    if wide:
+        further = (worker["status"] or "-", str(worker["generation"]), str(worker["restart_count"]))
+    return (
+        printable(worker["component_id"]),
+        worker["shown"],
+        "-" if pid is None else str(pid),
+        "-" if uptime is None else span(uptime // 1000 * 1000),
+        "-" if job is None else cut(printable(str(job)), 20),
+        restarts(worker),
+        *further,
+        outlook(worker),
+    )
+
+
+def restarts(worker: Document) -> str:
+    """Restarts used of the budget that is nearest to its end: `4/5`; just the number without one."""
+    nearest = _nearest_limit(worker["budget"])
+    return str(worker["restart_count"]) if nearest is None else "{}/{}".format(*nearest)
+
+
+def outlook(worker: Document) -> str:
+    """What happens next, or why nothing does; empty when all is well."""
+    shown = worker["shown"]
+    if shown == "failed":
+        return printable(f"failed: {worker['failure_reason'] or worker['why']}")
+    if worker["paused"]:
+        return _pause(worker)
+    if worker["next_attempt_in_ms"] is not None:
+        return _attempt(worker)
+    if worker["waits_for"]:
+        return printable(f"waits for {', '.join(worker['waits_for'])}")
+    if shown == "healthy":
+        return "" if worker["status"] == "healthy" else str(worker["status"] or "")
+    why = printable(worker["why"])
+    if why == shown == "stopped":
+        return "stays so until it is started"
+    return "" if why == shown else why
+
+
+def footer(report: Document) -> list[str]:
+    """What is to be known of the system as a whole."""
+    lines = []
+    if report["paused"]:
+        lines.append("Everything is paused; it goes on with: rekindle resume")
+    if report["degraded"] is not None:
+        many = report["unsaved"]
+        records = f"{many} record{'' if many == 1 else 's'}"
+        lines.append(f"The store is degraded, {records} not saved yet: {printable(report['degraded'])}")
+    lines += (breaker_line(breaker) for breaker in report.get("breakers", ()))
+    lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
+    return ["", *lines] if lines else []
+
+
+def breaker_line(breaker: Document) -> str:
+    """Who is held back, since when, and who tries next: one line."""
+    held, canary = len(breaker["held"]), breaker["canary"]
+    if canary is None:
+        left = breaker["next_try_in_ms"] or 0
+        then = f"canary in {countdown(left)}" if left > 0 else "canary as soon as it may"
+    else:
+        then = f"{canary} tries for all"
+    many = f"{held} worker{'' if held == 1 else 's'} held back"
+    what = f"Breaker {breaker['name']} open for {countdown(breaker['open_for_ms'])}, {many}, {then}"
+    return printable(f"{what}: {breaker['why']}")
+
+
+def _away(gateway: Document) -> str:
+    dropped = f", {gateway['dropped']} dropped" if gateway["dropped"] else ""
+    what = f"Events do not get to {gateway['name']} ({gateway['waiting']} waiting{dropped})"
+    return f"{what}: {printable(gateway['detail'])}"
+
+
+def summary(workers: Iterable[Document]) -> str:
+    """How many there are of each kind: `3 workers: 2 healthy, 1 failed`."""
+    counted = Counter(worker["shown"] for worker in workers)
+    number = counted.total()
+    listed = ", ".join(f"{counted[word]} {word}" for word in COLOURS if counted[word])
+    return f"{number} worker{'' if number == 1 else 's'}" + (f": {listed}" if listed else "")
+
+
+def _pause(worker: Document) -> str:
+    reason, left = worker["pause_reason"], worker["pause_ends_in_ms"]
+    text = f"paused: {printable(reason)}" if reason else "paused"
+    return text if left is None else f"{text}, {countdown(left)} left"
+
+
+def _attempt(worker: Document) -> str:
+    nearest = _nearest_limit(worker["budget"])
+    number = f"restart {worker['streak_count']}" if nearest is None else "restart {} of {}".format(*nearest)
+    left = worker["next_attempt_in_ms"]
+    return f"{number} in {countdown(left)}" if left > 0 else f"{number} now"
+
+
+def _nearest_limit(budget: Document) -> tuple[int, int] | None:
+    """(used, limit) of the limit with the least left; None without limits."""
+    limits = [
+        (int(budget[used]), int(budget[limit]))
+        for used, limit in (
+            ("in_window", "max_in_window"),
+            ("consecutive", "max_consecutive"),
+            ("lifetime", "max_lifetime"),
+        )
+        if budget[limit] is not None
+    ]
+    return min(limits, key=lambda pair: pair[1] - pair[0], default=None)
+
+
+def _line(row: Sequence[str], widths: Sequence[int], limit: int) -> str:
+    fitted = [padded(cell, width) for cell, width in zip(row[:-1], widths, strict=False)]
+    return cut(_GAP.join([*fitted, row[-1]]).rstrip(), limit)
+
+
+def _code(worker: Document) -> str:
+    shown = worker["shown"]
+    flagged = shown == "healthy" and worker["status"] != "healthy"
+    return _FLAGGED if flagged else COLOURS.get(shown, "0")
+
+
+def _with_colour(line: str, word: str, start: int, code: str) -> str:
+    """The line with the word at that place coloured, unless it was cut."""
+    end = start + len(word)
+    return line[:start] + _painted(word, code) + line[end:] if line[start:end] == word else line
+
+
+def _painted(text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m"

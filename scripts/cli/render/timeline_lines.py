@@ -1,0 +1,75 @@
+"""Pure: a worker's timeline as lines for people, from the server's JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from .status_table import Document
+from .text import printable, span
+
+GAP_MS = 10 * 60 * 1000
+"""When nothing happened for so long, a line says so."""
+
+_SYMBOLS = {
+    "start": "▶",
+    "health": "●",
+    "lost": "○",
+    "death": "✖",
+    "decision": "↻",
+    "failed": "■",
+    "stop": "□",
+    "pause": "‖",
+    "recycle": "♻",
+    "job": "◆",
+    "resource": "▲",
+    "sample": "·",
+    "alert": "!",
+    "gap": "⋮",
+}
+_MARGIN = " " * 14
+
+
+def timeline_lines(document: Document, *, newest_first: bool = False) -> Iterator[str]:
+    """One line an entry; a heading a day; a mark where nothing happened for long."""
+    entries = document["entries"] if newest_first else document["entries"][::-1]
+    if document["more"] and not newest_first:
+        yield f"{_MARGIN}⋮ there is more before this (--limit)"
+    yield from _lines(entries)
+    if document["more"] and newest_first:
+        yield f"{_MARGIN}⋮"
+
+
+def _lines(entries: Iterable[Document]) -> Iterator[str]:
+    day, before = "", None
+    for entry in entries:
+        at = entry["at_wall_ms"]
+        if before is not None and abs(at - before) >= GAP_MS:
+            yield f"{_MARGIN}⋮ nothing for {span(abs(at - before))}"
+        today, moment = _moment(at)
+        if today != day:
+            yield f"── {today} ──"
+        yield f"{moment}  {_SYMBOLS.get(entry['kind'], '-')} {printable(entry['text'])}"
+        day, before = today, at
+
+
+def failure_line(document: Document) -> str:
+    """`Mean time between failures: 2 min over the 5 deaths shown, 3 h over all 11.`."""
+    ever, shown = document["ever"], document["shown"]
+    if not ever["deaths"]:
+        return "It has not died."
+    told = f"{span(ever['mean_between_ms'])} over all {ever['deaths']} deaths."
+    if shown["deaths"] and shown["deaths"] != ever["deaths"]:
+        word = "death" if shown["deaths"] == 1 else "deaths"
+        told = f"{span(shown['mean_between_ms'])} over the {shown['deaths']} {word} shown, {told}"
+    elif ever["deaths"] == 1:
+        told = f"{span(ever['mean_between_ms'])}, over one death."
+    return f"Mean time between failures: {told}"
+
+
+def _moment(wall_ms: int) -> tuple[str, str]:
+    try:
+        local = time.localtime(wall_ms / 1000)
+    except (OverflowError, OSError, ValueError):  # years that no calendar has
+        return f"{wall_ms} ms", " " * 12
+    return time.strftime("%Y-%m-%d", local), f"{time.strftime('%H:%M:%S', local)}.{wall_ms % 1000:03d}"

@@ -1,0 +1,186 @@
+"""From the options of `rekindle simulate` to forecasts."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.errors import StoreError
+from rekindle.actors.facts.records import DeathRecord
+from rekindle.actors.rules.forecast import Behaviour, dying, forecast, history, recorded
+
+from ..client import UnknownWorkerError
+from ..config import Config, ConfigError, Group, load
+from ..console.exits import FAILED, say
+from ..render.text import printable
+from .named_forecast import Named, Question, lasting
+from .policies import AskedError, Candidate, of_group, of_preset, of_text
+from .recorded_deaths import recorded_lives
+
+DAY_S = 86_400.0
+BAD_CONFIGURATION = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The options, as they were given."""
+
+    preset: str | None
+    config: Path | None
+    worker: str | None
+    changes: Sequence[str]
+    compare: Sequence[str]
+    dies_after: float | None
+    outage: float | None
+    exit_: str | None
+    healthy_after: float | None
+    replay: str | None
+    for_s: float | None
+    seed: int
+    state: Path
+
+
+def answer(asked: Asked) -> tuple[Question, list[Named]]:
+    """What was asked, and a forecast for each policy.
+
+    Raises:
+        AskedError: the options make no sense, or not together.
+    """
+    _refuse_contradictions(asked)
+    config = None if asked.config is None else _loaded(asked.config)
+    candidates = [_candidate(asked, config), *(of_text(text) for text in asked.compare)]
+    deaths = _deaths(asked, config)
+    question = _question(asked, candidates, deaths)
+    until_s = asked.for_s
+    if until_s is None and deaths is None and asked.outage is None:
+        until_s = DAY_S
+    answers = [] if deaths is None else [Named("as it was", history(deaths))]
+    for each in candidates:
+        seen = forecast(
+            each.policy,
+            _behaviour(asked, deaths),
+            until_ms=None if until_s is None else round(until_s * 1000),
+            chances=_chances(asked.seed),
+        )
+        answers.append(Named(each.name, seen))
+    return question, answers
+
+
+def _refuse_contradictions(asked: Asked) -> None:
+    if asked.config is not None and asked.preset is not None:
+        raise AskedError("the policy comes from --preset or from --config, not from both")
+    if asked.worker is not None and asked.config is None:
+        raise AskedError("--worker names a worker of a file: it needs --config FILE")
+    given = {"--dies-after": asked.dies_after, "--outage": asked.outage, "--exit": asked.exit_}
+    for name, value in given.items():
+        if asked.replay is not None and value is not None:
+            raise AskedError(f"a replay brings its own deaths: --replay does without {name}")
+
+
+# ── which policy ─────────────────────────────────────────────────────────────────────────
+
+
+def _loaded(file: Path) -> Config:
+    try:
+        return load(file)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(BAD_CONFIGURATION) from None
+
+
+def _candidate(asked: Asked, config: Config | None) -> Candidate:
+    if config is None:
+        return of_preset(asked.preset or "steady", asked.changes)
+    return of_group(config, _group(config, asked.worker or asked.replay), asked.changes)
+
+
+def _group(config: Config, name: str | None) -> Group:
+    if name is None and len(config.groups) == 1:
+        return config.groups[0]
+    names = ", ".join(group.name for group in config.groups) or "none"
+    if name is None:
+        raise AskedError(f"{config.path.name} has more than one group; name one with --worker: {names}")
+    for group in config.groups:
+        if name == group.name or name in group.ids:
+            return group
+    message = f"no worker or group of {config.path.name} is called {name!r}; there are: {names}"
+    raise UnknownWorkerError(message, "unknown_worker", 404)
+
+
+# ── how it dies ──────────────────────────────────────────────────────────────────────────
+
+
+def _deaths(asked: Asked, config: Config | None) -> tuple[DeathRecord, ...] | None:
+    if asked.replay is None:
+        return None
+    state = asked.state if config is None else config.state_dir
+    try:
+        deaths = recorded_lives(asked.replay, state, None if config is None else config.database)
+    except StoreError as error:
+        say(str(error))
+        raise SystemExit(FAILED) from None
+    if not deaths:
+        say(f"{asked.replay} has not died: there is nothing to replay")
+        raise SystemExit(FAILED)
+    return deaths
+
+
+def _behaviour(asked: Asked, deaths: Sequence[DeathRecord] | None) -> Behaviour:
+    healthy_after = round((asked.healthy_after or 0.0) * 1000)
+    if deaths is not None:
+        return recorded(deaths, healthy_after_ms=healthy_after)
+    return dying(
+        _life_ms(asked),
+        _exit(asked.exit_),
+        healthy_after_ms=healthy_after,
+        outage_ms=None if asked.outage is None else round(asked.outage * 1000),
+    )
+
+
+def _life_ms(asked: Asked) -> int:
+    return max(1, round((1.0 if asked.dies_after is None else asked.dies_after) * 1000))
+
+
+def _exit(text: str | None) -> Exit:
+    if text is None:
+        return Exit(code=1)
+    if text.isascii() and text.isdigit() and int(text) <= 255:
+        return Exit(code=int(text))
+    try:
+        return Exit(signal=signal.Signals["SIG" + text.upper().removeprefix("SIG")])
+    except KeyError:
+        shown = printable(text)
+        raise AskedError(f"{shown!r} is no way to end; write an exit code, 0 to 255, or SIGKILL") from None
+
+
+def _question(
+    asked: Asked, candidates: Sequence[Candidate], deaths: Sequence[DeathRecord] | None
+) -> Question:
+    jittered = any(each.policy.jitter for each in candidates)
+    outage_ms = None if asked.outage is None else round(asked.outage * 1000)
+    return Question(
+        about=_about(asked, deaths, outage_ms),
+        outage_ms=outage_ms,
+        replayed=asked.replay,
+        seed=asked.seed if jittered else None,
+    )
+
+
+def _about(asked: Asked, deaths: Sequence[DeathRecord] | None, outage_ms: int | None) -> str:
+    if deaths is not None:
+        many = len(deaths)
+        return f"the {many} recorded death{'' if many == 1 else 's'} of {asked.replay}"
+    about = f"a worker that dies {lasting(_life_ms(asked))} after every start ({_exit(asked.exit_)})"
+    return about if outage_ms is None else f"{about} during an outage of {lasting(outage_ms)}"
+
+
+def _chances(seed: int) -> Iterator[float]:
+    chance = random.Random(seed)
+    while True:
+        yield chance.random()

@@ -1,0 +1,70 @@
+"""The recorded deaths of a real worker: from its supervisor if one runs, else from its database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.records import DeathRecord
+from rekindle.actors.rules.restarts import Action
+
+from ..client import NoSupervisorError, UnknownWorkerError, path_of
+from ..console.options import client_of
+
+MOST_DEATHS = 1000
+DATABASE_NAME = "rekindle.db"
+_CAUSES = {cause.value: cause for cause in Cause}
+_ACTIONS = {action.value: action for action in Action}
+
+
+def recorded_lives(component_id: str, state: Path, database: str | None = None) -> tuple[DeathRecord, ...]:
+    """The deaths of a worker, oldest first, at most `MOST_DEATHS` of them.
+
+    Args:
+        component_id: whose.
+        state: the state directory of its supervisor.
+        database: where it is kept, if not in the state directory.
+
+    Raises:
+        ControlError: the supervisor said no; `UnknownWorkerError` if nobody knows the worker.
+        NoSupervisorError: none runs, and there is no database either.
+        StoreError: the database cannot be read.
+    """
+    try:
+        answer = client_of(state).get(path_of("workers", component_id, "history") + f"?limit={MOST_DEATHS}")
+    except NoSupervisorError as error:
+        return _from_database(component_id, state, database, error)
+    return tuple(_record(row) for row in reversed(answer["deaths"]))
+
+
+def _from_database(
+    component_id: str, state: Path, database: str | None, nobody: NoSupervisorError
+) -> tuple[DeathRecord, ...]:
+    where = database or str(state / DATABASE_NAME)
+    if "://" not in where and not Path(where).exists():
+        raise NoSupervisorError(f"{nobody}, and there is no database at {where}") from None
+    from rekindle.persistence.past_deaths import recorded_deaths
+
+    deaths = recorded_deaths(where, component_id, limit=MOST_DEATHS)
+    if not deaths:
+        message = f"no deaths of a worker called {component_id!r} are recorded"
+        raise UnknownWorkerError(message, "unknown_worker", 404)
+    return tuple(reversed(deaths))
+
+
+def _record(row: Mapping[str, Any]) -> DeathRecord:
+    return DeathRecord(
+        component_id=row["component_id"],
+        generation=row["generation"],
+        died_at_wall_ms=row["died_at_wall_ms"],
+        cause=_CAUSES.get(row["cause"], Cause.UNKNOWN),
+        exit_code=row["exit_code"],
+        signal=row["signal"],
+        uptime_ms=row["uptime_ms"],
+        job=row["job"],
+        action=_ACTIONS.get(row["action"], Action.NONE),
+        reason=row["reason"],
+        delay_ms=row["delay_ms"],
+    )

@@ -1,0 +1,1 @@
+"""The process of `rekindle run`: its life, its log, its gateways."""

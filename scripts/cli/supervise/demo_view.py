@@ -1,0 +1,127 @@
+"""The demo: a few workers, one of them flaky, and a live table."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from rekindle.actors import (
+    EventStream,
+    RekindleError,
+    RequestTimeoutError,
+    System,
+    WorkerDied,
+    WorkerFailed,
+    WorkerStarted,
+    WorkerStopped,
+)
+from rekindle.actors.gateways.control import ControlServer
+from rekindle.actors.gateways.http import HttpServer, Role
+from rekindle.actors.gateways.serving.json_values import view
+from rekindle.actors.messages import Event
+from rekindle.persistence import open_store
+
+from ..config import load
+from ..console.terminal import colour_wanted, until_interrupted
+from ..render.status_table import status_lines
+from ..render.text import cut, printable
+from .fleet import Fleet
+from .state_lock import StateLock
+from .subreaper import adopting
+
+REFRESH_S = 0.5
+DEMO = Path(__file__).with_name("demo.toml")
+
+
+def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
+    """Run the demo until Ctrl-C, SIGTERM, or the time is up; with the dashboard if that is wanted."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    try:
+        with ExitStack() as stack:
+            fleet = _open(state, stack)
+            _introduce(state)
+            if http:
+                server = stack.enter_context(HttpServer(fleet, state))
+                click.echo(f"In a browser:  {server.link(Role.OPERATOR)}\n", err=True)
+            with until_interrupted(), fleet.events() as events:
+                fleet.start()
+                _show(fleet, events, deadline)
+            click.echo("\nStopping…", err=True)
+            for result in fleet.stop():
+                how = "was not running" if result.exit is None else str(result.exit)
+                click.echo(f"  {result.component_id} {how}", err=True)
+    except BrokenPipeError:
+        raise  # whoever read what we print has gone, which is no error
+    except (RekindleError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _open(state: Path, stack: ExitStack) -> Fleet:
+    """The demo's workers, with a control socket like any others."""
+    config = replace(load(DEMO), state_dir=state, database=str(state / "rekindle.db"))
+    stack.enter_context(StateLock(state))
+    fleet = Fleet(config, store=open_store(config.database))
+    stack.callback(fleet.stop)
+    fleet.open()
+    stack.enter_context(adopting(fleet.reap_strangers))
+    stack.enter_context(ControlServer(fleet, state, replace_stale=True))
+    return fleet
+
+
+def _introduce(state: Path) -> None:
+    click.echo(f"Four workers, one of them flaky; what happens is remembered in {state}.", err=True)
+    click.echo("Try from another terminal:  kill -9 PID", err=True)
+    click.echo(f"                            rekindle explain worker:calibration:0 --state {state}", err=True)
+    click.echo("Ctrl-C stops everything.\n", err=True)
+
+
+def _show(system: System, events: EventStream, deadline: float | None) -> None:
+    live = sys.stdout.isatty()
+    drawn = 0
+    recent: list[str] = []
+    while deadline is None or time.monotonic() < deadline:
+        for event in events.within(REFRESH_S):
+            line = _sentence(event)
+            if line is None:
+                continue
+            recent = [*recent[-7:], f"{time.strftime('%H:%M:%S')}  {line}"]
+            if not live:
+                click.echo(recent[-1])
+        if live:
+            drawn = _redraw(system, recent, drawn)
+
+
+def _redraw(system: System, recent: list[str], drawn: int) -> int:
+    """Draw the table over the former one; how many lines it has."""
+    width = shutil.get_terminal_size().columns
+    try:
+        report = view(system.report())
+    except RequestTimeoutError:
+        return drawn
+    lines = status_lines(report, colour=colour_wanted(), width=width)
+    lines += ["", *(cut(line, width) for line in recent)]
+    up = f"\x1b[{drawn}F" if drawn else ""
+    sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
+    sys.stdout.flush()
+    return len(lines)
+
+
+def _sentence(event: Event) -> str | None:
+    """What an event means, for people; None for those that the table shows anyway."""
+    match event:
+        case WorkerStarted():
+            return f"{event.component_id} started, pid {event.pid}"
+        case WorkerDied(death=death, reason=reason):
+            return printable(f"{event.component_id} {death} after {death.uptime_ms / 1000:.1f} s: {reason}")
+        case WorkerFailed():
+            return printable(f"{event.component_id} is given up: {event.reason}")
+        case WorkerStopped():
+            return f"{event.component_id} stopped, {event.exit}"
+        case _:
+            return None

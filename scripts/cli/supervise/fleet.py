@@ -1,0 +1,232 @@
+"""The workers of one file: a System that can be reloaded, scaled and restarted by turns."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from loguru import logger
+from msgspec.structs import asdict
+
+from rekindle.actors import (
+    ConfigurationError,
+    RekindleError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    Status,
+    System,
+)
+from rekindle.actors.gateways.gateway_state import GatewayState
+from rekindle.actors.gateways.operator import Rolling
+from rekindle.actors.ports import Store
+from rekindle.actors.spec.spec_changes import Changes
+
+from ..config import Config, ConfigError, load
+from ..config.model import Group
+from ..render.listings import change_lines
+from .gateways import Edges
+
+PATIENCE_S = 30.0
+"""How much longer than its own timeouts a worker may take before a rolling restart is given up."""
+
+STAYS_UP_S = 1.0
+"""So long a worker must have been healthy before it is the next one's turn: many a program runs for a
+moment before it finds that it cannot."""
+
+DOWN = ("failed", "stopped")
+"""Members that are not up, and that nobody expects to be."""
+
+GLANCE_S = 0.25
+"""How often a rolling restart looks while nothing happens."""
+
+Summary = Mapping[str, object]
+
+
+class Fleet(System):
+    """What `rekindle run` runs, and what its control socket gives orders to."""
+
+    def __init__(self, config: Config, *, store: Store) -> None:
+        super().__init__(
+            config.specs(),
+            store=store,
+            max_concurrent_starts=config.max_concurrent_starts,
+            alerts=config.alerts.policy,
+            retention=config.retention,
+        )
+        self._config = config
+        self._begun_with = config
+        self._changing = threading.Lock()
+        self._rolling: dict[str, threading.Thread] = {}
+        self._given_up: dict[str, str] = {}
+        """Why the latest rolling restart of a group came to nothing."""
+        self._ending = threading.Event()
+        self.edges = Edges()
+
+    def gateways(self) -> tuple[GatewayState, ...]:
+        """How the gateways are that tell events to the outside."""
+        return self.edges.states()
+
+    def metrics(self) -> bytes | None:
+        """Numbers for Prometheus; None if they are turned off."""
+        return self.edges.metrics_text()
+
+    def reload(self) -> Summary:
+        """Apply the file as it is now; a bad one changes nothing.
+
+        Raises:
+            ConfigurationError: the file has problems; the log tells it, too.
+            RequestRefusedError: the system stops.
+        """
+        try:
+            return self._reload()
+        except RequestRefusedError as error:
+            logger.error("{}", str(error))
+            raise
+
+    def shut_down(self) -> None:
+        """End `rekindle run`, as a signal would: said again it hurries, then it kills."""
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _reload(self) -> Summary:
+        with self._changing:
+            try:
+                config = load(self._config.path)
+            except ConfigError as error:
+                raise ConfigurationError(f"nothing was changed: {error}") from None
+            changes = self.change(config.specs())
+            # By what runs: a setting that was taken back needs nothing.
+            ignored = _needs_new_supervisor(self._begun_with, config)
+            self._config = config
+        summary = _summary(changes)
+        if ignored:
+            summary["after_a_restart_of_the_supervisor"] = ignored
+        if config.warnings:
+            summary["warnings"] = [str(warning) for warning in config.warnings]
+        logger.info("reloaded {}. {}", str(config.path), " ".join(change_lines(summary)))
+        return summary
+
+    def scale(self, name: str, count: int, /) -> Summary:
+        """Have so many workers of a group, until the file is loaded again."""
+        with self._changing:
+            try:
+                config = self._config.with_count(name, count)
+            except ConfigError as error:
+                raise ConfigurationError(str(error)) from None
+            changes = self.change(config.specs())
+            self._config = config
+        return _summary(changes)
+
+    def rolling_restart(self, name: str, /) -> Summary:
+        """Begin to restart a group one after the other, never with fewer than `min_healthy` up."""
+        group = self._config.group(name)
+        with self._changing:
+            running = self._rolling.get(name)
+            if running is not None and running.is_alive():
+                raise RequestRefusedError(f"a rolling restart of {name} is under way")
+            thread = threading.Thread(
+                target=self._roll, args=(group,), name=f"rekindle-roll-{name}", daemon=True
+            )
+            self._rolling[name] = thread
+            thread.start()
+        return {"workers": list(group.ids), "min_healthy": group.min_healthy}
+
+    def rolling(self, name: str, /) -> Rolling:
+        """How the latest rolling restart of a group is."""
+        self._config.group(name)
+        thread = self._rolling.get(name)
+        return Rolling(thread is not None and thread.is_alive(), self._given_up.get(name))
+
+    def end_rolling(self) -> None:
+        """Let no rolling restart go on; the one that is under way ends at its next step."""
+        self._ending.set()
+        for thread in self._rolling.values():
+            thread.join(PATIENCE_S)
+
+    # ── a rolling restart ────────────────────────────────────────────────────────────────
+
+    def _roll(self, group: Group) -> None:
+        self._given_up.pop(group.name, None)
+        try:
+            for id_ in group.ids:
+                self._roll_one(id_, group)
+        except RekindleError as error:
+            self._given_up[group.name] = str(error)
+            logger.error("the rolling restart of {} was given up: {}", group.name, str(error))
+        else:
+            logger.info("the rolling restart of {} is done", group.name)
+
+    def _roll_one(self, id_: str, group: Group) -> None:
+        if self.status(id_).shown in DOWN:
+            return
+        spec = group.template
+        stop = spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s
+        self._wait(lambda: self._can_spare(id_, group), PATIENCE_S, f"{group.min_healthy} healthy others")
+        before = self.status(id_).generation
+        self.restart(id_)
+        steady = Steady(STAYS_UP_S)
+        self._wait(
+            lambda: steady(self._is_renewed(id_, before)),
+            stop + spec.health.startup_timeout_s + STAYS_UP_S + PATIENCE_S,
+            f"{id_} to be healthy again",
+        )
+
+    def _can_spare(self, id_: str, group: Group) -> bool:
+        members = [worker for worker in self.report().workers if worker.component_id in group.ids]
+        healthy = {worker.component_id for worker in members if worker.status is Status.HEALTHY}
+        wanted = sum(worker.shown not in DOWN for worker in members)
+        fewest = max(0, wanted - 1) if group.declared_min_healthy is None else group.min_healthy
+        return id_ not in healthy or len(healthy - {id_}) >= fewest
+
+    def _is_renewed(self, id_: str, before: int) -> bool:
+        worker = self.status(id_)
+        if worker.shown == "failed":
+            raise RequestRefusedError(f"{id_} failed: {worker.failure_reason}")
+        if worker.generation > before and (worker.shown == "crashed" or worker.restart_count):
+            raise RequestRefusedError(f"{id_} did not stay up")  # its counters were cleared by our restart
+        return worker.generation > before and worker.status is Status.HEALTHY
+
+    def _wait(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+        deadline = time.monotonic() + within_s
+        with self.events() as events:
+            while not condition():
+                if self._ending.is_set():
+                    raise RequestRefusedError("the supervisor stops")
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise RequestTimeoutError(f"waited {within_s:g} s for {what}")
+                with suppress(RequestTimeoutError):
+                    events.next(min(left, GLANCE_S))
+
+
+class Steady:
+    """Whether something has been true for so long, whenever it was looked at."""
+
+    def __init__(self, for_s: float) -> None:
+        self._for_s = for_s
+        self._since: float | None = None
+
+    def __call__(self, is_true: bool) -> bool:
+        """Take another look."""
+        now = time.monotonic()
+        if not is_true:
+            self._since = None
+        elif self._since is None:
+            self._since = now
+        return self._since is not None and now - self._since >= self._for_s
+
+
+def _summary(changes: Changes) -> dict[str, object]:
+    return {kind: list(ids) for kind, ids in asdict(changes).items() if ids}
+
+
+def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
+    """Settings that changed and that a running supervisor cannot take up."""
+    names = (
+        *("state_dir", "database", "max_concurrent_starts", "retention"),
+        *("http", "alerts", "nats", "metrics"),
+    )
+    return [name for name in names if getattr(before, name) != getattr(after, name)]
