@@ -62,7 +62,7 @@ def test_what_was_written_to_or_may_be_stays() -> None:
 PROGRAM = """
 import hashlib, ssl, sqlite3, sys
 from pathlib import Path
-from rekindle.cli.code_pages import give_back_code
+from rekindle.cli.supervise.code_pages import give_back_code
 
 def of_files():
     rows = (line.split() for line in Path("/proc/self/smaps_rollup").read_text().splitlines())
@@ -93,7 +93,7 @@ def test_libraries_may_come_and_go_meanwhile() -> None:
     """A mapping that had made room for another meanwhile was emptied, and the process died of it."""
     program = """
 import ctypes, os, threading
-from rekindle.cli.code_pages import give_back_code
+from rekindle.cli.supervise.code_pages import give_back_code
 
 system = ctypes.CDLL(None)
 system.dlopen.restype = ctypes.c_void_p

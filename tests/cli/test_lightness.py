@@ -35,11 +35,11 @@ ARGUMENTS = [
     ("--help", None),
     ("--version", None),
     ("no-such-command", None),
-    ("simulate --help", "commands.simulating"),
-    ("status --help", "commands.looking"),
-    ("status", "commands.looking"),
-    ("stop worker:web:0", "commands.acting"),
-    ("completion fish", "commands.completing"),
+    ("simulate --help", "commands.setup.simulate"),
+    ("status --help", "commands.look.status"),
+    ("status", "commands.look.status"),
+    ("stop worker:web:0", "commands.act.restart"),
+    ("completion fish", "commands.setup.completion"),
 ]
 
 

@@ -17,7 +17,7 @@ _IMPORT_ROOT = str(Path(rekindle.worker.__path__[0]).parents[1])
 _CLAIMER = """
 import sys
 from rekindle.worker.jobs.claims import Claimant, Wish, finished
-from rekindle.worker.jobs.opening import open_claims
+from rekindle.worker.jobs.queue_address import open_claims
 address, number = sys.argv[1:]
 claims = open_claims(address, Claimant(f"worker:tag:{number}", 1, "run"))
 claims.mine()

@@ -14,14 +14,14 @@ ALLOWED_MS = 30.0
 
 MODULES = [
     "channel",
+    "crash_dump",
     "guardian",
     "handle",
-    "last_words",
-    "pace",
+    "heartbeat",
     "pdeathsig",
-    "pulse",
-    "report",
+    "rate_limit",
     "run",
+    "status_report",
     "task_wire",
     "tasks",
     "values",
