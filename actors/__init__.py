@@ -30,6 +30,7 @@ from .errors import (
     WorkerCrashedError,
 )
 from .executor import RekindleExecutor
+from .facts.health_status import Status
 from .facts.jobs import JobState, JobView, QueueStats
 from .facts.topic_states import QueueState, SystemHealthState, WorkerState
 from .messages import (
@@ -69,7 +70,6 @@ from .messages import (
     WorkReleaseFailed,
 )
 from .rules.circuit_breaker import BreakerPolicy
-from .rules.health import Status
 from .spec.job_policy import JobPolicy
 from .spec.presets import PRESETS
 from .spec.resource_limits import RecyclePolicy, ResourceLimits

@@ -13,6 +13,7 @@ from collections import deque
 import msgspec
 
 from .facts.alert import Alert, AlertPolicy, Happening
+from .facts.health_status import Status
 from .facts.records import AlertKept, AlertsForgotten, Record
 from .messages import (
     AcknowledgeAlert,
@@ -31,7 +32,6 @@ from .messages.internal.to_broker import Subscribe
 from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
 from .rules.alert_rules import Step
-from .rules.health import Status
 from .runtime.resilient_actor import ResilientActor, tell
 
 

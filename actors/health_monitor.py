@@ -16,6 +16,7 @@ from loguru import logger
 from .deaths.death import Cause, Death, Exit
 from .deaths.evidence import Remains
 from .facts.frames import Frame
+from .facts.health_status import Status
 from .messages import StatusChanged, WorkerStarted
 from .messages.internal import (
     Attend,
@@ -51,7 +52,6 @@ from .rules.health import (
     Launched,
     Lost,
     Pending,
-    Status,
     Trigger,
     advance,
     healthy_for,

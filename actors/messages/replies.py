@@ -6,7 +6,7 @@ import msgspec
 
 from ..deaths.death import Exit, Job
 from ..facts.alert import Alert
-from ..rules.health import Status
+from ..facts.health_status import Status
 from ..spec.spec_changes import Changes
 
 

@@ -6,8 +6,8 @@ import msgspec
 
 from ..deaths.death import Death, Exit
 from ..deaths.findings import Confidence, Finding
+from ..facts.health_status import Status
 from ..facts.records import UsageNoted
-from ..rules.health import Status
 from ..rules.usage_limits import Usage
 from .replies import Budget
 

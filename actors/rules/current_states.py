@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from ..facts.health_status import Status
 from ..facts.topic_states import (
     JobState,
     QueueState,
@@ -38,7 +39,6 @@ from ..messages import (
 from ..messages.internal import JobChanged
 from ..messages.internal.to_broker import Notice, QueuesSeen, WorkerForgotten, WorkerKnown
 from ..messages.topics import JOBS, QUEUES, SYSTEM, queue_topic, worker_topic
-from .health import Status
 
 SHOWN = {
     Status.PENDING: "starting",

@@ -15,24 +15,12 @@ Times are seconds of a monotonic clock, handed in by the caller.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import msgspec
 
 from ..deaths.death import Cause, Exit
 from ..facts.frames import Frame
+from ..facts.health_status import Status
 from ..spec.worker_spec import HealthPolicy
-
-
-class Status(StrEnum):
-    """The internal words for a worker's health."""
-
-    PENDING = "pending"
-    HEALTHY = "healthy"
-    UNHEALTHY = "unhealthy"
-    RECOVERING = "recovering"
-    DEAD = "dead"
-    FAILED = "failed"
 
 
 class Pending(msgspec.Struct, frozen=True):

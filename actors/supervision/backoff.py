@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..facts.health_status import Status
 from ..messages.internal import BackoffElapsed
-from ..rules.health import Status
 from .worker import (
     AwaitSave,
     BackingOff,

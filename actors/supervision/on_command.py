@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..deaths.death import Cause
+from ..facts.health_status import Status
 from ..facts.records import DeathRecord, RestartReset
 from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
-from ..rules.health import Status
 from ..rules.restarts import Action, RestartState
 from ..rules.stop_ladder import Urgency
 from ..spec.worker_spec import PauseMode

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from ..deaths.crash_bundle import Bundle, bundle_of
 from ..deaths.death import HUNG, Cause, Death, Exit
+from ..facts.health_status import Status
 from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Budget, WorkerDied, WorkerFailed
-from ..rules.health import Status
 from ..rules.restarts import DEFAULT_FAILURE, Action, Circumstances, Decision, decide
 from ..rules.stop_ladder import Urgency
 from . import held_work, job_claims

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..deaths.death import Job
+from ..facts.health_status import Status
 from ..facts.records import RememberedWorker, StreakCleared
 from ..messages.internal import HealthSustained
-from ..rules.health import Status
 from ..rules.restarts import DEFAULT_FAILURE, RestartState, cleared_streak
 from ..spec.worker_spec import WorkerSpec
 from . import held_work

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..facts.health_status import Status
 from ..facts.records import HealthMirrored
 from ..messages import Budget, WorkerStatus
-from ..rules.health import Status
 from ..rules.restarts import used_in_window
 from .pauses import Pause
 from .worker import (

@@ -11,10 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from ..deaths.death import Death, Exit, Job
+from ..facts.health_status import Status
 from ..facts.records import DeathRecord, Record
 from ..messages import Event
 from ..messages.internal import BackoffElapsed, HealthSustained, IncarnationEnded
-from ..rules.health import Status
 from ..rules.restarts import RestartState
 from ..rules.stop_ladder import Urgency
 from ..spec.job_policy import JobPolicy

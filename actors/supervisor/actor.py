@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from .. import supervision
 from ..deaths.death import Death
+from ..facts.health_status import Status
 from ..messages import (
     AddWorker,
     ChangeWorkers,
@@ -48,7 +49,6 @@ from ..messages.internal import (
 from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
-from ..rules.health import Status
 from ..rules.stop_ladder import Urgency
 from ..runtime.resilient_actor import ResilientActor
 from ..supervision.worker import Announce, Step, Worker, World

@@ -14,10 +14,10 @@ import pykka
 
 from .. import supervision
 from ..deaths.death import Job
+from ..facts.health_status import Status
 from ..messages.internal import LimitExceeded, RecycleDue, UnwatchUsage, WatchUsage
 from ..ports import Processes, Receiver, Runtime, Timer
 from ..resource_monitor import ResourceMonitor
-from ..rules.health import Status
 from ..runtime.resilient_actor import tell
 from ..spec.resource_limits import RecyclePolicy, ResourceLimits
 from ..supervision.worker import Failed, Idle, Rest, Up, Worker

@@ -13,9 +13,9 @@ from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Cause, Exit
 from ..deaths.findings import Confidence, Finding
 from ..facts.audit_entry import AuditEntry, AuditResult
+from ..facts.health_status import Status
 from ..facts.records import DeathRecord
 from ..messages import WorkerStatus
-from ..rules.health import Status
 from ..supervision.worker import Rest
 
 _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})

@@ -9,6 +9,7 @@ import pytest
 
 from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages import (
     ActorReplaced,
     AlertChanged,
@@ -20,7 +21,6 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.messages.event_json import document, event_type, numbered
-from rekindle.actors.rules.health import Status
 
 W = "worker:tag:0"
 KILLED = Death(

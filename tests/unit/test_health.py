@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.facts.frames import Frame
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules.health import (
     Change,
     Dead,
@@ -24,7 +25,6 @@ from rekindle.actors.rules.health import (
     Pending,
     Recovering,
     State,
-    Status,
     Trigger,
     Unhealthy,
     advance,

@@ -7,7 +7,7 @@ from tests.unit.builders import TAG, crash, spec
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
-from rekindle.actors.rules.health import Status
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.supervision.pauses import Pause
 from rekindle.actors.supervision.shown_status import shown, why, worker_status

@@ -10,6 +10,7 @@ from tests.unit.supervised import Scene
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import (
     DeathAmended,
     DeathRecord,
@@ -20,7 +21,6 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped, WorkerStopping
 from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
-from rekindle.actors.rules.health import Status
 from rekindle.actors.rules.restarts import DEFAULT_FAILURE, Action, RestartState
 from rekindle.actors.rules.stop_ladder import Absent, Urgency
 from rekindle.actors.spec.work_release import ReleasePolicy

@@ -9,6 +9,7 @@ from tests.contract.records import NOW, TAG, death
 
 from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobView
 from rekindle.actors.facts.records import EventRecord, Lives
 from rekindle.actors.messages import (
@@ -30,7 +31,6 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.messages.event_json import numbered
-from rekindle.actors.rules.health import Status
 from rekindle.actors.rules.restarts import Action
 from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.views.event_sentences import entries_of, ordinal

@@ -6,6 +6,7 @@ import pytest
 from tests.virtual.bench import Listener, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages import (
     Done,
     Event,
@@ -28,7 +29,6 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
-from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, crashes_after
 from rekindle.actors.spec.worker_spec import Command, PythonCall, command
 

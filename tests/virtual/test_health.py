@@ -10,6 +10,7 @@ from tests.virtual.conftest import Benches
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.frames import Frame
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages import (
     ActorReplaced,
     PauseWorkers,
@@ -27,7 +28,6 @@ from rekindle.actors.messages.internal import (
     Unregister,
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe
-from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, Script, crashes_after
 from rekindle.actors.spec.worker_spec import HealthPolicy, PauseMode, WorkerSpec
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.virtual.bench import Bench, dies_after, worker
 
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages import (
     AddWorker,
     ChangeWorkers,
@@ -21,7 +22,6 @@ from rekindle.actors.messages import (
     WorkersChanged,
     WorkerStopped,
 )
-from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life
 from rekindle.actors.spec.spec_changes import Changes
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec

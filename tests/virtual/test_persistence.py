@@ -11,6 +11,7 @@ from tests.virtual.conftest import Benches
 from rekindle.actors import persistence_actor
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from rekindle.actors.facts.alert import AlertPolicy
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import DeathRecord, HealthMirrored, Record
 from rekindle.actors.messages import (
@@ -24,7 +25,6 @@ from rekindle.actors.messages import (
     WorkerDied,
 )
 from rekindle.actors.messages.internal import Flush, Flushed
-from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, Script, crashes_after
 from rekindle.actors.spec.worker_spec import WindowMode
 from rekindle.persistence import MemoryStore

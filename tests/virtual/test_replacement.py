@@ -13,6 +13,7 @@ from tests.virtual.faults import Chosen, Mistake, at
 
 from rekindle.actors.broker import Broker
 from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import DeathRecord, MirrorWiped, Record
 from rekindle.actors.health_monitor import HealthMonitor
@@ -62,7 +63,6 @@ from rekindle.actors.messages.internal import (
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.persistence_actor import Recorder
 from rekindle.actors.ports import Control
-from rekindle.actors.rules.health import Status
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, crashes_after
 from rekindle.actors.spec.worker_spec import PauseMode, command

@@ -8,6 +8,7 @@ from tests.virtual.conftest import Benches
 
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.facts.alert import AlertPolicy
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.topic_states import WorkerState
 from rekindle.actors.messages import (
     StartWorkers,
@@ -18,7 +19,6 @@ from rekindle.actors.messages import (
     WorkerFailed,
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe
-from rekindle.actors.rules.health import Status
 from rekindle.actors.simulation import Life, crashes_after
 
 A, B = "worker:tag:0", "worker:tag:1"

@@ -9,6 +9,7 @@ from tests.virtual.bench import Listener, W, dies_after, ids, lives, worker, wor
 from tests.virtual.conftest import Benches
 
 from rekindle.actors.deaths.death import Exit
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import MetaSet
 from rekindle.actors.messages import (
     Done,
@@ -25,7 +26,6 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.ports import Control
-from rekindle.actors.rules.health import Status
 from rekindle.actors.rules.stop_ladder import Urgency
 from rekindle.actors.simulation import Life, crashes_after
 from rekindle.actors.spec.worker_spec import PauseMode

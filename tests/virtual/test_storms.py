@@ -15,6 +15,7 @@ from tests.virtual.faults import Mistake
 
 from rekindle.actors.broker import Broker
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.messages import (
     PauseWorkers,
@@ -28,7 +29,6 @@ from rekindle.actors.messages import (
     WorkerStatus,
 )
 from rekindle.actors.persistence_actor import Recorder
-from rekindle.actors.rules.health import Status
 from rekindle.actors.rules.restarts import Action
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, Script
