@@ -6,7 +6,7 @@ import msgspec
 
 from ..deaths.evidence import Versions, no_versions
 from ..ports import Receiver
-from ..rules.stop_ladder import Urgency
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 
 

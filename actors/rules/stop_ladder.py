@@ -11,25 +11,14 @@ while one is there is ignored.
 from __future__ import annotations
 
 import signal
-from enum import IntEnum
 
 import msgspec
 from msgspec.structs import replace
 
 from ..deaths.death import Exit
 from ..deaths.evidence import Remains
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import StopPolicy
-
-
-class Urgency(IntEnum):
-    """How firmly a process is stopped; a firmer request shortens a gentler one."""
-
-    GRACEFUL = 0
-    """Ask first, and let it finish what it does."""
-    FIRM = 1
-    """It is taken for dead or stuck: SIGTERM (or what its policy says), then SIGKILL."""
-    KILL = 2
-    """At once."""
 
 
 class Rung(msgspec.Struct, frozen=True):

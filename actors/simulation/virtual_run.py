@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import inf
 
 from ..ports import Store
-from ..rules.stop_ladder import Urgency, ladder
+from ..rules.stop_ladder import ladder
+from ..spec.stop_urgency import Urgency
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
 from .scenarios.invariants import Violation, Watch, unreached

@@ -9,7 +9,7 @@ from ..facts.health_status import Status
 from ..facts.records import DeathRecord, RestartReset
 from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
 from ..rules.restarts import Action, RestartState
-from ..rules.stop_ladder import Urgency
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import PauseMode
 from .backoff import back_off, hold, is_up, launch
 from .worker import (

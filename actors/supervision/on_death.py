@@ -10,7 +10,7 @@ from ..facts.health_status import Status
 from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Budget, WorkerDied, WorkerFailed
 from ..rules.restarts import DEFAULT_FAILURE, Action, Circumstances, Decision, decide
-from ..rules.stop_ladder import Urgency
+from ..spec.stop_urgency import Urgency
 from . import held_work, job_claims
 from .backoff import back_off, is_up
 from .shown_status import budget

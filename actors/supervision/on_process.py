@@ -9,7 +9,7 @@ from ..deaths.death import Exit
 from ..deaths.evidence import Remains
 from ..facts.records import DeathAmended
 from ..messages import WorkerStopped
-from ..rules.stop_ladder import Urgency
+from ..spec.stop_urgency import Urgency
 from ..spec.work_release import released_exit
 from ..spec.worker_spec import PauseMode
 from . import held_work, job_claims

@@ -16,8 +16,8 @@ from ..facts.records import DeathRecord, Record
 from ..messages import Event
 from ..messages.internal import BackoffElapsed, HealthSustained, IncarnationEnded
 from ..rules.restarts import RestartState
-from ..rules.stop_ladder import Urgency
 from ..spec.job_policy import JobPolicy
+from ..spec.stop_urgency import Urgency
 from ..spec.work_release import ReleaseOrder
 from ..spec.worker_spec import WorkerSpec
 

@@ -49,8 +49,8 @@ from ..messages.internal import (
 from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
-from ..rules.stop_ladder import Urgency
 from ..runtime.resilient_actor import ResilientActor
+from ..spec.stop_urgency import Urgency
 from ..supervision.worker import Announce, Step, Worker, World
 from .breakers import Breakers
 from .colleagues import Colleagues

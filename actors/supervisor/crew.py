@@ -35,8 +35,8 @@ from ..messages.internal import (
 )
 from ..messages.internal.to_broker import WorkerForgotten, WorkerKnown
 from ..ports import Runtime
-from ..rules.stop_ladder import Urgency
 from ..runtime.resilient_actor import tell
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision.shown_status import mirrored_at_rest, shown
 from ..supervision.stop_order import StopOrder

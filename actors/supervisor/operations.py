@@ -42,10 +42,10 @@ from ..messages import (
 )
 from ..messages.internal import KeepTogether, PauseElapsed
 from ..ports import Receiver, Runtime, Timer
-from ..rules.stop_ladder import Urgency
 from ..runtime.resilient_actor import tell
 from ..spec.spec_changes import Changes, compare
 from ..spec.start_order import check_order
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import failures
 from ..supervision.pauses import EVERYTHING, Pause, Pauses

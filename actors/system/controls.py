@@ -30,10 +30,10 @@ from ..messages import (
 )
 from ..messages.internal import Keep, QueuesTouched
 from ..ports import Jobs
-from ..rules.stop_ladder import Urgency
 from ..runtime.resilient_actor import tell
 from ..spec.job_payload import checked_queue, new_job, payload_text
 from ..spec.spec_changes import Changes
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec, served_by
 from .assembly import served
 from .inboxes import Inbox

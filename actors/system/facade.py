@@ -34,8 +34,8 @@ from ..ports import Store
 from ..prober import Prober
 from ..processes.process_table import RealProcesses
 from ..release_desk import ReleaseDesk
-from ..rules.stop_ladder import Urgency
 from ..runtime.resilient_actor import ThreadRuntime, tell
+from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import held_work
 from .assembly import EVENT_LINGER_S, assemble

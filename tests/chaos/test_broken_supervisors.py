@@ -14,7 +14,6 @@ from tests.chaos.worlds import ENDLESS, play
 from rekindle.actors import supervision
 from rekindle.actors.persistence_actor import Recorder
 from rekindle.actors.rules import restarts, stop_ladder
-from rekindle.actors.rules.stop_ladder import Urgency
 from rekindle.actors.simulation import (
     Outcome,
     Scenario,
@@ -24,6 +23,7 @@ from rekindle.actors.simulation import (
     ignores_term,
     shrink,
 )
+from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.supervision import backoff, on_command, on_death, on_process
 from rekindle.actors.supervision.worker import BackingOff, Rest, Worker, World
 from rekindle.actors.supervision.worker import Step as WorkerStep

@@ -33,11 +33,11 @@ from rekindle.actors.rules.stop_ladder import (
     Terms,
     Trigger,
     Unkillable,
-    Urgency,
     Wait,
     advance,
     ladder,
 )
+from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.worker_spec import StopPolicy
 
 POLICY = StopPolicy()

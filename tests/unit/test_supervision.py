@@ -22,7 +22,8 @@ from rekindle.actors.facts.records import (
 from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped, WorkerStopping
 from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
 from rekindle.actors.rules.restarts import DEFAULT_FAILURE, Action, RestartState
-from rekindle.actors.rules.stop_ladder import Absent, Urgency
+from rekindle.actors.rules.stop_ladder import Absent
+from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.work_release import ReleasePolicy
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.supervision import SAVE_TIMEOUT_MS

@@ -26,8 +26,8 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.ports import Control
-from rekindle.actors.rules.stop_ladder import Urgency
 from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.worker_spec import PauseMode
 from rekindle.actors.supervision.pauses import ENABLED
 from rekindle.persistence import MemoryStore

@@ -6,7 +6,7 @@ import msgspec
 
 from ...deaths.death import Exit
 from ...deaths.evidence import Remains
-from ...rules.stop_ladder import Urgency
+from ...spec.stop_urgency import Urgency
 from ...spec.worker_spec import WorkerSpec
 
 

@@ -19,8 +19,8 @@ from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.messages import Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
-from rekindle.actors.rules.stop_ladder import Urgency
 from rekindle.actors.runtime.mailbox import Mailbox
+from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.persistence import MemoryStore
 from rekindle.worker.guardian import marked_processes, sweep
 
