@@ -10,6 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.jobs import JobSettled
@@ -41,7 +42,6 @@ from rekindle.actors.facts.records import (
     UsageNoted,
 )
 from rekindle.actors.rules.alert_rules import MOST_RESOLVED
-from rekindle.actors.rules.restarts import Action
 
 from .jobs.memory_jobs import MemoryJobs
 from .sql.encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable

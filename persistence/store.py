@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
@@ -43,7 +44,6 @@ from rekindle.actors.facts.records import (
     StreakCleared,
     UsageNoted,
 )
-from rekindle.actors.rules.restarts import Action
 
 from .database.database_file import SameFile
 from .database.driver_errors import failure, translated

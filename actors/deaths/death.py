@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from .death import Death
 from .evidence import Remains
 
 
@@ -112,3 +113,14 @@ def signal_number(signal: int | str) -> int | None:
     name = signal.upper()
     known = signals.Signals.__members__.get(name if name.startswith("SIG") else f"SIG{name}")
     return None if known is None else int(known)
+
+
+class Action(StrEnum):
+    """What becomes of a dead worker."""
+
+    RESTART = "restart"
+    MARK_FAILED = "mark_failed"
+    NOTIFY_ONLY = "notify_only"
+    HELD = "held"
+    """A breaker is open: not counted, and brought back when it closes."""
+    NONE = "none"

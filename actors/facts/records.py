@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..deaths.crash_bundle import Bundle
-from ..deaths.death import Cause, Job
-from ..rules.restarts import Action
+from ..deaths.death import Action, Cause, Job
 from ..rules.usage_limits import Usage
 from .alert import Alert
 from .audit_entry import AuditEntry

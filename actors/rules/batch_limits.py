@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..deaths.crash_bundle import lean
+from ..deaths.death import Action
 from ..facts.records import (
     AlertKept,
     DeathAmended,
@@ -21,7 +22,6 @@ from ..facts.records import (
     StreakCleared,
     UsageNoted,
 )
-from .restarts import Action
 
 
 def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:

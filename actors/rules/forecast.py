@@ -15,10 +15,10 @@ from itertools import pairwise, repeat
 
 import msgspec
 
-from ..deaths.death import Death, Exit
+from ..deaths.death import Action, Death, Exit
 from ..facts.records import DeathRecord
 from ..spec.worker_spec import RestartPolicy
-from .restarts import Action, Circumstances, Decision, RestartState, decide
+from .restarts import Circumstances, Decision, RestartState, decide
 
 HOUR_MS = 3_600_000
 MOST_LIVES = 100_000

@@ -10,12 +10,11 @@ matter. Chance comes in as a number. Nothing here reads a clock or touches anyth
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 
 import msgspec
 from msgspec.structs import replace
 
-from ..deaths.death import Death
+from ..deaths.death import Action, Death
 from ..spec.worker_spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
 
 DEFAULT_FAILURE = "Restart limit exceeded"
@@ -31,17 +30,6 @@ class RestartState(msgspec.Struct, frozen=True):
     last_restart_ms: int | None = None
     deaths_ms: tuple[int, ...] = ()
     """When it died lately; only the sliding window asks."""
-
-
-class Action(StrEnum):
-    """What becomes of a dead worker."""
-
-    RESTART = "restart"
-    MARK_FAILED = "mark_failed"
-    NOTIFY_ONLY = "notify_only"
-    HELD = "held"
-    """A breaker is open: not counted, and brought back when it closes."""
-    NONE = "none"
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..deaths.death import Cause
+from ..deaths.death import Action, Cause
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, RestartReset
 from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
-from ..rules.restarts import Action, RestartState
+from ..rules.restarts import RestartState
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import PauseMode
 from .backoff import back_off, hold, is_up, launch

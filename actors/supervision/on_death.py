@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..deaths.crash_bundle import Bundle, bundle_of
-from ..deaths.death import HUNG, Cause, Death, Exit
+from ..deaths.death import HUNG, Action, Cause, Death, Exit
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Budget, WorkerDied, WorkerFailed
-from ..rules.restarts import DEFAULT_FAILURE, Action, Circumstances, Decision, decide
+from ..rules.restarts import DEFAULT_FAILURE, Circumstances, Decision, decide
 from ..spec.stop_urgency import Urgency
 from . import held_work, job_claims
 from .backoff import back_off, is_up

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
-from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.records import DeathRecord, EventRecord, Remembered, RememberedWorker
-from rekindle.actors.rules.restarts import Action
 
 from .encoding import job_from
 

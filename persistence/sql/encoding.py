@@ -9,10 +9,9 @@ import msgspec
 from msgspec.structs import asdict
 
 from rekindle.actors.deaths.crash_bundle import Bundle
-from rekindle.actors.deaths.death import Cause, Job
+from rekindle.actors.deaths.death import Action, Cause, Job
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.records import DeathRecord, EventRecord, HealthMirrored, RestartsCounted
-from rekindle.actors.rules.restarts import Action
 
 DEATH_COLUMNS = (
     "component_id",

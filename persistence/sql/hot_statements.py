@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Dialect
 
-from rekindle.actors.rules.restarts import Action
+from rekindle.actors.deaths.death import Action
 
 from . import statements as sql
 from .compiled import Prepared

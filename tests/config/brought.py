@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rekindle.actors.deaths.death import Cause, Death, Exit
-from rekindle.actors.rules.restarts import Action, Circumstances, RestartState, decide
+from rekindle.actors.deaths.death import Action, Cause, Death, Exit
+from rekindle.actors.rules.restarts import Circumstances, RestartState, decide
 from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 from rekindle.cli.config import parse
 from rekindle.cli.config.foreign.importer import imported

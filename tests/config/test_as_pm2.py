@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.config.brought import app, argv, fates, from_pm2, remarks, specs
 
-from rekindle.actors.rules.restarts import Action
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.spec.worker_spec import RestartOn
 
 RESTART, FAILED = Action.RESTART, Action.MARK_FAILED

@@ -8,7 +8,7 @@ import pytest
 from tests.config.brought import argv, fates, from_supervisord, program, remarks, specs
 from tests.running.conftest import Run, run
 
-from rekindle.actors.rules.restarts import Action
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.spec.worker_spec import RestartOn
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.foreign.importer import imported

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.records import DeathRecord, EventRecord, RememberedWorker
 from rekindle.actors.ports import Store
-from rekindle.actors.rules.restarts import Action
 
 NOW = 1_790_000_000_000
 TAG = "worker:tag:0"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, final_death, known
 
-from rekindle.actors.deaths.death import Cause, Job
+from rekindle.actors.deaths.death import Action, Cause, Job
 from rekindle.actors.facts.alert import Alert, Kind, Severity
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.records import (
@@ -22,7 +22,6 @@ from rekindle.actors.facts.records import (
     StreakCleared,
 )
 from rekindle.actors.ports import Store
-from rekindle.actors.rules.restarts import Action
 
 
 def test_ps_01_an_unknown_worker_has_no_restarts(store: Store) -> None:

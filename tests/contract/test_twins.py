@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.contract.records import death, known
 
-from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.records import (
     DeathAmended,
@@ -22,7 +22,6 @@ from rekindle.actors.facts.records import (
     StateRemoved,
     StreakCleared,
 )
-from rekindle.actors.rules.restarts import Action
 from rekindle.persistence import MemoryStore, open_store
 from rekindle.persistence.schema.models import Model
 from rekindle.persistence.store import SqlStore

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.alert import Alert, Kind, Severity
 from rekindle.actors.facts.records import (
     AlertKept,
@@ -26,7 +26,6 @@ from rekindle.actors.facts.records import (
     StreakCleared,
 )
 from rekindle.actors.rules.batch_limits import compacted
-from rekindle.actors.rules.restarts import Action
 from rekindle.persistence import MemoryStore
 
 Counters = dict[str, tuple[object, ...]]

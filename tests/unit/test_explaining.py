@@ -8,13 +8,12 @@ from msgspec.structs import replace
 from tests.unit.test_verdict import TRACEBACK
 
 from rekindle.actors.deaths.crash_bundle import Bundle, bundle_of
-from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import Budget, WorkerStatus
-from rekindle.actors.rules.restarts import Action
 from rekindle.actors.views.explanation import explain, span, stop_of
 
 UP = WorkerStatus(

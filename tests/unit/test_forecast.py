@@ -8,7 +8,7 @@ from itertools import cycle
 import pytest
 from tests.contract.records import NOW, death, final_death
 
-from rekindle.actors.deaths.death import Exit
+from rekindle.actors.deaths.death import Action, Exit
 from rekindle.actors.rules.forecast import (
     MOST_LIVES,
     Forecast,
@@ -18,7 +18,6 @@ from rekindle.actors.rules.forecast import (
     history,
     recorded,
 )
-from rekindle.actors.rules.restarts import Action
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.worker_spec import RestartPolicy
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import crash, policy, silence
 
-from rekindle.actors.deaths.death import Cause, Death
+from rekindle.actors.deaths.death import Action, Cause, Death
 from rekindle.actors.rules.restarts import (
-    Action,
     Circumstances,
     Decision,
     RestartState,

@@ -8,7 +8,7 @@ from tests.unit.builders import TAG, crash, silence, spec
 from tests.unit.supervised import Scene
 
 from rekindle.actors import supervision
-from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.deaths.death import Action, Cause, Exit
 from rekindle.actors.deaths.findings import Finding
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import (
@@ -21,7 +21,7 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.messages import WorkerDied, WorkerFailed, WorkerReset, WorkerStopped, WorkerStopping
 from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
-from rekindle.actors.rules.restarts import DEFAULT_FAILURE, Action, RestartState
+from rekindle.actors.rules.restarts import DEFAULT_FAILURE, RestartState
 from rekindle.actors.rules.stop_ladder import Absent
 from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.work_release import ReleasePolicy

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.contract.records import NOW, TAG, death
 
-from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobView
@@ -31,7 +31,6 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.messages.event_json import numbered
-from rekindle.actors.rules.restarts import Action
 from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.views.event_sentences import entries_of, ordinal
 from rekindle.actors.views.timeline import Sources, Timeline, failures, timeline

@@ -8,7 +8,7 @@ import pytest
 from tests.virtual.bench import CRASH, W, dies_after, ids, lives, worker, workers
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.deaths.death import Cause, Exit
+from rekindle.actors.deaths.death import Action, Cause, Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import (
@@ -26,7 +26,6 @@ from rekindle.actors.messages import (
     WorkerUnkillable,
 )
 from rekindle.actors.messages.internal import BackoffElapsed
-from rekindle.actors.rules.restarts import Action
 from rekindle.actors.simulation import Life, crashes_after
 from rekindle.actors.spec.worker_spec import command
 from rekindle.persistence import MemoryStore

@@ -14,6 +14,7 @@ from tests.virtual.conftest import Benches
 from tests.virtual.faults import Mistake
 
 from rekindle.actors.broker import Broker
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.health_monitor import HealthMonitor
@@ -29,7 +30,6 @@ from rekindle.actors.messages import (
     WorkerStatus,
 )
 from rekindle.actors.persistence_actor import Recorder
-from rekindle.actors.rules.restarts import Action
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, Script
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec

@@ -6,10 +6,9 @@ import threading
 from collections import Counter
 from dataclasses import dataclass
 
-from ...deaths.death import Cause
+from ...deaths.death import Action, Cause
 from ...messages import Event, Published, Snapshot, WorkerDied
 from ...messages.event_json import event_type
-from ...rules.restarts import Action
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.rules.forecast import Forecast, PastLife, Verdict
-from rekindle.actors.rules.restarts import Action
 
 from ..render.status_table import table
 from ..render.text import cells, cut, padded, printable

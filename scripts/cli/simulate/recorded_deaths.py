@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.records import DeathRecord
-from rekindle.actors.rules.restarts import Action
 
 from ..client import NoSupervisorError, UnknownWorkerError, path_of
 from ..console.options import client_of
