@@ -26,7 +26,7 @@ from .facts.records import (
     Retention,
     UsageNoted,
 )
-from .rules.usage_limits import Usage
+from .facts.usage import Usage
 from .spec.worker_spec import WorkerSpec
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import ClassVar
 import msgspec
 from loguru import logger
 
+from .facts.usage import Usage
 from .messages import (
     Event,
     ResourceEased,
@@ -26,7 +27,6 @@ from .ports import Processes, Receiver, Runtime, Timer
 from .rules.usage_limits import (
     Eased,
     Finding,
-    Usage,
     Violated,
     Warned,
     Watch,

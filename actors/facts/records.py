@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Action, Cause, Job
-from ..rules.usage_limits import Usage
 from .alert import Alert
 from .audit_entry import AuditEntry
 from .jobs import DEFAULT_CRASH_RETRIES
+from .usage import Usage
 
 
 class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):

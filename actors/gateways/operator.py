@@ -17,10 +17,10 @@ from ..deaths.crash_bundle import Bundle
 from ..facts.alert import Alert
 from ..facts.audit_entry import AuditEntry
 from ..facts.records import DeathRecord, EventPage
+from ..facts.usage import Usage
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
 from ..processes.watch.transcript import Lines
-from ..rules.usage_limits import Usage
 from ..spec.worker_spec import WorkerSpec
 from ..views.timeline import Timeline
 from .gateway_state import GatewayState

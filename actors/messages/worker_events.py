@@ -8,7 +8,7 @@ from ..deaths.death import Death, Exit
 from ..deaths.findings import Confidence, Finding
 from ..facts.health_status import Status
 from ..facts.records import UsageNoted
-from ..rules.usage_limits import Usage
+from ..facts.usage import Usage
 from .replies import Budget
 
 

@@ -20,6 +20,7 @@ from rekindle.worker.guardian import marked_processes
 
 from ..deaths.evidence import Remains
 from ..facts.frames import Frame
+from ..facts.usage import Usage
 from ..messages.internal import (
     ChannelClosed,
     FrameReceived,
@@ -30,7 +31,6 @@ from ..messages.internal import (
     SpawnFailed,
 )
 from ..ports import Clock, Control, Receiver, SpawnRequest
-from ..rules.usage_limits import Usage
 from ..runtime.lanes import Call, Lane, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..rules.usage_limits import Usage
+from ..facts.usage import Usage
 
 if TYPE_CHECKING:
     import psutil

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..deaths.death import Exit, Job
 from ..facts.frames import Frame
+from ..facts.usage import Usage
 from ..messages.internal import (
     ChannelClosed,
     FrameReceived,
@@ -21,7 +22,6 @@ from ..messages.internal import (
     SpawnFailed,
 )
 from ..ports import Control, Receiver, Runtime, SpawnRequest, Timer
-from ..rules.usage_limits import Usage
 from ..runtime.resilient_actor import tell
 
 

@@ -6,9 +6,9 @@ import signal as signals
 from collections.abc import Callable, Mapping, Sequence
 
 from ..deaths.death import Exit
+from ..facts.usage import Usage
 from ..messages.internal import ProcessFound, ProcessStarted, SpawnFailed
 from ..ports import Control, Receiver, Runtime, SpawnRequest
-from ..rules.usage_limits import Usage
 from ..runtime.resilient_actor import tell
 from .heartbeats import Voice
 from .scenarios.behaviours import life_of

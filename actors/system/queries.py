@@ -16,12 +16,12 @@ from ..facts.audit_entry import AuditEntry
 from ..facts.commit_times import CommitTimes
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, EventPage
+from ..facts.usage import Usage
 from ..messages import AlertReport, ReportAlerts, ReportStatus, StatusReport, WorkerStatus
 from ..messages.internal.to_broker import Subscribe, Unsubscribe
 from ..messages.topics import problem
 from ..ports import Receiver, Store
 from ..processes.watch.transcript import Lines, lines_of
-from ..rules.usage_limits import Usage
 from ..runtime.resilient_actor import tell
 from ..spec.worker_spec import WorkerSpec
 from ..views.explanation import explain, stop_of

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, or_, select
 
 from rekindle.actors.facts.records import UsageNoted
-from rekindle.actors.rules.usage_limits import Usage
+from rekindle.actors.facts.usage import Usage
 
 from ..schema.tables import USAGE
 

@@ -9,8 +9,8 @@ from tests.contract.records import NOW, TAG
 from tests.contract.test_pruning import ALL, DAY, prune
 
 from rekindle.actors.facts.records import StateRemoved, UsageNoted
+from rekindle.actors.facts.usage import Usage
 from rekindle.actors.ports import Store
-from rekindle.actors.rules.usage_limits import Usage
 from rekindle.persistence.sql import usage_rows
 from rekindle.persistence.store import SqlStore
 

@@ -18,11 +18,11 @@ from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.records import DeathRecord, EventPage
+from rekindle.actors.facts.usage import Usage
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling, Summary
 from rekindle.actors.ports import Jobs, Receiver
 from rekindle.actors.processes.watch.transcript import Lines
-from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.views.timeline import Timeline
 
 GROUPS = ("tag",)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors import ResourceLimits, SpecError
+from rekindle.actors.facts.usage import Resource, Usage
 from rekindle.actors.rules.usage_limits import (
     Eased,
     Look,
-    Resource,
-    Usage,
     Violated,
     Warned,
     Watch,

@@ -12,6 +12,7 @@ from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobView
 from rekindle.actors.facts.records import EventRecord, Lives
+from rekindle.actors.facts.usage import Usage
 from rekindle.actors.messages import (
     AlertChanged,
     BreakerOpened,
@@ -31,7 +32,6 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.messages.event_json import numbered
-from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.views.event_sentences import entries_of, ordinal
 from rekindle.actors.views.timeline import Sources, Timeline, failures, timeline
 

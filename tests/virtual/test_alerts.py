@@ -6,6 +6,7 @@ from tests.virtual.bench import Bench, Listener, W, dies_after, lives, worker
 
 from rekindle.actors.facts.alert import Alert, AlertPolicy, Happening, Kind, Severity
 from rekindle.actors.facts.jobs import NewJob
+from rekindle.actors.facts.usage import Usage
 from rekindle.actors.messages import (
     AcknowledgeAlert,
     ActorReplaced,
@@ -18,7 +19,6 @@ from rekindle.actors.messages import (
     WorkerRemoved,
 )
 from rekindle.actors.messages.internal import QueuesTouched
-from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.simulation import Life
 from rekindle.actors.spec.resource_limits import ResourceLimits
 

@@ -9,6 +9,7 @@ from tests.virtual.bench import Bench, W, lives, worker, workers
 from rekindle.actors import Cause, RecyclePolicy, ResourceLimits, Status
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import Record, UsageNoted
+from rekindle.actors.facts.usage import Usage
 from rekindle.actors.messages import (
     ChangeWorkers,
     Event,
@@ -22,7 +23,6 @@ from rekindle.actors.messages import (
     WorkerStarted,
 )
 from rekindle.actors.messages.internal import JobChanged
-from rekindle.actors.rules.usage_limits import Usage
 from rekindle.actors.simulation import Life
 from rekindle.persistence import MemoryStore
 

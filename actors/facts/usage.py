@@ -1,0 +1,55 @@
+"""Pure: what a worker uses."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+N = TypeVar("N", int, float)
+
+
+class Resource(StrEnum):
+    """What is limited."""
+
+    CPU = "cpu_percent"
+    MEMORY = "memory_mb"
+    THREADS = "threads"
+    DESCRIPTORS = "descriptors"
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker and everything that it started use together; None could not be told."""
+
+    memory_mb: float
+    cpu_percent: float | None = None
+    """Of one core, since the look before, or since its start."""
+    threads: int = 1
+    descriptors: int | None = None
+
+    def of(self, resource: Resource) -> float | None:
+        """How much of one resource."""
+        value: float | None = getattr(self, resource.value)
+        return value
+
+    def above(self, other: Usage | None) -> Usage:
+        """The greater of both, resource by resource."""
+        if other is None:
+            return self
+        return Usage(
+            memory_mb=max(self.memory_mb, other.memory_mb),
+            cpu_percent=_greater(self.cpu_percent, other.cpu_percent),
+            threads=max(self.threads, other.threads),
+            descriptors=_greater(self.descriptors, other.descriptors),
+        )
+
+    def __str__(self) -> str:
+        cpu = "" if self.cpu_percent is None else f", {self.cpu_percent:.0f} % CPU"
+        return f"{self.memory_mb:.0f} MB{cpu}, {self.threads} threads"
+
+
+def _greater(one: N | None, other: N | None) -> N | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
