@@ -69,7 +69,7 @@ from .messages import (
     WorkReleased,
     WorkReleaseFailed,
 )
-from .rules.circuit_breaker import BreakerPolicy
+from .spec.breaker_policy import BreakerPolicy
 from .spec.job_policy import JobPolicy
 from .spec.presets import PRESETS
 from .spec.resource_limits import RecyclePolicy, ResourceLimits

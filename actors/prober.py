@@ -15,9 +15,9 @@ from queue import Empty
 
 from .messages.internal.to_prober import Probe, ProbeAnswered
 from .processes.run_tool import run_tool
-from .rules.circuit_breaker import BreakerPolicy, address
 from .runtime.mailbox import Mailbox
 from .runtime.resilient_actor import tell
+from .spec.breaker_policy import BreakerPolicy, address
 
 
 class Prober:

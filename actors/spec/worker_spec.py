@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from ..deaths.death import signal_name, signal_number
 from ..errors import Problem, SpecError
-from ..rules.circuit_breaker import BreakerPolicy
+from .breaker_policy import BreakerPolicy
 from .job_policy import JobPolicy
 from .resource_limits import RecyclePolicy, ResourceLimits
 from .validation import (

@@ -15,7 +15,6 @@ from ..messages.internal import KeepTogether
 from ..messages.internal.to_prober import BreakerDue, Probe
 from ..ports import Receiver, Runtime, Timer
 from ..rules.circuit_breaker import (
-    BreakerPolicy,
     Closed,
     Elapsed,
     HalfOpen,
@@ -30,6 +29,7 @@ from ..rules.circuit_breaker import (
     next_look_ms,
 )
 from ..runtime.resilient_actor import tell
+from ..spec.breaker_policy import BreakerPolicy
 from ..supervision import canaries, is_held
 from ..supervision.worker import Idle, Rest, Worker
 from .crew import Crew

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...ports import Receiver
-from ...rules.circuit_breaker import BreakerPolicy
+from ...spec.breaker_policy import BreakerPolicy
 
 
 class BreakerDue(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import Self
 
 from ...errors import Problem, RekindleError, SpecError
 from ...messages.shapes import field_names
-from ...rules.circuit_breaker import BreakerPolicy
+from ...spec.breaker_policy import BreakerPolicy
 from ...spec.worker_spec import Command, PythonCall, WorkerSpec
 from . import moves
 from .behaviours import Behaviour

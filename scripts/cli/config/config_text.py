@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from rekindle.actors.facts.records import Retention
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
-from rekindle.actors.rules.circuit_breaker import BreakerPolicy
+from rekindle.actors.spec.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 from rekindle.actors.views.redaction import masked, without_password
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from rekindle.actors.rules.circuit_breaker import BreakerPolicy
 from rekindle.actors.simulation import Behaviour, Scenario
 from rekindle.actors.simulation.scenarios.scenario import Role
+from rekindle.actors.spec.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.worker_spec import (
     HealthPolicy,
     PauseMode,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.rules.circuit_breaker import BreakerPolicy
+from rekindle.actors.spec.breaker_policy import BreakerPolicy
 
 from ..decoding import nearest
 from ..layers import Layers, changed
