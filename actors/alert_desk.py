@@ -12,7 +12,7 @@ from collections import deque
 
 import msgspec
 
-from .facts.alert import Alert, AlertPolicy, Happening
+from .facts.alert import Alert, Happening
 from .facts.health_status import Status
 from .facts.records import AlertKept, AlertsForgotten, Record
 from .messages import (
@@ -33,6 +33,7 @@ from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
 from .rules.alert_rules import Step
 from .runtime.resilient_actor import ResilientActor, tell
+from .spec.alert_policy import AlertPolicy
 
 
 class SettleDue(msgspec.Struct, frozen=True):

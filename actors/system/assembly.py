@@ -13,7 +13,6 @@ from loguru import logger
 from ..alert_desk import AlertDesk
 from ..broker import Broker
 from ..errors import StoreUnavailableError
-from ..facts.alert import AlertPolicy
 from ..facts.commit_times import CommitTimes
 from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered, Retention
 from ..health_monitor import HealthMonitor
@@ -22,6 +21,7 @@ from ..messages.internal import Attend, Declare, Keep, WatchQueues
 from ..persistence_actor import Recorder
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
+from ..spec.alert_policy import AlertPolicy
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor
 

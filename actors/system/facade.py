@@ -25,7 +25,6 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes, sweep
 
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
-from ..facts.alert import AlertPolicy
 from ..facts.records import MetaSet, Remembered, Retention
 from ..messages import Shutdown, StartWorkers, StopResult, WorkersStopped
 from ..messages.internal import Flush, Flushed, Keep
@@ -35,6 +34,7 @@ from ..prober import Prober
 from ..processes.process_table import RealProcesses
 from ..release_desk import ReleaseDesk
 from ..runtime.resilient_actor import ThreadRuntime, tell
+from ..spec.alert_policy import AlertPolicy
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import held_work

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from rekindle.actors.deaths.death import Exit
-from rekindle.actors.facts.alert import AlertPolicy
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import RememberedWorker
 from rekindle.actors.messages import (
@@ -26,6 +25,7 @@ from rekindle.actors.messages.internal import BackoffElapsed
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.ports import Receiver, Store
 from rekindle.actors.simulation import Life, Script, ScriptedProcesses, SimulationRuntime
+from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
 from rekindle.actors.system.assembly import Actors, assemble
 from rekindle.persistence import MemoryStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.virtual.bench import Bench, Listener, W, dies_after, lives, worker
 
-from rekindle.actors.facts.alert import Alert, AlertPolicy, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.facts.usage import Usage
 from rekindle.actors.messages import (
@@ -20,6 +20,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal import QueuesTouched
 from rekindle.actors.simulation import Life
+from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.resource_limits import ResourceLimits
 
 POLICY = AlertPolicy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.virtual.bench import Bench, Listener, W, lives, worker
 from tests.virtual.conftest import Benches
 
-from rekindle.actors.facts.alert import AlertPolicy
 from rekindle.actors.messages import (
     AlertReport,
     ChangeWorkers,
@@ -18,6 +17,7 @@ from rekindle.actors.messages import (
     WorkersChanged,
 )
 from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 FAILS_THEN_LIVES = lives(Life(dies_after_s=3), Life(dies_after_s=3), then=Life())

@@ -10,7 +10,6 @@ from tests.virtual.conftest import Benches
 
 from rekindle.actors import persistence_actor
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
-from rekindle.actors.facts.alert import AlertPolicy
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import DeathRecord, HealthMirrored, Record
@@ -26,6 +25,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal import Flush, Flushed
 from rekindle.actors.simulation import Life, Script, crashes_after
+from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import WindowMode
 from rekindle.persistence import MemoryStore
 

@@ -7,7 +7,6 @@ from tests.virtual.bench import Listener, W, dies_after, lives, worker
 from tests.virtual.conftest import Benches
 
 from rekindle.actors.deaths.death import Cause, Exit
-from rekindle.actors.facts.alert import AlertPolicy
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.topic_states import WorkerState
 from rekindle.actors.messages import (
@@ -20,6 +19,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.spec.alert_policy import AlertPolicy
 
 A, B = "worker:tag:0", "worker:tag:1"
 MINUTE = 60.0

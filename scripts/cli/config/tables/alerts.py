@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.facts.alert import AlertPolicy, Happening, Severity
+from rekindle.actors.facts.alert import Happening, Severity
 from rekindle.actors.gateways.settings.placeholders import argv_problems
+from rekindle.actors.spec.alert_policy import AlertPolicy
 
 from ..paths import absolute
 from ..problems import Finding, KeyPath
