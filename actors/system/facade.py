@@ -33,7 +33,8 @@ from ..ports import Store
 from ..prober import Prober
 from ..processes.process_table import RealProcesses
 from ..release_desk import ReleaseDesk
-from ..runtime.resilient_actor import ThreadRuntime, tell
+from ..runtime.resilient_actor import tell
+from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.alert_policy import AlertPolicy
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec

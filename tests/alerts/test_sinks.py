@@ -20,7 +20,7 @@ from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
 from rekindle.actors.gateways.sinks.notice import Allowance, Filter, Notice
 from rekindle.actors.messages import AlertChanged, WorkerStarted
-from rekindle.actors.runtime.resilient_actor import RealClock
+from rekindle.actors.runtime.thread_runtime import RealClock
 
 ALERT = Alert(
     id=7,

@@ -24,7 +24,7 @@ from rekindle.actors import (
     WorkerStatus,
     command,
 )
-from rekindle.actors.runtime.resilient_actor import RealClock
+from rekindle.actors.runtime.thread_runtime import RealClock
 
 STEADY = RestartPolicy(initial_delay_s=0.02, min_delay_s=0.02, max_delay_s=1.2)
 """The preset `steady`, fifty times as fast."""

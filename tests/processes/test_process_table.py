@@ -21,7 +21,7 @@ from rekindle.actors.ports import Control, SpawnRequest
 from rekindle.actors.processes.child import Child
 from rekindle.actors.processes.process_table import RealProcesses
 from rekindle.actors.processes.spawn import launcher
-from rekindle.actors.runtime.resilient_actor import RealClock
+from rekindle.actors.runtime.thread_runtime import RealClock
 from rekindle.actors.system.inboxes import Inbox
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from loguru import logger
 
-from rekindle.actors.runtime.resilient_actor import RealClock
+from rekindle.actors.runtime.thread_runtime import RealClock
 from rekindle.actors.runtime.timekeeper import TIDY_ABOVE, Timekeeper
 from rekindle.actors.system.inboxes import Inbox
 

@@ -28,7 +28,7 @@ from rekindle.actors.messages.internal import (
 )
 from rekindle.actors.ports import Receiver, Timer
 from rekindle.actors.rules.stop_ladder import Stopping, Unkillable
-from rekindle.actors.runtime.resilient_actor import RealClock, ThreadRuntime
+from rekindle.actors.runtime.thread_runtime import RealClock, ThreadRuntime
 from rekindle.actors.runtime.timekeeper import HeapTimer, Timekeeper
 from rekindle.actors.simulation import Behaviour, Phase
 from rekindle.actors.simulation.observer import decided
