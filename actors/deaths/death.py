@@ -7,7 +7,6 @@ from enum import StrEnum
 
 import msgspec
 
-from .death import Death
 from .evidence import Remains
 
 

@@ -15,15 +15,13 @@ new state in place before it acts on it, so that what was done already is not do
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, ClassVar, Never, TypeVar
+from typing import Any, ClassVar, Never
 
 import pykka
 from loguru import logger
 
 from ..messages import ActorReplaced
 from ..ports import Receiver
-
-A = TypeVar("A", bound=pykka.Actor)
 
 CORE = "core"
 """The lane of every actor that names no other."""

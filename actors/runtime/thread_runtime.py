@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import time
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pykka
 
 from ..ports import Clock, Timers
 from .lanes import Lane, housed
+from .resilient_actor import CORE, tell
 from .timekeeper import Timekeeper
+
+A = TypeVar("A", bound=pykka.Actor)
 
 
 class RealClock:

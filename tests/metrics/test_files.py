@@ -22,11 +22,11 @@ from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.commit_times import CommitTimes
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import QueueStats
-from rekindle.actors.gateways.api.route import Identity
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics.event_counts import Counted
 from rekindle.actors.gateways.metrics.families import Seen, families
 from rekindle.actors.gateways.metrics.queue_depths import Depths
+from rekindle.actors.gateways.server_identity import Identity
 from rekindle.actors.messages import Budget, StatusReport, WorkerStatus
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "metrics"

@@ -13,8 +13,8 @@ from tests.nats.log import Log
 from tests.processes.conftest import database, marks, no_traces, run
 from tests.services import NatsService, nats_service, nats_services
 
-from rekindle.actors.gateways.api.route import Identity
 from rekindle.actors.gateways.nats import NatsGateway, NatsSettings
+from rekindle.actors.gateways.server_identity import Identity
 
 __all__ = ["database", "marks", "nats_service", "nats_services", "no_traces", "run"]
 

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from ...messages.topics import Topics
 from ..operator import Operator
+from ..server_identity import Identity
 from ..serving.call_pools import Lanes
 from ..serving.event_hub import MOST_CLIENTS, Hub
 from ..serving.json_values import Problem, encode
@@ -28,7 +29,7 @@ from .request_bodies import (
     last_event_id,
     topics_of,
 )
-from .route import Asked, Identity, Served
+from .route import Asked, Served
 from .routes import ROUTES
 
 Endpoint = Callable[[Request], Awaitable[Response]]

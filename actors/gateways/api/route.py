@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ...errors import UnknownQueueError, UnknownWorkerError
 from ...spec.worker_spec import COMPONENT_ID
 from ..operator import Operator
+from ..server_identity import Identity
 from ..serving.call_pools import Lane
 from .request_bodies import LARGEST_BODY, InvalidRequestError, Nothing
 
 PREFIX = "/api/v1"
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What a server says of itself."""
-
-    version: str
-    pid: int
-    started_at_wall_ms: int
-    state_directory: Path
-    dashboard: str | None = None
-    """Where the dashboard is, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from ..gateway_errors import GatewayError, UnsafePathError
+from ..state_directory import open_state_directory
 
 SOCKET_NAME = "control.sock"
 
@@ -77,34 +78,6 @@ class SocketFile:
         if not replace_stale:
             raise GatewayError(f"{self.path} was left by a server that is dead; remove it")
         os.unlink(SOCKET_NAME, dir_fd=self._directory)
-
-
-def open_state_directory(directory: Path) -> int:
-    """A descriptor of a directory that nobody else can write to; it is made if it is missing.
-
-    Raises:
-        UnsafePathError: it belongs to somebody else, or others may write to it.
-        GatewayError: it cannot be made or opened.
-    """
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise GatewayError(f"{directory} cannot be used as state directory: {error.strerror}") from error
-    try:
-        _check_directory(directory, os.fstat(descriptor))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _check_directory(directory: Path, found: os.stat_result) -> None:
-    if found.st_uid != os.geteuid():
-        raise UnsafePathError(f"{directory} belongs to another user (uid {found.st_uid})")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        mode = stat.S_IMODE(found.st_mode)
-        raise UnsafePathError(f"{directory} can be written by others (mode {mode:04o}); make it 0700")
 
 
 def _look(directory: int) -> os.stat_result | None:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..control.socket_file import open_state_directory
 from ..gateway_errors import GatewayError, UnsafePathError
+from ..state_directory import open_state_directory
 from .login_sessions import Role
 
 TOKEN_FILES = {Role.VIEWER: "http-viewer.token", Role.OPERATOR: "http-operator.token"}

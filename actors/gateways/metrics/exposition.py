@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...facts.commit_times import CommitTimes
 from ...messages.topics import ALL_EVENTS
-from ..api.route import Identity
 from ..gateway_errors import MissingExtraError
 from ..operator import Operator
+from ..server_identity import Identity
 from .event_counts import Counts
 from .queue_depths import Depths
 

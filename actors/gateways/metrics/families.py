@@ -17,8 +17,8 @@ from ...facts.commit_times import CommitTimes
 from ...facts.jobs import JobState, QueueStats
 from ...messages import Budget, Event, StatusReport, WorkerStatus
 from ...messages.event_json import event_type
-from ..api.route import Identity
 from ..gateway_state import GatewayState
+from ..server_identity import Identity
 from ..settings.subjects import Name
 from .event_counts import Counted
 

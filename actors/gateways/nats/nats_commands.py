@@ -25,9 +25,10 @@ from msgspec import Meta
 from ..api.audit_trail import Client, answered, claim
 from ..api.problems import Refusal, verdict
 from ..api.request_bodies import InvalidRequestError, Nothing, decode_body
-from ..api.route import Asked, Identity, Served
+from ..api.route import Asked, Served
 from ..api.routes import ROUTES
 from ..operator import Operator
+from ..server_identity import Identity
 from ..serving.call_pools import LaneFullError, Lanes
 from ..serving.json_values import encode
 from .nats_link import Link, LinkError, OversizedError

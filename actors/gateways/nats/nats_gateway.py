@@ -21,9 +21,9 @@ from loguru import logger
 from ...errors import RekindleError
 from ...messages import GatewayLost, GatewayRestored, Published, Snapshot
 from ...messages.topics import ALL_EVENTS
-from ..api.route import Identity
 from ..gateway_errors import GatewayError
 from ..gateway_state import GatewayState
+from ..server_identity import Identity
 from ..serving.call_pools import Lanes
 from ..settings.nats_settings import NatsSettings
 from .backlog import Backlog

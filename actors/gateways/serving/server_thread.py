@@ -18,8 +18,8 @@ from typing import Any
 import uvicorn
 from loguru import logger
 
-from ..api.route import Identity
 from ..gateway_errors import GatewayError
+from ..server_identity import Identity
 from .call_pools import Lanes
 from .http_protocol import ControlProtocol, mine
 

@@ -95,7 +95,8 @@ class Past:
         import msgspec
 
         from rekindle.actors.gateways.api.request_bodies import decode_query, generation_of
-        from rekindle.actors.gateways.api.route import Asked, Identity
+        from rekindle.actors.gateways.api.route import Asked
+        from rekindle.actors.gateways.server_identity import Identity
 
         served, named = _route(path)
         target, *number = named or [""]

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from rekindle.actors import StoreOwnedError
-from rekindle.actors.gateways.control.socket_file import open_state_directory
 from rekindle.actors.gateways.gateway_errors import UnsafePathError
+from rekindle.actors.gateways.state_directory import open_state_directory
 
 from ..config.paths import DATABASE_NAME
 
