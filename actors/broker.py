@@ -1,7 +1,7 @@
 """The Broker: the way of every event, and the current state of everything.
 
-Every event comes here first. It gets its number and goes on to the Recorder, together with the
-records that it belongs to; once it is in the store it changes the current state and is told to
+Every event comes here first. It gets its number and goes on to the persistence actor, together
+with the records that it belongs to; once it is in the store it changes the current state and is told to
 everyone who listens. While the store is away events are told from memory, with the same numbers.
 
 Owns the numbers, the states of all topics, and the list of listeners. A listener is anything
@@ -89,13 +89,13 @@ class Broker(ResilientActor):
     """Numbers every event, has it kept, and tells it to everyone who asked for it."""
 
     def __init__(
-        self, *, runtime: Runtime, recorder: Receiver, last_id: int = 0, linger_s: float = 0.0
+        self, *, runtime: Runtime, persistence: Receiver, last_id: int = 0, linger_s: float = 0.0
     ) -> None:
         super().__init__()
         self.broker = self.actor_ref
         self._runtime = runtime
         self._linger_s = linger_s
-        self._recorder = recorder
+        self._persistence = persistence
         self._outbox = Outbox(last_id)
         self._current = Current()
         self._unfolded: list[_Told] = []
@@ -133,7 +133,7 @@ class Broker(ResilientActor):
                 self._leave(receiver)
             case Flush():
                 self._send()
-                tell(self._recorder, message)
+                tell(self._persistence, message)
             case Passing():
                 self._note_usage(message)
                 self._publish()
@@ -152,7 +152,7 @@ class Broker(ResilientActor):
         """Restart history must not depend on us: have the records kept at least."""
         if isinstance(message, KeepTogether):
             records = tuple(item for item in message.items if not is_event(item))
-            tell(self._recorder, KeepTogether(records))
+            tell(self._persistence, KeepTogether(records))
 
     def _take(self, message: object, items: tuple[Record | Event, ...]) -> None:
         """Number the events among these, once."""
@@ -186,7 +186,7 @@ class Broker(ResilientActor):
 
     def _send(self) -> None:
         items, self._unsent, self._sampled_at = tuple(self._unsent), [], None
-        if items and not tell(self._recorder, KeepTogether(items)):
+        if items and not tell(self._persistence, KeepTogether(items)):
             self._outbox.from_memory = True
 
     # ── on the way to the listeners ──────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 Owns one health state and one deadline per registered incarnation. Hears frames, closed
 channels, exits and registrations; tells `StatusChanged` to the Supervisor and the Broker, and
-the mirror to the Recorder. It never reads the mirror back. If it raises, it keeps what it
+the mirror to the PersistenceActor. It never reads the mirror back. If it raises, it keeps what it
 heard, grants everyone the time that it was away, and asks what it may have missed.
 """
 
@@ -76,12 +76,12 @@ class HealthMonitor(ResilientActor):
     """Decides, from what it hears, how every worker is."""
 
     def __init__(
-        self, *, runtime: Runtime, processes: Processes, recorder: Receiver, broker: Receiver
+        self, *, runtime: Runtime, processes: Processes, persistence: Receiver, broker: Receiver
     ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
         self._processes = processes
-        self._recorder = recorder
+        self._persistence = persistence
         self._supervisor: Receiver | None = None
         self._patients: dict[str, Patient] = {}
         self._queue: list[tuple[float, str, int]] = []
@@ -386,4 +386,4 @@ class HealthMonitor(ResilientActor):
     def _write_mirror(self) -> None:
         patients = [self._patients[id_] for id_ in sorted(self._unmirrored) if id_ in self._patients]
         self._unmirrored.clear()
-        tell(self._recorder, KeepMirror(tuple(patient.mirrored() for patient in patients)))
+        tell(self._persistence, KeepMirror(tuple(patient.mirrored() for patient in patients)))

@@ -1,8 +1,8 @@
 """The JobDesk: what becomes of the jobs that a worker held when it ended.
 
 Owns nothing but the memory of whose jobs were released, so that an end that is told twice counts
-once. Hears from the Supervisor that an incarnation is gone, has the Recorder release its claims
-(the durable ones: what a worker last said about its job decides nothing), hears from the Recorder
+once. Hears from the Supervisor that an incarnation is gone, has the PersistenceActor release its claims
+(the durable ones: what a worker last said about its job decides nothing), hears from the PersistenceActor
 what became of them, and tells everyone. Nothing else waits for it.
 """
 
@@ -19,10 +19,10 @@ from .runtime.resilient_actor import ResilientActor, tell
 class JobDesk(ResilientActor):
     """Sees to it that a dead worker takes no job along."""
 
-    def __init__(self, *, runtime: Runtime, recorder: Receiver, broker: Receiver, run: str) -> None:
+    def __init__(self, *, runtime: Runtime, persistence: Receiver, broker: Receiver, run: str) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
-        self._recorder = recorder
+        self._persistence = persistence
         self._run = run
         self._released: dict[str, int] = {}
 
@@ -52,7 +52,7 @@ class JobDesk(ResilientActor):
             signal=end.exit.signal,
             output=end.output,
         )
-        tell(self._recorder, Keep(record))
+        tell(self._persistence, Keep(record))
         self._released[end.component_id] = end.generation
 
     def _tell_of(self, job: JobSettled) -> None:

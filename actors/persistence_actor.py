@@ -1,4 +1,4 @@
-"""The Recorder: the persistence actor, the only writer of the store.
+"""The persistence actor: the only writer of the store, it serialises all restart-counter writes.
 
 Owns what is not written yet. A record joins the batch; the first one sends `CommitBatch` to
 itself, and all that was queued before that message arrives is committed together. A store
@@ -41,8 +41,8 @@ from .messages.internal import (
     Keep,
     KeepMirror,
     KeepTogether,
+    PersistenceMessage,
     PruneDue,
-    RecorderMessage,
     RetryCommit,
     TellKept,
 )
@@ -74,7 +74,7 @@ MOST_BUNDLES_WAITING = 500
 """Past this many, deaths wait without the long parts of their bundles: they could fill our memory."""
 
 
-class Recorder(ResilientActor):
+class PersistenceActor(ResilientActor):
     """Writes what the others decided."""
 
     lane: ClassVar[str] = "store"
@@ -114,10 +114,10 @@ class Recorder(ResilientActor):
         self._commit_queued = False
         self._failures += 1
         if self._waiting:
-            self._degraded("the recorder raised and tries again")
+            self._degraded("the persistence actor raised and tries again")
         self._retry_later()
 
-    def handle(self, message: RecorderMessage) -> None:
+    def handle(self, message: PersistenceMessage) -> None:
         """Take a record, or write what has gathered."""
         if self._stood_down:
             if isinstance(message, Flush):

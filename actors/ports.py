@@ -202,7 +202,7 @@ class Jobs(Protocol):
 
 
 class Store(Protocol):
-    """Where restart history is kept. Only the recorder writes to it."""
+    """Where restart history is kept. Only the persistence actor writes to it."""
 
     def load(self) -> Remembered:
         """What is known of the past."""
@@ -262,7 +262,7 @@ class Store(Protocol):
         ...
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
-        """Delete a little of what is too old; whether there may be more. Only the recorder calls it."""
+        """Delete some outdated rows; true if there may be more. Only the persistence actor calls it."""
         ...
 
     def alerts(self) -> tuple[Alert, ...]:

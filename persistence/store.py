@@ -1,7 +1,7 @@
 """`SqlStore`: restart history in SQLite or PostgreSQL.
 
 One connection is kept for writing, by the one thread that commits. `load` and `deaths`
-bring a connection of their own, so an edge may read while the recorder writes.
+bring a connection of their own, so an edge may read while the persistence actor writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long commits took: a few numbers that the Recorder keeps, and whoever wants may read.
+"""How long commits took: a few numbers that the PersistenceActor keeps, and whoever wants may read.
 
 Two reads of the clock and one addition for a commit that waits for the disk anyway. One thread
 writes and others read: a reader may see a commit counted and not yet summed, and no more.

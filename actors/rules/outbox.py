@@ -1,6 +1,6 @@
 """Pure: the numbers of events, and which of them may be told already.
 
-    taken ─▶ unsent ─▶ with the Recorder ─▶ kept ─▶ told
+    taken ─▶ unsent ─▶ with the persistence actor ─▶ kept ─▶ told
                               └── the store is away ─▶ told from memory, written later
 
 Events are told in the order of their numbers, whatever way they go.

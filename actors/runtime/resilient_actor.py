@@ -3,7 +3,7 @@
 Every message to an actor of a lane goes into the lane's one queue, and is handled in that order by
 one thread at a time. A thousand proxies need no thousand threads, and a message between two actors
 of one lane costs no wake-up. That works because no handler of ours blocks; those that must (the
-recorder, which commits) have lanes of their own, whose threads help with what they tell the others.
+persistence actor, which commits) have lanes of their own, whose threads help with what they tell the others.
 
 `ResilientActor` is what our actors derive from. pykka ends an actor whose handler raises, and
 `SystemExit` in one ends every actor of the process, the host's included. Here the exception

@@ -1,4 +1,4 @@
-"""A store between the recorder and the real one: it fails when it is told to, and tells what it kept."""
+"""A store between the persistence actor and the real store: fails on demand and reports each commit."""
 
 from __future__ import annotations
 

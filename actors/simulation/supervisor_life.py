@@ -113,7 +113,7 @@ class SupervisorLife:
             actor.handle = wrong  # type: ignore[attr-defined]
 
     def _keeps(self, actor: pykka.Actor, keep: KeepTogether) -> bool:
-        if type(actor).__name__ == "Broker":  # which hands it on to the Recorder
+        if type(actor).__name__ == "Broker":  # which hands it on to the PersistenceActor
             for item in keep.items:
                 entry = observer.decided(self.run.clock.now, item, self._silent_s)
                 if entry is not None:
@@ -124,12 +124,12 @@ class SupervisorLife:
         life = self.stage.latest(worker)
         return None if life is None else round(life.voice.silent_s(), 6)
 
-    def _commits(self, recorder: pykka.Actor, message: object) -> bool:
+    def _commits(self, persistence: pykka.Actor, message: object) -> bool:
         """A slow store answers later, and meanwhile more joins the batch."""
         takes, self._takes_s = self._takes_s, 0.0
         if not takes or self.store.state is not DatabaseState.SLOW:
             return False
-        self.runtime.timers.after(takes, recorder.actor_ref, message)
+        self.runtime.timers.after(takes, persistence.actor_ref, message)
         return True
 
     def _status_changed(self, actor: pykka.Actor, changed: StatusChanged) -> bool:

@@ -50,7 +50,7 @@ def is_unsaved(worker: Worker, generation: int) -> bool:
 
 
 def save_overdue(worker: Worker, generation: int, world: World) -> Step:
-    """The store does not answer: go on from memory. The recorder keeps trying."""
+    """The store does not answer: go on from memory. The persistence actor keeps trying."""
     return kept(worker, generation, world)
 
 

@@ -2,7 +2,7 @@
 
 Owns the specs, the restart state and the generation of each worker, the one pending restart
 per worker, and whether the system is paused or stopping. Hears `StatusChanged` from the
-HealthMonitor, the news of processes from the proxies, `BatchKept` from the Recorder, its own
+HealthMonitor, the news of processes from the proxies, `BatchKept` from the PersistenceActor, its own
 timers, and the commands of hosts. What it makes of them is decided in `supervision`, carried
 out by its `Crew`, and for commands by its `Operations`. If it raises, it keeps what was decided
 and asks what really runs.

@@ -18,7 +18,7 @@ from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered, Reten
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
 from ..messages.internal import Attend, Declare, Keep, WatchQueues
-from ..persistence_actor import Recorder
+from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
 from ..spec.alert_policy import AlertPolicy
@@ -35,13 +35,13 @@ class Actors(msgspec.Struct, frozen=True):
     """The six actors that every system has, and the desk of alerts; the proxies belong to the Supervisor."""
 
     broker: Ref
-    recorder: Ref
+    persistence: Ref
     monitor: Ref
     supervisor: Ref
     desk: Ref
     watch: Ref
     commits: CommitTimes
-    """What the recorder notes of its commits."""
+    """What the persistence actor notes of its commits."""
     alerts: Ref | None = None
 
 
@@ -69,14 +69,16 @@ def assemble(
     specs = tuple(specs)
     remembered = remembered or store.load()
     commits = CommitTimes()
-    recorder = runtime.start(Recorder, runtime=runtime, store=store, retention=retention, times=commits)
+    persistence = runtime.start(
+        PersistenceActor, runtime=runtime, store=store, retention=retention, times=commits
+    )
     last_id = remembered.last_event_id
     broker = runtime.start(
-        Broker, runtime=runtime, recorder=recorder, last_id=last_id, linger_s=event_linger_s
+        Broker, runtime=runtime, persistence=persistence, last_id=last_id, linger_s=event_linger_s
     )
-    desk = runtime.start(JobDesk, runtime=runtime, recorder=recorder, broker=broker, run=run)
+    desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, broker=broker, run=run)
     monitor = runtime.start(
-        HealthMonitor, runtime=runtime, processes=processes, recorder=recorder, broker=broker
+        HealthMonitor, runtime=runtime, processes=processes, persistence=persistence, broker=broker
     )
     supervisor = runtime.start(
         Supervisor,
@@ -89,16 +91,16 @@ def assemble(
         releases=releases,
         prober=prober,
     )
-    for actor in (recorder, monitor):
+    for actor in (persistence, monitor):
         actor.tell(Attend(supervisor, broker, desk))
-    recorder.tell(Keep(MirrorWiped()))
-    recorder.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
+    persistence.tell(Keep(MirrorWiped()))
+    persistence.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
     # Before anything can happen that it should hear of.
     alert_desk = _alert_desk(runtime, broker, store, alerts, specs)
     watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker, alerts=alert_desk)
     watch.tell(served(specs))
     supervisor.tell(Declare(specs, remembered))
-    return Actors(broker, recorder, monitor, supervisor, desk, watch, commits, alert_desk)
+    return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk)
 
 
 def served(specs: Iterable[WorkerSpec]) -> WatchQueues:

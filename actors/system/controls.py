@@ -123,7 +123,7 @@ class Operating(Asking):
     def _know(self, specs: tuple[WorkerSpec, ...]) -> None:
         before, self._specs = self._served(), specs
         if self._served() != before:
-            tell(self._running().recorder, Keep(self._served()))
+            tell(self._running().persistence, Keep(self._served()))
         tell(self._running().watch, served(specs))
 
     def _served(self) -> MetaSet:
@@ -169,7 +169,7 @@ class Operating(Asking):
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order kept."""
-        tell(self._running().recorder, Keep(entry))
+        tell(self._running().persistence, Keep(entry))
 
     def acknowledge(self, alert_id: int, by: str) -> None:
         """Take note of an alert in somebody's name; it stays until it is over.

@@ -194,8 +194,8 @@ class System(Operating, Looking):
             self._tear_down()
             raise
         self._release_left_work(remembered, self._processes.mark)
-        recorder = self._actors.recorder
-        self._notes = Notes(remembered.meta, lambda note: tell(recorder, Keep(note)))
+        persistence = self._actors.persistence
+        self._notes = Notes(remembered.meta, lambda note: tell(persistence, Keep(note)))
 
     def _end_former_run(self, remembered: Remembered, mark: str) -> None:
         """End what a killed supervisor left behind, before anything is started beside it."""
@@ -214,7 +214,7 @@ class System(Operating, Looking):
         """Release what workers held that were killed together with their supervisor."""
         orders, notes = held_work.left(self._specs, remembered.meta, mark)
         for note in notes:
-            tell(self._running().recorder, Keep(note))
+            tell(self._running().persistence, Keep(note))
         for order in orders:
             whose = order.release.component_id
             logger.info("{} was killed with its supervisor; what it held is released", whose)

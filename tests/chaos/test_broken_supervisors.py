@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.chaos.worlds import ENDLESS, play
 
 from rekindle.actors import supervision
-from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.rules import restarts, stop_ladder
 from rekindle.actors.simulation import (
     Outcome,
@@ -77,13 +77,13 @@ def restarts_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
 
 def loses_what_it_could_not_write(patch: pytest.MonkeyPatch) -> None:
     """A record that the store refused is gone."""
-    right = Recorder._failed
+    right = PersistenceActor._failed
 
-    def failed(self: Recorder, error: Any) -> None:
+    def failed(self: PersistenceActor, error: Any) -> None:
         self._waiting = []
         right(self, error)
 
-    patch.setattr(Recorder, "_failed", failed)
+    patch.setattr(PersistenceActor, "_failed", failed)
 
 
 def counts_before_it_decides(patch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ PATIENCE_S = 20.0
 
 
 def commit_until_kept(store: SqlStore, records: list[Record]) -> None:
-    """What the recorder does: try again until it works."""
+    """What the persistence actor does: try again until it works."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:

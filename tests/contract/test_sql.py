@@ -139,7 +139,7 @@ def test_a_word_that_a_newer_version_wrote_does_not_stop_a_reader(sql_store: Sql
     assert (record.cause.value, record.action.value, record.job) == ("unknown", "none", "{")
 
 
-def test_an_edge_reads_while_the_recorder_writes(sql_store: SqlStore) -> None:
+def test_an_edge_reads_while_the_persistence_actor_writes(sql_store: SqlStore) -> None:
     # Every read sees whole batches: two deaths at a time.
     done = threading.Event()
     seen: list[int] = []

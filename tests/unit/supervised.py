@@ -1,4 +1,4 @@
-"""One worker with everything round it, in miniature: proxy, monitor, recorder and timers are queues.
+"""One worker with everything round it, in miniature: proxy, monitor, persistence actor and timers are queues.
 
 The pure modules run as they are. What the actors would tell each other waits in a queue per
 sender until a test delivers it, in any order between the senders.
@@ -72,7 +72,7 @@ class Scene:
         self.watched: Watched | None = None
         self.from_proxy: deque[News] = deque()
         self.from_monitor: deque[News] = deque()
-        self.from_recorder: deque[News] = deque()
+        self.from_persistence: deque[News] = deque()
         self.timers: dict[type, BackoffElapsed | HealthSustained] = {}
         self.cancelled: list[BackoffElapsed | HealthSustained] = []
         self.overdue: list[int] = []
@@ -196,12 +196,12 @@ class Scene:
         if self.watched is not None and found != self.watched.generation:
             self._lost(crash(self.watched.generation, code=None))
 
-    # ── the recorder and the timers ──────────────────────────────────────────────────────
+    # ── the persistence actor and the timers ──────────────────────────────────────────────────────
 
     def commit(self) -> None:
         """The store has taken what had gathered."""
         records, self.unsaved = self.unsaved, []
-        self.from_recorder += [self._kept(r.generation) for r in records if isinstance(r, DeathRecord)]
+        self.from_persistence += [self._kept(r.generation) for r in records if isinstance(r, DeathRecord)]
 
     def _kept(self, generation: int) -> News:
         return lambda w: supervision.kept(w, generation, self.world)
@@ -252,7 +252,7 @@ class Scene:
             if spawns:
                 self.spawned()
             self.commit()
-            for queue in (self.from_monitor, self.from_proxy, self.from_recorder):
+            for queue in (self.from_monitor, self.from_proxy, self.from_persistence):
                 while queue:
                     self.deliver(queue)
         return self

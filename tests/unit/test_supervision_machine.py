@@ -123,8 +123,8 @@ class Supervised(RuleBasedStateMachine):
         self.scene.deliver(self.scene.from_monitor)
 
     @rule()
-    def the_recorder_is_heard(self) -> None:
-        self.scene.deliver(self.scene.from_recorder)
+    def the_persistence_actor_is_heard(self) -> None:
+        self.scene.deliver(self.scene.from_persistence)
 
     @rule()
     def the_store_commits(self) -> None:

@@ -188,7 +188,7 @@ def test_an_event_that_the_store_neither_takes_nor_refuses_is_told_after_two_sec
     system = bench(scripts=dies_after(3)).start()
     system.run_to(2)
     # As one that hangs in a commit.
-    monkeypatch.setattr(persistence_actor.Recorder, "handle", lambda self, message: None)
+    monkeypatch.setattr(persistence_actor.PersistenceActor, "handle", lambda self, message: None)
     system.run_to(4.9)
     assert system.events(WorkerDied) == []
     system.run_to(5.1)

@@ -440,7 +440,7 @@ def test_an_application_that_ends_after_an_outage_writes_what_it_can(bench: Benc
 def flushed(system: Bench) -> int:
     """How many records could not be written."""
     listener = Listener(system.runtime.clock.monotonic)
-    system.actors.recorder.tell(Flush(listener))
+    system.actors.persistence.tell(Flush(listener))
     system.runtime.settle()
     (answer,) = listener.messages
     assert isinstance(answer, Flushed)

@@ -61,7 +61,7 @@ from rekindle.actors.messages.internal import (
     Unregister,
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe
-from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.ports import Control
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, crashes_after
@@ -108,11 +108,11 @@ MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
     (WorkerProxy, "ProcessExited", at(ProcessExited)),
     (WorkerProxy, "StopProcess", at(StopProcess)),
     (WorkerProxy, "LadderElapsed", at(LadderElapsed)),
-    (Recorder, "Attend", at(Attend)),
-    (Recorder, "wipe", keep_wipe),
-    (Recorder, "death", keep_death),
-    (Recorder, "CommitBatch", at(CommitBatch)),
-    (Recorder, "KeepMirror", at(KeepMirror)),
+    (PersistenceActor, "Attend", at(Attend)),
+    (PersistenceActor, "wipe", keep_wipe),
+    (PersistenceActor, "death", keep_death),
+    (PersistenceActor, "CommitBatch", at(CommitBatch)),
+    (PersistenceActor, "KeepMirror", at(KeepMirror)),
     (Broker, "Subscribe", at(Subscribe)),
     (Broker, "healthy", healthy),
     (Broker, "WorkerStarted", at(WorkerStarted)),
@@ -169,7 +169,7 @@ LOST_FOR_GOOD = {"Declare", "StartWorkers", "ReportStatus", "StopWorkers", "Atte
     [
         pytest.param(actor, chosen, id=f"{actor.__name__}-{name}")
         for actor, name, chosen in MOMENTS
-        if name not in LOST_FOR_GOOD and not (actor is Recorder and name == "death")
+        if name not in LOST_FOR_GOOD and not (actor is PersistenceActor and name == "death")
     ],
 )
 def test_a_message_that_always_raises_is_dropped_and_what_it_said_is_found_out(
@@ -384,8 +384,10 @@ def test_a_broker_that_always_raises_does_not_keep_itself_busy(
     assert mistake.made < 100
 
 
-def test_a_recorder_that_raises_loses_nothing(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
-    Mistake(Recorder, at(Keep, KeepTogether, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(
+def test_a_persistence_actor_that_raises_loses_nothing(
+    bench: Benches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mistake(PersistenceActor, at(Keep, KeepTogether, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(
         monkeypatch
     )
     system = bench(*workers(5), scripts=crashes_after(3)).start()
@@ -425,14 +427,14 @@ def test_a_mistake_in_the_store_is_shown_as_unsaved(bench: Benches) -> None:
     assert system.starts() == [0, 5]
 
 
-def test_a_recorder_that_raises_with_nothing_to_write_writes_what_comes_later(
+def test_a_persistence_actor_that_raises_with_nothing_to_write_writes_what_comes_later(
     bench: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It took the store for degraded once, found nothing to write, and never wrote again.
-    Mistake(Recorder, at(Flush)).put_in(monkeypatch)
+    Mistake(PersistenceActor, at(Flush)).put_in(monkeypatch)
     system = bench(scripts=dies_after(30)).start()
     system.run(10)
-    system.actors.recorder.tell(Flush(system.listener))
+    system.actors.persistence.tell(Flush(system.listener))
     system.run(50)
     assert system.stored().restart_count == 1
     assert system.events(StoreRecovered) != []

@@ -29,7 +29,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerStatus,
 )
-from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Life, Script
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
@@ -226,7 +226,7 @@ def test_restarts_of_the_application_in_the_middle_of_a_storm_lose_nothing(bench
         system.start()
 
 
-ACTORS: tuple[type[ResilientActor], ...] = (Supervisor, HealthMonitor, WorkerProxy, Recorder, Broker)
+ACTORS: tuple[type[ResilientActor], ...] = (Supervisor, HealthMonitor, WorkerProxy, PersistenceActor, Broker)
 
 
 @pytest.mark.parametrize("seed", range(40))

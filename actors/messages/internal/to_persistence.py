@@ -1,4 +1,4 @@
-"""What the Recorder is told."""
+"""Messages to the persistence actor."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class Flushed(msgspec.Struct, frozen=True):
     unsaved: int
 
 
-RecorderMessage = (
+PersistenceMessage = (
     Attend | Keep | KeepTogether | CommitBatch | RetryCommit | PruneDue | KeepMirror | TellKept | Flush
 )

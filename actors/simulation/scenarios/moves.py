@@ -57,7 +57,7 @@ class ActorName(StrEnum):
 _CLASSES = {
     ActorName.SUPERVISOR: "Supervisor",
     ActorName.MONITOR: "HealthMonitor",
-    ActorName.RECORDER: "Recorder",
+    ActorName.RECORDER: "PersistenceActor",
     ActorName.PROXY: "WorkerProxy",
     ActorName.BROKER: "Broker",
 }

@@ -192,7 +192,7 @@ class EventLog:
             case StoodDown(reason=reason):
                 log.critical("another supervisor took over: {}", reason)
             case StoreDegraded() | StoreRecovered() | EventsLost():
-                pass  # told by the recorder itself
+                pass  # told by the persistence actor itself
             case GatewayLost() | GatewayRestored():
                 pass  # told by the gateway itself
 

@@ -1,4 +1,4 @@
-"""The Recorder by itself: a restart goes first, and then everyone hears of the death."""
+"""The PersistenceActor by itself: a restart goes first, and then everyone hears of the death."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rekindle.actors.facts.records import EventRecord, Record
 from rekindle.actors.messages import StoreDegraded
 from rekindle.actors.messages.internal import Attend, BatchKept, Flush, Flushed, KeepTogether
 from rekindle.actors.messages.internal.to_broker import EventsKept
-from rekindle.actors.persistence_actor import Recorder
+from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.persistence import MemoryStore
 
@@ -26,7 +26,7 @@ def died(number: int) -> KeepTogether:
 
 
 class Desk:
-    """A Recorder with all that it tells and does, in order."""
+    """A PersistenceActor with all that it tells and does, in order."""
 
     def __init__(self) -> None:
         self.log: list[object] = []
@@ -34,13 +34,13 @@ class Desk:
         """What happens while the store writes."""
         self.runtime = SimulationRuntime()
         self.store = LoggedStore(self)
-        self.recorder: pykka.ActorRef[Recorder] = self.runtime.start(
-            Recorder, runtime=self.runtime, store=self.store
+        self.persistence: pykka.ActorRef[PersistenceActor] = self.runtime.start(
+            PersistenceActor, runtime=self.runtime, store=self.store
         )
-        self.recorder.tell(Attend(self, self, self))
+        self.persistence.tell(Attend(self, self, self))
 
     def tell(self, message: object) -> None:
-        """Hear what the Recorder says, to whomever."""
+        """Hear what the PersistenceActor says, to whomever."""
         self.log.append(message)
 
     def settle(self) -> list[object]:
@@ -69,7 +69,7 @@ def desk() -> Desk:
 
 
 def test_a_restart_goes_before_that_everyone_hears_of_the_death(desk: Desk) -> None:
-    desk.recorder.tell(died(1))
+    desk.persistence.tell(died(1))
     assert desk.settle() == ["commit", BatchKept((("worker:tag:0", 1),)), EventsKept(1)]
 
 
@@ -79,11 +79,11 @@ def test_deaths_without_end_do_not_keep_anybody_from_hearing_of_them(desk: Desk)
 
     def another() -> None:
         for number in coming:
-            desk.recorder.tell(died(number))
+            desk.persistence.tell(died(number))
             return
 
     desk.meanwhile = another
-    desk.recorder.tell(died(1))
+    desk.persistence.tell(died(1))
     steps = [step for step in desk.settle() if not isinstance(step, BatchKept)]
     assert steps == [step for number in range(1, 6) for step in ("commit", EventsKept(number))]
 
@@ -93,17 +93,17 @@ def test_that_a_death_is_kept_is_told_before_the_outage_that_follows(desk: Desk)
 
     def gone() -> None:
         desk.store.fault = StoreUnavailableError("database is locked")
-        desk.recorder.tell(died(2))
+        desk.persistence.tell(died(2))
 
     desk.meanwhile = gone
-    desk.recorder.tell(died(1))
+    desk.persistence.tell(died(1))
     told = [type(step) for step in desk.settle() if isinstance(step, EventsKept | StoreDegraded)]
     assert told[0] is EventsKept
     assert set(told[1:]) == {StoreDegraded}
 
 
 def test_who_has_everything_written_finds_it_told(desk: Desk) -> None:
-    desk.recorder.tell(died(1))
-    desk.recorder.tell(Flush(desk))
+    desk.persistence.tell(died(1))
+    desk.persistence.tell(Flush(desk))
     log = desk.settle()
     assert log.index(EventsKept(1)) < log.index(Flushed(0))
