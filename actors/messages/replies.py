@@ -87,7 +87,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     current_job: Job | None
     paused: bool
     why: str
-    """Why it is not running, if it is not."""
+    """Why it is not running, if it is not; words for people."""
     budget: Budget
     waits_for: tuple[str, ...] = ()
     """Workers that are not healthy yet, which its start waits for."""
@@ -95,6 +95,9 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     pause_ends_in_s: float | None = None
     retried_if_changed: bool = False
     """It is failed, and a changed version of it will be tried by itself."""
+    why_code: str | None = None
+    """The code for `why` where that is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
+    `not_started`, `not_restarted`, `finished` or `held`."""
 
 
 class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,11 +71,13 @@ class WorkerFailed(msgspec.Struct, frozen=True):
 
 
 class WorkerStopping(msgspec.Struct, frozen=True):
-    """A worker that ran is told to end; not a death. `WorkerStopped` follows, once it has."""
+    """A running worker was told to end; this is not a death. `WorkerStopped` follows when it has ended."""
 
     component_id: str
     generation: int
     reason: str
+    """A code: `operator_stop`, `operator_restart`, `pause`, `configuration_change`, `removal`,
+    `recycle`, `shutdown` or `marked_failed`."""
 
 
 class WorkerStopped(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..deaths.death import Action, Death
+from ..messages import Budget
 from ..spec.worker_spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
 
 DEFAULT_FAILURE = "Restart limit exceeded"
@@ -162,6 +163,19 @@ def used_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> i
     if state.last_restart_ms is None or now_ms - state.last_restart_ms >= window_ms:
         return 0
     return state.streak_count
+
+
+def budget(policy: RestartPolicy, state: RestartState, now_ms: int) -> Budget:
+    """How much of each limit is used."""
+    return Budget(
+        in_window=used_in_window(policy, state, now_ms),
+        max_in_window=policy.max_in_window,
+        window_s=policy.window_s,
+        lifetime=state.restart_count,
+        max_lifetime=policy.max_lifetime,
+        consecutive=state.streak_count,
+        max_consecutive=policy.max_consecutive,
+    )
 
 
 def _restart(policy: RestartPolicy, state: RestartState, around: Circumstances) -> Decision:

@@ -9,11 +9,10 @@ from ..deaths.death import HUNG, Action, Cause, Death, Exit
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Budget, WorkerDied, WorkerFailed
-from ..rules.restarts import DEFAULT_FAILURE, Circumstances, Decision, decide
+from ..rules.restarts import DEFAULT_FAILURE, Circumstances, Decision, budget, decide
 from ..spec.stop_urgency import Urgency
 from . import held_work, job_claims
 from .backoff import back_off, is_up
-from .shown_status import budget
 from .worker import (
     Announce,
     BackingOff,
@@ -57,7 +56,9 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         unreleased=release if alive else None,
     )
     record = death_record(death, decision, world.wall_ms, _version(death, world))
-    event = _died_event(death, decision, budget(worker, world.now_ms), record.bundle)
+    event = _died_event(
+        death, decision, budget(worker.spec.restart, worker.restarts, world.now_ms), record.bundle
+    )
     effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(event)]
     if release is not None and not alive:
         effects.append(ReleaseWork(release))

@@ -25,30 +25,33 @@ from ..spec.worker_spec import WorkerSpec
 class Rest(StrEnum):
     """Why a worker that is not running does not run."""
 
-    NEW = "not started yet"
+    NEW = "not_started"
     STOPPED = "stopped"
     PAUSED = "paused"
     RESET = "reset"
-    LEFT = "not restarted"
+    LEFT = "not_restarted"
     DONE = "finished"
-    HELD = "held back"
+    HELD = "held"
 
 
 class StopReason(StrEnum):
-    """Why a worker that ran was told to end; nothing that counts against it."""
+    """Why a running worker was told to end; none of these counts against it.
 
-    OPERATOR = "an operator stops it"
-    RESTART = "an operator restarts it"
-    PAUSE = "it is paused"
-    CHANGE = "its configuration changed"
-    REMOVAL = "it is removed"
-    RECYCLE = "it gets a new process"
-    SHUTDOWN = "the supervisor stops"
-    REFUSED = "it is held for failed"
+    The values are codes that events carry; `views.reason_words` turns them into words.
+    """
+
+    OPERATOR = "operator_stop"
+    RESTART = "operator_restart"
+    PAUSE = "pause"
+    CHANGE = "configuration_change"
+    REMOVAL = "removal"
+    RECYCLE = "recycle"
+    SHUTDOWN = "shutdown"
+    REFUSED = "marked_failed"
 
     @property
     def is_an_order(self) -> bool:
-        """Whether somebody wanted this very worker to end."""
+        """Whether an operator asked for the end of this worker in particular."""
         return self not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
 
 

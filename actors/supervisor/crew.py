@@ -38,7 +38,6 @@ from ..ports import Runtime
 from ..runtime.resilient_actor import tell
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
-from ..supervision.shown_status import mirrored_at_rest, shown
 from ..supervision.stop_order import StopOrder
 from ..supervision.worker import (
     Announce,
@@ -66,6 +65,7 @@ from ..supervision.worker import (
     Worker,
     World,
 )
+from ..views.worker_status import mirrored_at_rest, shown
 from ..worker_proxy import WorkerProxy
 from .colleagues import Colleagues
 from .start_gate import StartGate

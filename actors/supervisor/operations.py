@@ -50,8 +50,8 @@ from ..spec.worker_spec import WorkerSpec
 from ..supervision import failures
 from ..supervision.pauses import EVERYTHING, Pause, Pauses
 from ..supervision.postponing import answer_to_resume, answer_to_start, impossible_length, paused, put_off
-from ..supervision.shown_status import worker_status
 from ..supervision.worker import Failed, Step, StopReason, Worker, World
+from ..views.worker_status import worker_status
 from .crew import Crew
 
 Change = Callable[[Worker, World], Step]

@@ -13,7 +13,9 @@ import msgspec
 
 from ..deaths.death import Cause, Exit, signal_name
 from ..facts.records import DeathRecord, EventRecord, UsageNoted
+from ..supervision.worker import StopReason
 from .explanation import span
+from .reason_words import stop_reason_words
 
 Fields = Mapping[str, Any]
 Sentence = tuple[str, str]
@@ -165,8 +167,9 @@ def _started(given: Fields) -> list[Sentence]:
 
 
 def _stopping(given: Fields) -> list[Sentence]:
-    # That a worker gets a new process is told with its own reason.
-    return [] if given["reason"] == "it gets a new process" else [("stop", f"told to end: {given['reason']}")]
+    if given["reason"] == StopReason.RECYCLE:  # `worker_recycled` gives the reason
+        return []
+    return [("stop", f"told to end: {stop_reason_words(given['reason'])}")]
 
 
 def _step(given: Fields) -> list[Sentence]:

@@ -72,7 +72,7 @@ def _sentences(
     stop: Stopped | None,
     everything_paused: bool,
 ) -> Iterator[str]:
-    yield _stopped(worker, stop) if worker.why == Rest.STOPPED else _state(worker)
+    yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.paused:
         yield _pause(worker)
     if deaths:

@@ -37,6 +37,7 @@ def worker(id_: str = "worker:tag:0", **changes: Any) -> dict[str, Any]:
         "pause_reason": "",
         "pause_ends_in_ms": None,
         "retried_if_changed": False,
+        "why_code": None,
         **changes,
     }
 

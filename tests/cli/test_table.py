@@ -57,9 +57,9 @@ def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count(
         (down("crashed", next_attempt_in_ms=5000, streak_count=3, budget=NO_LIMITS), "restart 3 in 5 s"),
         (down("crashed", next_attempt_in_ms=0, budget={**STEADY, "in_window": 2}), "restart 2 of 5 now"),
         (down("crashed", why="not restarted: exit 0"), "not restarted: exit 0"),
-        (down("stopped", why="stopped"), "stays so until it is started"),
-        (down("stopped", why="not started yet"), "not started yet"),
-        (down("stopping", why="stopping"), ""),
+        (down("stopped", why="stopped", why_code="stopped"), "stays so until it is started"),
+        (down("stopped", why="not started yet", why_code="not_started"), "not started yet"),
+        (down("stopping", why="stopping", why_code="stopping"), ""),
         (down("failed", failure_reason="\x1b[2J\n"), "failed: \ufffd[2J\ufffd"),
     ],
 )

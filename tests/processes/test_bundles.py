@@ -111,7 +111,7 @@ def test_an_end_that_an_operator_asked_for_says_so_and_is_no_death(run: Run) -> 
     assert (willing.finding, willing.confidence) == (Finding.OPERATOR, Confidence.CERTAIN)
     assert willing.sentence == "an operator asked for its end; it exited with code 0"
     assert forced.finding is Finding.OPERATOR
-    assert (forced.signal, forced.sent, forced.detail) == (9, 9, "an operator stops it")
+    assert (forced.signal, forced.sent, forced.detail) == (9, 9, "operator_stop")
     assert ("out", "deaf") in forced.output
     assert forced.pid is not None
     assert system.deaths("wait") == system.deaths("deaf") == ()

@@ -130,7 +130,7 @@ def test_an_exit_that_nothing_else_is_known_of_is_told_once() -> None:
     assert "Found" not in explain(UP, [death], bundle=found(death))
 
 
-STOPPED = replace(UP, shown="stopped", status=None, pid=None, why="stopped")
+STOPPED = replace(UP, shown="stopped", status=None, pid=None, why="stopped", why_code="stopped")
 
 
 def order(

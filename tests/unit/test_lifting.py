@@ -16,8 +16,8 @@ from rekindle.actors.processes.fingerprints import Fingerprints
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.spec.worker_spec import PythonCall, WorkerSpec, command
 from rekindle.actors.supervision import failures
-from rekindle.actors.supervision.shown_status import worker_status
 from rekindle.actors.supervision.worker import Announce, Failed, KeepRecord, Launch, Worker, World
+from rekindle.actors.views.worker_status import worker_status
 
 OLD = "code-settings"
 NOW = World(now_ms=1_000, wall_ms=90_000)

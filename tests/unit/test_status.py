@@ -10,17 +10,19 @@ from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.supervision.pauses import Pause
-from rekindle.actors.supervision.shown_status import shown, why, worker_status
 from rekindle.actors.supervision.worker import (
     Failed,
     Idle,
     Phase,
     Rest,
     Stopping,
+    StopReason,
     Up,
     Worker,
     World,
 )
+from rekindle.actors.views.reason_words import rest_words, stop_reason_words
+from rekindle.actors.views.worker_status import shown, why, worker_status
 
 NOW = World(now_ms=50_000, wall_ms=1_790_000_000_000)
 
@@ -55,6 +57,28 @@ def test_every_phase_has_a_word_and_a_reason(
     phase: Phase, status: Status | None, word: str, reason: str
 ) -> None:
     assert (shown(worker(phase, status)), why(worker(phase, status))) == (word, reason)
+
+
+@pytest.mark.parametrize(
+    ("phase", "code"),
+    [
+        (Up(4, 0), None),
+        (Stopping(4, Rest.STOPPED), "stopping"),
+        (Failed("too often"), None),
+        (Idle(Rest.NEW), "not_started"),
+        (Idle(Rest.STOPPED), "stopped"),
+        (Idle(Rest.STOPPED, "exited with code 0"), None),
+    ],
+)
+def test_only_a_fixed_reason_has_a_code(phase: Phase, code: str | None) -> None:
+    assert worker_status(worker(phase), 0).why_code == code
+
+
+def test_every_code_has_words_and_other_text_is_shown_as_it_is() -> None:
+    words = [*map(stop_reason_words, StopReason), *map(rest_words, Rest)]
+    assert all(words)
+    assert len(set(words)) == len(words)
+    assert stop_reason_words("an operator stops it") == "an operator stops it"
 
 
 def test_a_worker_that_is_being_stopped_still_has_its_pid() -> None:

@@ -429,7 +429,7 @@ def test_a_stop_ends_the_process_and_expects_nothing_of_it_any_more() -> None:
     assert step.worker.phase == Stopping(
         1, Rest.STOPPED, urgency=Urgency.FIRM, reason=StopReason.OPERATOR, since_ms=NOW - 3_000, pid=77
     )
-    told = Announce(WorkerStopping(TAG, 1, "an operator stops it"))
+    told = Announce(WorkerStopping(TAG, 1, "operator_stop"))
     assert step.effects == (CancelTimers(), told, Forget(), Halt(1, Urgency.FIRM))
 
 

@@ -30,6 +30,7 @@ from rekindle.actors.messages import (
     WorkerRecycled,
     WorkerStarted,
     WorkerStopped,
+    WorkerStopping,
 )
 from rekindle.actors.messages.event_json import numbered
 from rekindle.actors.views.event_sentences import entries_of, ordinal
@@ -112,6 +113,8 @@ def test_a_hung_worker_died_of_what_it_did_not_do() -> None:
         (status(Status.UNHEALTHY, Status.HEALTHY), "heartbeat found, healthy again"),
         (status(Status.HEALTHY, Status.RECOVERING, recover_for_s=60.0), "recovering, for up to 1 min"),
         (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped on request: killed by SIGKILL, after SIGKILL"),
+        (WorkerStopping(TAG, 3, "operator_stop"), "told to end: an operator stopped it"),
+        (WorkerStopping(TAG, 3, "its old owner left"), "told to end: its old owner left"),
         (WorkerRecycled(TAG, 3, "1000 jobs"), "gets a new process: 1000 jobs"),
         (
             FailureLifted(TAG, "a-1", "b-1", "its code changed"),

@@ -56,7 +56,10 @@ def facts(bundle: Document) -> Iterator[tuple[str, str]]:
     """What is known beside the finding, name by name."""
     yield "exit", exit_words(bundle["exit_code"], bundle["signal"])
     cause = str(bundle["cause"]).replace("_", " ")
-    yield "cause", printable(f"{cause}: {bundle['detail']}" if bundle["detail"] else cause)
+    detail = str(bundle["detail"])
+    if bundle["finding"] == "operator":  # then the detail is a code
+        detail = detail.replace("_", " ")
+    yield "cause", printable(f"{cause}: {detail}" if detail else cause)
     yield "uptime", span(bundle["uptime_ms"])
     yield from _given("pid", bundle["pid"])
     yield from _given("job", bundle["job"])

@@ -72,7 +72,7 @@ def _worker_stopped(event: Document) -> str:
 
 
 def _worker_stopping(event: Document) -> str:
-    return f"is told to end: {event['reason']}"
+    return f"is told to end: {event['reason'].replace('_', ' ')}"
 
 
 def _stop_step_taken(event: Document) -> str:

@@ -116,10 +116,9 @@ def outlook(worker: Document) -> str:
         return printable(f"waits for {', '.join(worker['waits_for'])}")
     if shown == "healthy":
         return "" if worker["status"] == "healthy" else str(worker["status"] or "")
-    why = printable(worker["why"])
-    if why == shown == "stopped":
+    if worker["why_code"] == "stopped":
         return "stays so until it is started"
-    return "" if why == shown else why
+    return "" if worker["why_code"] == "stopping" else printable(worker["why"])
 
 
 def footer(report: Document) -> list[str]:

@@ -47,6 +47,7 @@ from rekindle.actors.messages import (
     WorkReleased,
     WorkReleaseFailed,
 )
+from rekindle.actors.views.reason_words import stop_reason_words
 
 from .line_writer import LineWriter
 
@@ -137,7 +138,7 @@ class EventLog:
             case WorkerFailed(component_id=id_, reason=reason):
                 log.error("{} is given up: {}", id_, reason)
             case WorkerStopping(component_id=id_, reason=reason):
-                log.debug("{} is told to end: {}", id_, reason)
+                log.debug("{} is told to end: {}", id_, stop_reason_words(reason))
             case WorkerStopped(component_id=id_, exit=exit_):
                 log.info("{} stopped, {}", id_, str(exit_))
             case StopStepTaken(component_id=id_, step="stacks"):

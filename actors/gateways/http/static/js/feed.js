@@ -8,7 +8,7 @@ const SAID = {
   worker_died: (event) => [event.action === "mark_failed" ? "failed" : event.action === "none" && event.exit_code === 0 ? "stopped" : "crashed",
     `${cause(event)} after ${span(event.uptime_ms ?? 0)}. ${event.reason ?? ""}`],
   worker_failed: (event) => ["failed", `given up: ${event.reason}`],
-  worker_stopping: (event) => ["stopped", `told to end: ${event.reason}`],
+  worker_stopping: (event) => ["stopped", `told to end: ${event.reason.replaceAll("_", " ")}`],
   stop_step_taken: (event) => ["stopped", event.step === "stacks" ? "asked for its stacks" : `sent ${event.step}`],
   worker_stopped: (event) => ["stopped", event.forced ? "stopped, by force" : "stopped on request"],
   worker_unkillable: (event) => ["failed", `pid ${event.pid} survived SIGKILL; nothing is started beside it`],

@@ -158,5 +158,5 @@ export function noteOf(worker) {
   if (next !== null) return `next attempt ${until(next)}`;
   if (worker.paused) return worker.pause_reason || (worker.pid === null ? "" : "paused");
   if (worker.pid !== null && worker.shown !== "stopping") return "";
-  return worker.why === worker.shown ? "" : worker.why;
+  return ["stopped", "stopping"].includes(worker.why_code) ? "" : worker.why;
 }

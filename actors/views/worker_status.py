@@ -1,13 +1,13 @@
-"""Pure: a worker in words for people."""
+"""Pure: one worker as status views show it."""
 
 from __future__ import annotations
 
 from ..facts.health_status import Status
 from ..facts.records import HealthMirrored
-from ..messages import Budget, WorkerStatus
-from ..rules.restarts import used_in_window
-from .pauses import Pause
-from .worker import (
+from ..messages import WorkerStatus
+from ..rules.restarts import budget
+from ..supervision.pauses import Pause
+from ..supervision.worker import (
     BackingOff,
     Failed,
     Idle,
@@ -16,6 +16,7 @@ from .worker import (
     Up,
     Worker,
 )
+from .reason_words import rest_words
 
 
 def worker_status(
@@ -45,7 +46,8 @@ def worker_status(
         current_job=worker.job,
         paused=pause is not None,
         why=f"waits for {', '.join(waits_for)}" if waits_for else (held or why(worker)),
-        budget=budget(worker, now_ms),
+        why_code=None if waits_for or held else _why_code(worker),
+        budget=budget(worker.spec.restart, worker.restarts, now_ms),
         waits_for=waits_for,
         pause_reason="" if pause is None else pause.reason,
         pause_ends_in_s=pause_ends_in_s,
@@ -57,20 +59,6 @@ def is_retried_if_changed(worker: Worker) -> bool:
     """Whether another version of a failed worker will be tried by itself."""
     is_known = isinstance(worker.phase, Failed) and worker.phase.version is not None
     return is_known and worker.spec.restart.clear_failed_on_change
-
-
-def budget(worker: Worker, now_ms: int) -> Budget:
-    """How much of each limit a worker has used up."""
-    policy, state = worker.spec.restart, worker.restarts
-    return Budget(
-        in_window=used_in_window(policy, state, now_ms),
-        max_in_window=policy.max_in_window,
-        window_s=policy.window_s,
-        lifetime=state.restart_count,
-        max_lifetime=policy.max_lifetime,
-        consecutive=state.streak_count,
-        max_consecutive=policy.max_consecutive,
-    )
 
 
 def shown(worker: Worker) -> str:
@@ -102,11 +90,21 @@ def why(worker: Worker) -> str:
         case Failed(reason=reason):
             return reason
         case Idle(rest=rest, why=text):
-            return text or rest.value
+            return text or rest_words(rest)
+
+
+def _why_code(worker: Worker) -> str | None:
+    match worker.phase:
+        case Stopping():
+            return "stopping"
+        case Idle(rest=rest, why=""):
+            return rest.value
+        case _:
+            return None
 
 
 def mirrored_at_rest(worker: Worker) -> HealthMirrored:
-    """What people read of a worker that nobody watches any more."""
+    """The health that views show for a worker at rest, which no monitor watches."""
     return HealthMirrored(
         component_id=worker.id,
         generation=worker.generation,

@@ -1,0 +1,52 @@
+"""Pure: the codes that say why a worker ends or does not run, in words for people."""
+
+from __future__ import annotations
+
+from ..supervision.worker import Rest, StopReason
+
+
+def stop_reason_words(code: str) -> str:
+    """Why a worker is told to end; text that is not a code is returned as it is.
+
+    Databases of older versions hold sentences in place of codes.
+    """
+    try:
+        reason = StopReason(code)
+    except ValueError:
+        return code
+    match reason:
+        case StopReason.OPERATOR:
+            return "an operator stopped it"
+        case StopReason.RESTART:
+            return "an operator restarted it"
+        case StopReason.PAUSE:
+            return "it was paused"
+        case StopReason.CHANGE:
+            return "its configuration changed"
+        case StopReason.REMOVAL:
+            return "it was removed"
+        case StopReason.RECYCLE:
+            return "it is due for a new process"
+        case StopReason.SHUTDOWN:
+            return "the supervisor is shutting down"
+        case StopReason.REFUSED:
+            return "it is marked as failed"
+
+
+def rest_words(rest: Rest) -> str:
+    """Why a worker does not run."""
+    match rest:
+        case Rest.NEW:
+            return "not started yet"
+        case Rest.STOPPED:
+            return "stopped"
+        case Rest.PAUSED:
+            return "paused"
+        case Rest.RESET:
+            return "reset"
+        case Rest.LEFT:
+            return "not restarted"
+        case Rest.DONE:
+            return "finished"
+        case Rest.HELD:
+            return "held back"
