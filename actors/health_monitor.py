@@ -48,23 +48,23 @@ from .rules.health import (
     Failed,
     GivenUp,
     Granted,
-    Heard,
     Launched,
     Lost,
     Pending,
+    Reported,
     Trigger,
     advance,
     healthy_for,
 )
-from .rules.observed_worker import Patient
+from .rules.observed_worker import ObservedWorker
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.worker_spec import HealthPolicy
 
 ABSENCE_S = 1.0
 """A check that comes this late shows that we were suspended, and misses nothing but ourselves."""
 
-MOST_FORGIVEN = 3
-"""So many absences in a row are forgiven to a silent worker; for ever would hide that it hangs."""
+MOST_EXTENSIONS = 3
+"""So many absences in a row are extensions to a silent worker; for ever would hide that it hangs."""
 
 MIRROR_DELAY_S = 0.5
 """How long a change of health may wait before people see it in the store."""
@@ -83,7 +83,7 @@ class HealthMonitor(ResilientActor):
         self._processes = processes
         self._persistence = persistence
         self._supervisor: Receiver | None = None
-        self._patients: dict[str, Patient] = {}
+        self._workers: dict[str, ObservedWorker] = {}
         self._queue: list[tuple[float, str, int]] = []
         self._unmirrored: set[str] = set()
         self._timer: Timer | None = None
@@ -98,11 +98,11 @@ class HealthMonitor(ResilientActor):
         self._unmirrored.clear()
         # What raised once may raise again: not before long, or we would do nothing else.
         soon = self._runtime.clock.monotonic() + ABSENCE_S
-        for patient in self._patients.values():
-            patient.checked_at = None
-            self._forgive(patient)
-            self._watch(patient, soon)
-            self._mirror(patient)
+        for worker in self._workers.values():
+            worker.checked_at = None
+            self._extend(worker)
+            self._watch(worker, soon)
+            self._mirror(worker)
         tell(self._supervisor, MonitorReplaced())
 
     def handle(self, message: MonitorMessage) -> None:
@@ -129,7 +129,7 @@ class HealthMonitor(ResilientActor):
             case Register():
                 self._register(message)
             case Unregister(component_id=id_):
-                self._patients.pop(id_, None)
+                self._workers.pop(id_, None)
             case MarkFailed(component_id=id_):
                 self._mark_failed(id_)
             case SetPaused(component_id=id_, paused=paused):
@@ -144,14 +144,14 @@ class HealthMonitor(ResilientActor):
     # ── registrations ────────────────────────────────────────────────────────────────────
 
     def _register(self, request: Register) -> None:
-        known = self._patients.get(request.component_id)
+        known = self._workers.get(request.component_id)
         if known is not None and isinstance(known.state, Failed):
             tell(self._supervisor, RegistrationRefused(request.component_id, request.generation))
             return
         if known is not None and known.generation == request.generation:
             return
         now = self._runtime.clock.monotonic()
-        patient = Patient(
+        worker = ObservedWorker(
             request.component_id,
             request.generation,
             request.policy,
@@ -159,107 +159,109 @@ class HealthMonitor(ResilientActor):
             Pending(now),
             now,
         )
-        self._patients[request.component_id] = patient
-        self._mirror(patient)
-        self._watch(patient)
+        self._workers[request.component_id] = worker
+        self._mirror(worker)
+        self._watch(worker)
 
     def _mark_failed(self, component_id: str) -> None:
-        patient = self._patients.get(component_id)
-        if patient is None:
+        worker = self._workers.get(component_id)
+        if worker is None:
             # Failed in a former run: there never was an incarnation to watch in this one.
             now = self._runtime.clock.monotonic()
-            self._patients[component_id] = Patient(component_id, 0, HealthPolicy(), False, Failed(), now)
-            self._mirror(self._patients[component_id])
+            self._workers[component_id] = ObservedWorker(
+                component_id, 0, HealthPolicy(), False, Failed(), now
+            )
+            self._mirror(self._workers[component_id])
         else:
-            self._advance(patient, GivenUp())
+            self._advance(worker, GivenUp())
 
     def _set_paused(self, component_id: str, paused: bool) -> None:
-        patient = self._patients.get(component_id)
-        if patient is None or patient.paused == paused:
+        worker = self._workers.get(component_id)
+        if worker is None or worker.paused == paused:
             return
-        patient.paused = paused
+        worker.paused = paused
         if not paused:
-            self._grant(patient)
-            self._watch(patient)
+            self._grant(worker)
+            self._watch(worker)
 
     # ── what is heard ────────────────────────────────────────────────────────────────────
 
     def _frame(self, component_id: str, generation: int, frame: Frame) -> None:
-        patient = self._current(component_id, generation)
-        if patient is None or patient.state.status in (Status.DEAD, Status.FAILED):
+        worker = self._current(component_id, generation)
+        if worker is None or worker.state.status in (Status.DEAD, Status.FAILED):
             return
         if frame.component_id is not None and frame.component_id != component_id:
             logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
-        patient.heartbeat_wall_ms = self._runtime.clock.wall_ms()
-        now = patient.heard_at = self._runtime.clock.monotonic()
-        patient.motion = progress.heard(patient.motion, frame, now)
-        patient.forgiven = 0
+        worker.heartbeat_wall_ms = self._runtime.clock.wall_ms()
+        now = worker.heard_at = self._runtime.clock.monotonic()
+        worker.progress = progress.heard(worker.progress, frame, now)
+        worker.extensions = 0
         job = frame.job
-        if job != patient.job:
-            patient.job = job
+        if job != worker.job:
+            worker.job = job
             taken = JobChanged(component_id, generation, job)
             tell(self._supervisor, taken)
             tell(self.broker, taken)
-            self._mirror(patient)
-        self._advance(patient, Heard(frame))
+            self._mirror(worker)
+        self._advance(worker, Reported(frame))
 
     def _started(self, component_id: str, generation: int, pid: int) -> None:
-        patient = self._current(component_id, generation)
-        if patient is None:
+        worker = self._current(component_id, generation)
+        if worker is None:
             return
-        patient.pid = pid
+        worker.pid = pid
         # Said by the same actor as what follows, so that nobody hears of its health or its death first.
         tell(self.broker, WorkerStarted(component_id, generation, pid))
-        if not patient.reports_health:
-            self._advance(patient, Launched())
+        if not worker.reports_health:
+            self._advance(worker, Launched())
 
     def _condemn(self, component_id: str, generation: int, detail: str) -> None:
-        patient = self._current(component_id, generation)
-        if patient is not None:
-            patient.condemned = detail
+        worker = self._current(component_id, generation)
+        if worker is not None:
+            worker.condemned = detail
 
     def _exited(self, component_id: str, generation: int, exit_: Exit, remains: Remains | None) -> None:
         """A process ended; one that we killed for what it used died of that, if it died of the kill."""
         lost = Lost(exit_.cause, exit_)
-        patient = self._current(component_id, generation)
-        if patient is not None and patient.condemned is not None and exit_.signal == signal.SIGKILL:
-            lost = Lost(Cause.RESOURCE_LIMIT, exit_, patient.condemned)
+        worker = self._current(component_id, generation)
+        if worker is not None and worker.condemned is not None and exit_.signal == signal.SIGKILL:
+            lost = Lost(Cause.RESOURCE_LIMIT, exit_, worker.condemned)
         self._lost(component_id, generation, lost, remains)
 
     def _lost(self, component_id: str, generation: int, lost: Lost, remains: Remains | None = None) -> None:
-        patient = self._current(component_id, generation)
-        if patient is not None:
-            self._advance(patient, lost, remains)
+        worker = self._current(component_id, generation)
+        if worker is not None:
+            self._advance(worker, lost, remains)
 
     def _found(self, component_id: str, generation: int | None) -> None:
         """What runs, now that somebody was made anew; what was last said may be lost with the Supervisor."""
-        patient = self._patients.get(component_id)
-        if patient is None:
+        worker = self._workers.get(component_id)
+        if worker is None:
             return
-        said = patient.last
-        if generation != patient.generation:
-            self._advance(patient, Lost(Cause.UNKNOWN, detail="ended unnoticed"))
-        elif not patient.reports_health:
-            self._advance(patient, Launched())
-        if patient.last is said is not None:
+        said = worker.last
+        if generation != worker.generation:
+            self._advance(worker, Lost(Cause.UNKNOWN, detail="ended unnoticed"))
+        elif not worker.reports_health:
+            self._advance(worker, Launched())
+        if worker.last is said is not None:
             tell(self._supervisor, said)
 
     # ── deadlines ────────────────────────────────────────────────────────────────────────
 
-    def _watch(self, patient: Patient, not_before: float = 0.0) -> None:
-        """Queue the patient's deadline, unless an earlier check of it is queued already.
+    def _watch(self, worker: ObservedWorker, not_before: float = 0.0) -> None:
+        """Queue the worker's deadline, unless an earlier check of it is queued already.
 
         A frame moves the deadline without touching the queue: the check that comes too early
         queues the next one. So a heartbeat costs no timer.
         """
-        due = patient.due
-        if due is None or patient.is_excused or not patient.is_due_to_speak:
+        due = worker.due
+        if due is None or worker.silence_is_allowed or not worker.must_report:
             return
         due = max(due, not_before)
-        if patient.checked_at is not None and patient.checked_at <= due:
+        if worker.checked_at is not None and worker.checked_at <= due:
             return
-        patient.checked_at = due
-        heapq.heappush(self._queue, (due, patient.component_id, patient.generation))
+        worker.checked_at = due
+        heapq.heappush(self._queue, (due, worker.component_id, worker.generation))
         self._arm()
 
     def _arm(self) -> None:
@@ -277,64 +279,64 @@ class HealthMonitor(ResilientActor):
         self._timer = self._runtime.timers.after(delay, self.actor_ref, DeadlineReached(due))
 
     def _is_awaited(self, due: float, component_id: str, generation: int) -> bool:
-        patient = self._current(component_id, generation)
-        return patient is not None and patient.checked_at == due
+        worker = self._current(component_id, generation)
+        return worker is not None and worker.checked_at == due
 
     def _deadline_reached(self, due: float) -> None:
         if due != self._timer_due:
             return
         self._timer, self._timer_due = None, float("inf")
         now = self._runtime.clock.monotonic()
-        self._forgive_own_absence(now - due)
+        self._extend_after_absence(now - due)
         while self._queue and self._queue[0][0] <= now:
             at, component_id, generation = heapq.heappop(self._queue)
-            patient = self._current(component_id, generation)
-            if patient is None or patient.checked_at != at:
+            worker = self._current(component_id, generation)
+            if worker is None or worker.checked_at != at:
                 continue
-            patient.checked_at = None
-            if not patient.is_excused and patient.is_due_to_speak:
-                self._elapsed(patient, now)
+            worker.checked_at = None
+            if not worker.silence_is_allowed and worker.must_report:
+                self._elapsed(worker, now)
         self._arm()
 
-    def _elapsed(self, patient: Patient, now: float) -> None:
-        stuck = patient.stuck(now)
-        self._advance(patient, _ELAPSED if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
+    def _elapsed(self, worker: ObservedWorker, now: float) -> None:
+        stuck = worker.stuck(now)
+        self._advance(worker, _ELAPSED if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
 
-    def _forgive_own_absence(self, late: float) -> None:
+    def _extend_after_absence(self, late: float) -> None:
         """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""
         if late > ABSENCE_S:
-            for patient in self._patients.values():
-                self._forgive(patient)
+            for worker in self._workers.values():
+                self._extend(worker)
 
-    def _forgive(self, patient: Patient) -> None:
-        if patient.forgiven < MOST_FORGIVEN:
-            patient.forgiven += 1
-            self._grant(patient)
+    def _extend(self, worker: ObservedWorker) -> None:
+        if worker.extensions < MOST_EXTENSIONS:
+            worker.extensions += 1
+            self._grant(worker)
 
-    def _grant(self, patient: Patient) -> None:
-        patient.motion = progress.granted(patient.motion, self._runtime.clock.monotonic())
-        self._advance(patient, Granted())
+    def _grant(self, worker: ObservedWorker) -> None:
+        worker.progress = progress.granted(worker.progress, self._runtime.clock.monotonic())
+        self._advance(worker, Granted())
 
     # ── carrying it out ──────────────────────────────────────────────────────────────────
 
-    def _current(self, component_id: str, generation: int) -> Patient | None:
-        patient = self._patients.get(component_id)
-        return patient if patient is not None and patient.generation == generation else None
+    def _current(self, component_id: str, generation: int) -> ObservedWorker | None:
+        worker = self._workers.get(component_id)
+        return worker if worker is not None and worker.generation == generation else None
 
-    def _advance(self, patient: Patient, trigger: Trigger, remains: Remains | None = None) -> None:
+    def _advance(self, worker: ObservedWorker, trigger: Trigger, remains: Remains | None = None) -> None:
         now = self._runtime.clock.monotonic()
-        before = patient.state
-        step = advance(before, trigger, patient.policy, now)
+        before = worker.state
+        step = advance(before, trigger, worker.policy, now)
         if step.change is None:
-            patient.state = step.state
-            self._watch(patient)
+            worker.state = step.state
+            self._watch(worker)
             return
         death = None
         if step.change.new is Status.DEAD:
-            death = self._death(patient, step.change, healthy_for(before, now), remains)
+            death = self._death(worker, step.change, healthy_for(before, now), remains)
         changed = StatusChanged(
-            component_id=patient.component_id,
-            generation=patient.generation,
+            component_id=worker.component_id,
+            generation=worker.generation,
             old=step.change.old,
             new=step.change.new,
             at=now,
@@ -343,47 +345,47 @@ class HealthMonitor(ResilientActor):
             misses=step.change.misses,
             recover_for_s=step.change.recover_for_s,
         )
-        patient.state, patient.last = step.state, changed
+        worker.state, worker.last = step.state, changed
         tell(self._supervisor, changed)
         if death is None:
             # A death is told by the Supervisor, together with what it decides on it.
             tell(self.broker, changed)
-        self._watch(patient)
-        self._mirror(patient)
+        self._watch(worker)
+        self._mirror(worker)
 
     def _death(
-        self, patient: Patient, change: Change, healthy_for_s: float, remains: Remains | None
+        self, worker: ObservedWorker, change: Change, healthy_for_s: float, remains: Remains | None
     ) -> Death:
         assert change.cause is not None
         now = self._runtime.clock.monotonic()
         return Death(
-            component_id=patient.component_id,
-            generation=patient.generation,
+            component_id=worker.component_id,
+            generation=worker.generation,
             cause=change.cause,
             exit=change.exit,
-            detail=self._explained(patient, change.cause, change.detail),
+            detail=self._detail(worker, change.cause, change.detail),
             healthy_for_ms=round(healthy_for_s * 1000),
-            uptime_ms=round((now - patient.since) * 1000),
-            job=patient.job,
-            pid=patient.pid,
-            silent_ms=None if patient.heard_at is None else round((now - patient.heard_at) * 1000),
-            progress=patient.motion.mark,
+            uptime_ms=round((now - worker.since) * 1000),
+            job=worker.job,
+            pid=worker.pid,
+            silent_ms=None if worker.heard_at is None else round((now - worker.heard_at) * 1000),
+            progress=worker.progress.mark,
             remains=remains,
         )
 
-    def _explained(self, patient: Patient, cause: Cause, detail: str) -> str:
+    def _detail(self, worker: ObservedWorker, cause: Cause, detail: str) -> str:
         """A silent process is hung; what the system says of it tells a stopped one from a busy one."""
         if cause not in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
             return detail
-        return f"hung ({self._processes.condition(patient.component_id)}), {detail}"
+        return f"hung ({self._processes.condition(worker.component_id)}), {detail}"
 
-    def _mirror(self, patient: Patient) -> None:
+    def _mirror(self, worker: ObservedWorker) -> None:
         """Note that the mirror is out of date; it is brought up to date a little later, all at once."""
         if not self._unmirrored:
             self._runtime.timers.after(MIRROR_DELAY_S, self.actor_ref, MirrorDue())
-        self._unmirrored.add(patient.component_id)
+        self._unmirrored.add(worker.component_id)
 
     def _write_mirror(self) -> None:
-        patients = [self._patients[id_] for id_ in sorted(self._unmirrored) if id_ in self._patients]
+        workers = [self._workers[id_] for id_ in sorted(self._unmirrored) if id_ in self._workers]
         self._unmirrored.clear()
-        tell(self._persistence, KeepMirror(tuple(patient.mirrored() for patient in patients)))
+        tell(self._persistence, KeepMirror(tuple(worker.mirrored() for worker in workers)))

@@ -119,7 +119,7 @@ class WorkerProxy(ResilientActor):
                 self.unexpected(unknown)
 
     def _ask_what_runs(self) -> None:
-        self._processes.report(self._spec.id, _Question(self.actor_ref, self._told))
+        self._processes.report(self._spec.id, _TaggedReply(self.actor_ref, self._told))
 
     def _found(self, found: ProcessFound) -> None:
         if isinstance(self._state, Spawning) and found.told != self._told:
@@ -171,7 +171,7 @@ class WorkerProxy(ResilientActor):
             self._timer = None
 
 
-class _Question:
+class _TaggedReply:
     """Has the answer say what its asker knew: one that comes late must not be taken for a new one."""
 
     def __init__(self, proxy: Receiver, told: int) -> None:

@@ -23,7 +23,7 @@ class Channel:
         self._fd = fd
         self._owner = os.getpid()
         self._unsent = b""
-        self._heard = b""
+        self._received = b""
         # A grandchild that held it open would hide this worker's end from the supervisor.
         os.set_inheritable(fd, False)
         os.set_blocking(fd, False)
@@ -84,8 +84,8 @@ class Channel:
         return not self._unsent
 
     def _lines(self, data: bytes) -> list[object]:
-        *lines, rest = (self._heard + data).split(b"\n")
-        self._heard = rest if len(rest) <= MAX_LINE else b""
+        *lines, rest = (self._received + data).split(b"\n")
+        self._received = rest if len(rest) <= MAX_LINE else b""
         return [_decoded(line) for line in lines]
 
 

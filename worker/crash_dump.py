@@ -20,16 +20,16 @@ STACK_SIGNAL = int(signal.SIGRTMIN) + 9
 LONGEST = 16 * 1024
 
 
-class LastWords:
+class CrashDump:
     """The descriptor, with `faulthandler` writing to it from now on."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        # Programs that the worker starts have their own last words.
+        # Programs that the worker starts have their own last dump.
         os.set_inheritable(fd, False)
         faulthandler.enable(fd, all_threads=True)
         faulthandler.register(STACK_SIGNAL, fd, all_threads=True, chain=False)
-        os.register_at_fork(after_in_child=self._fall_silent)
+        os.register_at_fork(after_in_child=self._disable)
 
     def tell(self, error: BaseException, skip: str) -> None:
         """Write down the exception that ends the process, without the frames of the file `skip`."""
@@ -45,18 +45,18 @@ class LastWords:
         with suppress(OSError):  # full: what is there already must do
             os.write(self._fd, data)
 
-    def _fall_silent(self) -> None:
+    def _disable(self) -> None:
         """A forked child's end is not the end of the worker."""
         faulthandler.disable()
         faulthandler.unregister(STACK_SIGNAL)
         os.close(self._fd)
 
 
-def inherited() -> LastWords | None:
+def inherited() -> CrashDump | None:
     """The place that the supervisor gave us; None outside of Rekindle."""
     try:
         fd = int(os.environ.pop("REKINDLE_LAST_WORDS", ""))
         is_file = stat.S_ISREG(os.fstat(fd).st_mode)
     except (ValueError, OSError):
         return None
-    return LastWords(fd) if is_file else None
+    return CrashDump(fd) if is_file else None

@@ -50,7 +50,7 @@ def marked_processes(mark: str) -> list[tuple[int, str]]:
 def main(arguments: list[str]) -> int:
     """Wait for the supervisor's last word or its end; the exit code."""
     mark, *supervisor = arguments
-    if _heard_done(*map(int, supervisor)):
+    if _received_done(*map(int, supervisor)):
         return 0
     time.sleep(GRACE_S)
     return 0 if sweep(mark, SWEEP_S) else 1
@@ -72,7 +72,7 @@ def sweep(mark: str, within_s: float) -> bool:
     return True
 
 
-def _heard_done(supervisor: int | None = None) -> bool:
+def _received_done(supervisor: int | None = None) -> bool:
     import select
 
     poll = select.poll()
@@ -84,13 +84,13 @@ def _heard_done(supervisor: int | None = None) -> bool:
             return False
         except (OSError, AttributeError):
             pass  # an old kernel, or a sandbox without the call: the pipe has to do
-    heard = b""
-    while not heard.endswith(b"done\n"):
+    received = b""
+    while not received.endswith(b"done\n"):
         # The pipe first: the last word of a supervisor may wait there when it has ended.
         data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
         if not data:
             return False
-        heard = heard[-5:] + data
+        received = received[-5:] + data
     return True
 
 

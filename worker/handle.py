@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 
 from .channel import inherited
-from .heartbeat import Pulse, end_orphan
-from .rate_limit import Pace
+from .heartbeat import Heartbeat, end_orphan
+from .rate_limit import RateLimit
 from .status_report import Report, checked
 
 TYPE_CHECKING = False  # typing itself would double the cost of this import
@@ -50,14 +50,16 @@ class Worker:
         self._report = Report()
         # Reentrant, for an author's signal handler that says something in the middle of a frame.
         self._lock = threading.RLock()
-        self._pace = Pace()
-        self._passed: int | str | None = None
+        self._rate_limit = RateLimit()
+        self._finished_job: int | str | None = None
         """The latest job that was begun since the last frame, if that had to wait."""
         self._channel = inherited()
-        self._pulse: Pulse | None = None
+        self._heartbeat: Heartbeat | None = None
         if self._channel is not None:
-            self._pulse = Pulse(self._channel, _interval_s(), beat=self._send, obey=self._obey)
-            self._connect(self._pulse)
+            self._heartbeat = Heartbeat(
+                self._channel, _interval_s(), beat=self._send, on_control=self._on_control
+            )
+            self._connect(self._heartbeat)
 
     @property
     def running(self) -> bool:
@@ -115,7 +117,7 @@ class Worker:
             checked("a job", job)
         with self._lock:
             self._report.job = job
-            self._tell_of_job()
+            self._report_job()
 
     def job(self, job: int | str) -> Holding:
         """Hold the job inside a `with` block; however the block ends, the job is let go of."""
@@ -146,7 +148,7 @@ class Worker:
             raise ValueError(f"a worker can be busy for up to {LONGEST_BUSY_S:g} s, not {for_s!r}")
         with self._lock:
             self._report.busy(time.monotonic() + for_s)
-            self._tell()
+            self._report_now()
         return Busy(self)
 
     def healthy(self) -> None:
@@ -173,21 +175,21 @@ class Worker:
     def _say(self, status: str, detail: str = "", *, recovered_by: float | None = None) -> None:
         with self._lock:
             self._report.say(status, detail, recovered_by=recovered_by)
-            self._tell()
+            self._report_now()
 
-    def _tell_of_job(self) -> None:
+    def _report_job(self) -> None:
         if self._report.job is not None:
-            self._passed = self._report.job
-        self._tell()
+            self._finished_job = self._report.job
+        self._report_now()
 
-    def _tell(self) -> None:
+    def _report_now(self) -> None:
         """Send a frame now, or soon if there were many: a supervisor ends whoever sends too much."""
-        if self._pulse is None or self._pulse.has_promised:
+        if self._heartbeat is None or self._heartbeat.is_scheduled:
             return  # the beat that comes tells it
         now = time.monotonic()
-        wait_s = self._pace.wait_s(now)
+        wait_s = self._rate_limit.wait_s(now)
         if wait_s:
-            self._pulse.beat_by(now + wait_s)
+            self._heartbeat.beat_by(now + wait_s)
         else:
             self._send()
 
@@ -196,13 +198,13 @@ class Worker:
             return
         with self._lock:
             frame = self._report.frame(time.monotonic())
-            passed, self._passed = self._passed, None
-            if passed is not None and self._report.job is None:
+            finished_job, self._finished_job = self._finished_job, None
+            if finished_job is not None and self._report.job is None:
                 # Begun and ended since the last frame: without a word nobody would look for its result.
-                self._channel.send({**frame, "current_job": passed})
+                self._channel.send({**frame, "current_job": finished_job})
             self._channel.send(frame)
 
-    def _obey(self, line: dict[str, object]) -> None:
+    def _on_control(self, line: dict[str, object]) -> None:
         match line:
             case {"do": "pause"} if self.running:
                 self._resumed.clear()
@@ -216,12 +218,14 @@ class Worker:
             case _:
                 pass  # of a newer supervisor, or too late
 
-    def _connect(self, pulse: Pulse) -> None:
+    def _connect(self, heartbeat: Heartbeat) -> None:
         os.register_at_fork(after_in_child=self._disconnect)
-        threading.Thread(target=self._serve, args=(pulse,), name="rekindle-pulse", daemon=True).start()
+        threading.Thread(
+            target=self._serve, args=(heartbeat,), name="rekindle-heartbeat", daemon=True
+        ).start()
 
-    def _serve(self, pulse: Pulse) -> None:
-        pulse.run()
+    def _serve(self, heartbeat: Heartbeat) -> None:
+        heartbeat.run()
         self._orphaned = True
         self.stop()
         end_orphan()
@@ -229,7 +233,7 @@ class Worker:
     def _disconnect(self) -> None:
         # The thread that held the lock at the moment of the fork does not exist in the child.
         self._lock = threading.RLock()
-        channel, self._channel, self._pulse = self._channel, None, None
+        channel, self._channel, self._heartbeat = self._channel, None, None
         if channel is not None:
             channel.abandon()
 

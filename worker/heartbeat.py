@@ -14,7 +14,7 @@ ORPHAN_GRACE_S = 0.5
 ORPHANED_EXIT = 1
 
 
-class Pulse:
+class Heartbeat:
     """Sends a frame every interval and passes on what the supervisor wants.
 
     It waits on the channel with the next heartbeat as its timeout, so a control line is
@@ -27,45 +27,45 @@ class Pulse:
         interval_s: float,
         *,
         beat: Callable[[], None],
-        obey: Callable[[dict[str, object]], None],
+        on_control: Callable[[dict[str, object]], None],
     ) -> None:
         self._channel = channel
         self._interval_s = interval_s
         self._beat = beat
-        self._obey = obey
-        self._promised: float | None = None
+        self._on_control = on_control
+        self._scheduled: float | None = None
 
     def run(self) -> None:
         """Serve the channel; returns when the supervisor is gone."""
         due = time.monotonic()
         while (lines := self._channel.receive(self._next(due) - time.monotonic())) is not None:
             for line in lines:
-                self._heed(line)
+                self._handle(line)
             now = time.monotonic()
             if now >= self._next(due):
-                self._promised = None  # first: what is said from here on may need a beat of its own
+                self._scheduled = None  # first: what is said from here on may need a beat of its own
                 self._beat()
             if now >= due:
                 # A process that was stopped for a while does not send what it has missed.
                 due = max(due + self._interval_s, time.monotonic())
 
     @property
-    def has_promised(self) -> bool:
+    def is_scheduled(self) -> bool:
         """Whether a beat is to come soon, with all that is said until then."""
-        return self._promised is not None
+        return self._scheduled is not None
 
     def beat_by(self, when: float) -> None:
         """Have a beat at this time, if the next one comes later. For any thread."""
-        self._promised = when
+        self._scheduled = when
         self._channel.wake()
 
     def _next(self, due: float) -> float:
-        promised = self._promised
-        return due if promised is None else min(due, promised)
+        scheduled = self._scheduled
+        return due if scheduled is None else min(due, scheduled)
 
-    def _heed(self, line: object) -> None:
+    def _handle(self, line: object) -> None:
         if isinstance(line, dict):
-            self._obey(line)
+            self._on_control(line)
 
 
 def end_orphan() -> None:

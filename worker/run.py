@@ -23,7 +23,7 @@ from contextlib import suppress
 from types import CoroutineType, FrameType, FunctionType
 
 from . import crash_dump
-from .crash_dump import STACK_SIGNAL, LastWords
+from .crash_dump import STACK_SIGNAL, CrashDump
 from .handle import Worker
 from .pdeathsig import die_with_parent
 
@@ -39,18 +39,18 @@ def main(arguments: list[str]) -> int:
         return CANNOT_START
     if not _tie_to_supervisor():
         return CANNOT_START
-    words = crash_dump.inherited()
+    dump = crash_dump.inherited()
     worker = Worker()
-    if words is not None:
+    if dump is not None:
         worker.shows_stacks_on(STACK_SIGNAL)
     _prepare_process(worker)
-    function = _load(arguments[0], words)
+    function = _load(arguments[0], dump)
     if function is None:
         return CANNOT_START
     try:
         _call(function, worker)
     except Exception as error:
-        _tell(words, error)
+        _tell(dump, error)
         raise
     finally:
         if worker.orphaned:
@@ -136,12 +136,12 @@ def _ignore(signum: int, frame: FrameType | None) -> None:
     pass
 
 
-def _tell(words: LastWords | None, error: Exception) -> None:
-    if words is not None:
-        words.tell(error, skip=__file__)
+def _tell(dump: CrashDump | None, error: Exception) -> None:
+    if dump is not None:
+        dump.tell(error, skip=__file__)
 
 
-def _load(target: str, words: LastWords | None) -> Callable[..., object] | None:
+def _load(target: str, dump: CrashDump | None) -> Callable[..., object] | None:
     """The function that the target names; None, with the reason on stderr, if there is none."""
     import importlib
 
@@ -157,7 +157,7 @@ def _load(target: str, words: LastWords | None) -> Callable[..., object] | None:
 
         sys.stderr.write(f"rekindle: cannot start {target}: {type(error).__name__}: {error}\n")
         traceback.print_exc()
-        _tell(words, error)
+        _tell(dump, error)
         return None
     return found
 

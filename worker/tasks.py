@@ -1,7 +1,7 @@
 """Runs an executor's tasks inside a supervised process, one after another.
 
 The executor listens on a socket that `REKINDLE_TASKS` names. The worker connects, says who it is,
-is told how to prepare, and then is sent one task at a time. It says that a task begins before it
+is encoded_error how to prepare, and then is sent one task at a time. It says that a task begins before it
 runs it: a worker that dies is guilty of the one that it had begun, and of no other.
 """
 
@@ -53,16 +53,16 @@ def _work(connection: socket.socket) -> None:
     first = task_wire.receive(connection)
     if first is None:
         return
-    desk = Desk(first[2])
+    runner = TaskRunner(first[2])
     connection.sendall(task_wire.packed(task_wire.READY, 0, b""))
     while (message := task_wire.receive(connection)) is not None:
         _, task, payload = message
         connection.sendall(task_wire.packed(task_wire.STARTED, task, b""))
-        kind, outcome = desk.run(payload)
+        kind, outcome = runner.run(payload)
         connection.sendall(task_wire.packed(kind, task, outcome))
 
 
-class Desk:
+class TaskRunner:
     """Where tasks are run, as the executor wants it."""
 
     def __init__(self, setup: bytes) -> None:
@@ -71,7 +71,7 @@ class Desk:
         self._codec: Any = None
         if wanted["codec"] is not None:
             load_main(self._program)  # what it reads may be of classes that are defined there
-            self._codec = found(wanted["codec"])
+            self._codec = resolve(wanted["codec"])
         if wanted["initializer"] is not None:
             self._initialize(wanted["initializer"])
 
@@ -90,7 +90,7 @@ class Desk:
             if len(written) > task_wire.MOST_BYTES:
                 raise ValueError(f"the result takes {len(written)} bytes, of at most {task_wire.MOST_BYTES}")
         except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
-            return task_wire.RAISED, told(error)
+            return task_wire.RAISED, encoded_error(error)
         return task_wire.RETURNED, written
 
     def _call(self, payload: bytes) -> object:
@@ -101,7 +101,7 @@ class Desk:
         target, arguments, named = call
         if target.startswith("__main__:"):
             load_main(self._program)
-        function = found(target)
+        function = resolve(target)
         return function(*arguments, **named)
 
     def _result(self, result: object) -> bytes:
@@ -115,7 +115,7 @@ class Desk:
             ) from None
 
 
-def found(target: str) -> Any:
+def resolve(target: str) -> Any:
     """What `package.module:name` stands for, or the module itself without a name."""
     module_name, _, path = target.partition(":")
     module = sys.modules.get(module_name) or importlib.import_module(module_name)
@@ -152,7 +152,7 @@ def _loaded(program: dict[str, str]) -> ModuleType:
     return module
 
 
-def told(error: BaseException) -> bytes:
+def encoded_error(error: BaseException) -> bytes:
     """An exception as data: its class by name, what it holds, and its traceback as text."""
     kind = type(error)
     module = "__main__" if kind.__module__ == MAIN else kind.__module__

@@ -100,7 +100,7 @@ class Assignments:
         while self._waiting:
             yield self._waiting.popleft()
 
-    def surrender(self) -> Iterator[Task]:
+    def drain(self) -> Iterator[Task]:
         """Take all: no worker is left."""
         running = tuple(self._running.values())
         self._running.clear()

@@ -1,4 +1,4 @@
-"""How a call goes to a worker: the function by where it is found, its arguments as values."""
+"""How a call goes to a worker: the function by where it is resolve, its arguments as values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rekindle.worker import values
 from rekindle.worker.task_wire import MOST_BYTES
-from rekindle.worker.tasks import found
+from rekindle.worker.tasks import resolve
 
 HOW_TO = (
     "Functions go to a worker by name and values as data; for anything else hand in a codec that both sides"
@@ -42,7 +42,7 @@ class Calls:
             TypeError: it is nothing that a worker could find, or lacks `dumps` and `loads`.
         """
         self.codec_name = _codec_name(codec)
-        self._codec: Codec | None = None if self.codec_name is None else found(self.codec_name)
+        self._codec: Codec | None = None if self.codec_name is None else resolve(self.codec_name)
         if self._codec is not None and not (hasattr(self._codec, "dumps") and hasattr(self._codec, "loads")):
             raise TypeError(f"the codec {self.codec_name} has no dumps and loads")
 
@@ -95,14 +95,14 @@ def target_of(function: Callable[..., object]) -> str:
     """Where a worker finds a function, `package.module:name`.
 
     Raises:
-        TypeError: it cannot be found by a name.
+        TypeError: it cannot be resolve by a name.
     """
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     shown = f"{path or function!r:.80}"
     if not isinstance(module, str) or not isinstance(path, str) or "<" in path:
         raise TypeError(f"{shown} is not a function of a module, so a worker cannot find it. {HOW_TO}")
     try:
-        same = found(f"{module}:{path}") == function
+        same = resolve(f"{module}:{path}") == function
     except (ImportError, AttributeError):
         same = False
     if not same:

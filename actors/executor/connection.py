@@ -27,7 +27,7 @@ class Connection:
         self.ready = False
         self.done = 0
         """How many tasks this incarnation has finished."""
-        self._heard = bytearray()
+        self._received = bytearray()
         self._unsent = bytearray()
 
     def send(self, kind: int, task: int, payload: bytes) -> None:
@@ -60,22 +60,22 @@ class Connection:
             if not data:
                 open_still = False
                 break
-            self._heard += data
+            self._received += data
         try:
             return list(self._messages()), open_still
         except ValueError:
             return [], False
 
     def _messages(self) -> Iterator[tuple[int, int, bytes]]:
-        while len(self._heard) >= HEADER.size:
-            kind, task, length = HEADER.unpack_from(self._heard)
+        while len(self._received) >= HEADER.size:
+            kind, task, length = HEADER.unpack_from(self._received)
             if length > (LONGEST_HELLO if self.worker is None else MOST_BYTES):
                 raise ValueError(f"a message of {length} bytes")
             end = HEADER.size + length
-            if len(self._heard) < end:
+            if len(self._received) < end:
                 return
-            payload = bytes(self._heard[HEADER.size : end])
-            del self._heard[:end]
+            payload = bytes(self._received[HEADER.size : end])
+            del self._received[:end]
             yield kind, task, payload
 
 

@@ -56,11 +56,11 @@ class Dispatcher:
         self._tasks_per_child = tasks_per_child
         self._tokens: Mapping[str, str] = {}
         self._system: System | None = None
-        self._orders: deque[Callable[[], None]] = deque()
+        self._posted: deque[Callable[[], None]] = deque()
         self._connections: dict[str, Connection] = {}
-        self._strangers: set[Connection] = set()
+        self._unidentified: set[Connection] = set()
         self._failed: dict[str, str] = {}
-        self._pardoned: set[tuple[str, int]] = set()
+        self._excused: set[tuple[str, int]] = set()
         self._closing = False
         self._process = os.getpid()
         self._selector = selectors.DefaultSelector()
@@ -77,7 +77,7 @@ class Dispatcher:
         self._listener.bind(f"\0{self.name}")
         self._listener.listen(BACKLOG)
         self._listener.setblocking(False)
-        self._selector.register(self._listener, selectors.EVENT_READ, self._welcome)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
         try:
             system.open()
@@ -85,7 +85,7 @@ class Dispatcher:
             system.start()
         except BaseException:
             system.stop()
-            self._let_go()
+            self._close_sockets()
             raise
         # Daemon threads still run when this is called: what was submitted is finished, as the
         # standard executors do.
@@ -95,7 +95,7 @@ class Dispatcher:
     def tell(self, message: Event) -> None:
         """Hear what happens to the workers."""
         if isinstance(message, WorkerDied | WorkerFailed | WorkerStopped):
-            self._post(lambda: self._heard(message))
+            self._post(lambda: self._on_event(message))
 
     def submit(self, task: Task) -> None:
         """Have a task run."""
@@ -114,7 +114,7 @@ class Dispatcher:
     def _post(self, order: Callable[[], None]) -> None:
         if os.getpid() != self._process:
             return
-        self._orders.append(order)
+        self._posted.append(order)
         # Under a lock: once it is closed, its number may stand for a file of the host.
         with self._waking, suppress(OSError):
             if self._wake != -1:
@@ -125,15 +125,15 @@ class Dispatcher:
     def _run(self) -> None:
         try:
             while not (self._closing and self._assignments.idle):
-                self._turn()
+                self._run_once()
         finally:
             self._end()
 
-    def _turn(self) -> None:
+    def _run_once(self) -> None:
         for key, ready in self._selector.select():
             self._guarded(lambda key=key, ready=ready: key.data(ready))  # type: ignore[misc]
-        while self._orders:
-            self._guarded(self._orders.popleft())
+        while self._posted:
+            self._guarded(self._posted.popleft())
 
     def _guarded(self, call: Callable[[], None]) -> None:
         try:
@@ -149,9 +149,9 @@ class Dispatcher:
     def _take(self, task: Task) -> None:
         self._assignments.add(task)
         if self.broken is not None:
-            self._give_all_up(self.broken)
+            self._fail_all(self.broken)
             return
-        self._serve_the_idle()
+        self._serve_idle_workers()
 
     def _close(self, cancel: bool) -> None:
         self._closing = True
@@ -160,7 +160,7 @@ class Dispatcher:
                 task.future.cancel()
                 task.future.set_running_or_notify_cancel()
 
-    def _serve_the_idle(self) -> None:
+    def _serve_idle_workers(self) -> None:
         for connection in tuple(self._connections.values()):
             if connection.ready and not self._serve(connection):
                 return
@@ -178,38 +178,38 @@ class Dispatcher:
 
     # ── what workers say ─────────────────────────────────────────────────────────────────
 
-    def _welcome(self, _: int) -> None:
+    def _accept(self, _: int) -> None:
         line, _address = self._listener.accept()
         if not is_of_our_user(line):
             line.close()
             return
         connection = Connection(line)
-        self._strangers.add(connection)
+        self._unidentified.add(connection)
         self._watch(connection, new=True)
 
     def _watch(self, connection: Connection, *, new: bool = False) -> None:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.sends else 0)
         change = self._selector.register if new else self._selector.modify
-        change(connection.line, events, lambda ready: self._attend(connection, ready))
+        change(connection.line, events, lambda ready: self._on_ready(connection, ready))
 
-    def _attend(self, connection: Connection, ready: int) -> None:
+    def _on_ready(self, connection: Connection, ready: int) -> None:
         if ready & selectors.EVENT_WRITE:
             connection.flush()
             self._watch(connection)
-        if ready & selectors.EVENT_READ and not self._hear(connection):
+        if ready & selectors.EVENT_READ and not self._receive(connection):
             # What it was at is settled by the news of its death.
             self._drop(connection)
             self._check_supervisor()
 
-    def _hear(self, connection: Connection) -> bool:
+    def _receive(self, connection: Connection) -> bool:
         messages, open_still = connection.receive()
         for kind, number, payload in messages:
-            self._said(connection, kind, number, payload)
+            self._on_message(connection, kind, number, payload)
         return open_still
 
-    def _said(self, connection: Connection, kind: int, number: int, payload: bytes) -> None:
+    def _on_message(self, connection: Connection, kind: int, number: int, payload: bytes) -> None:
         if connection.worker is None:
-            self._introduced(connection, payload)
+            self._identify(connection, payload)
         elif kind == task_wire.READY:
             connection.ready = True
             self._serve(connection)
@@ -218,11 +218,11 @@ class Dispatcher:
         elif kind in (task_wire.RETURNED, task_wire.RAISED):
             self._finished(connection, kind, number, payload)
 
-    def _introduced(self, connection: Connection, payload: bytes) -> None:
+    def _identify(self, connection: Connection, payload: bytes) -> None:
         with suppress(ValueError):
             match values.loads(payload):
                 case {"token": str(token), "generation": int(generation)} if token in self._tokens:
-                    self._strangers.discard(connection)
+                    self._unidentified.discard(connection)
                     id_ = self._tokens[token]
                     connection.worker = (id_, generation)
                     self._connections[id_] = connection
@@ -258,7 +258,7 @@ class Dispatcher:
         """Have a new process in place of one that has done its share."""
         assert connection.worker is not None
         self._drop(connection)
-        self._order(RestartWorker(connection.worker[0]))
+        self._tell_supervisor(RestartWorker(connection.worker[0]))
 
     def _drop(self, connection: Connection) -> None:
         if connection.line.fileno() == -1:
@@ -269,73 +269,73 @@ class Dispatcher:
             connection.line.shutdown(socket.SHUT_RDWR)
         connection.line.close()
         connection.ready = False
-        self._strangers.discard(connection)
+        self._unidentified.discard(connection)
         if connection.worker is not None and self._connections.get(connection.worker[0]) is connection:
             del self._connections[connection.worker[0]]
 
     # ── what becomes of workers ──────────────────────────────────────────────────────────
 
-    def _heard(self, event: WorkerDied | WorkerFailed | WorkerStopped) -> None:
+    def _on_event(self, event: WorkerDied | WorkerFailed | WorkerStopped) -> None:
         match event:
             case WorkerDied():
                 self._died(event)
             case WorkerStopped(component_id=id_, generation=generation):
-                self._last_words(id_, generation)
+                self._drain(id_, generation)
                 self._assignments.give_back((id_, generation))
-                self._serve_the_idle()
+                self._serve_idle_workers()
             case WorkerFailed(component_id=id_, generation=generation, reason=reason):
-                if (id_, generation) not in self._pardoned:
+                if (id_, generation) not in self._excused:
                     self._failed[id_] = reason
-                    self._check_for_any()
+                    self._check_any_left()
 
     def _died(self, event: WorkerDied) -> None:
         death = event.death
-        self._last_words(death.component_id, death.generation)
+        self._drain(death.component_id, death.generation)
         task, given_up = self._assignments.died(death)
         if task is not None:
-            self._pardon(death.component_id, death.generation)
-        self._serve_the_idle()
+            self._restart_without_penalty(death.component_id, death.generation)
+        self._serve_idle_workers()
         if task is not None and given_up:
             task.future.set_exception(WorkerCrashedError(task.name, task.deaths))
 
-    def _last_words(self, component_id: str, generation: int) -> None:
+    def _drain(self, component_id: str, generation: int) -> None:
         """Take in what a worker said before it ended: what it finished is no crash."""
         connection = self._connections.get(component_id)
         if connection is not None and connection.worker == (component_id, generation):
             connection.ready = False
-            while self._hear(connection) and connection.line.fileno() != -1:
+            while self._receive(connection) and connection.line.fileno() != -1:
                 if not _readable(connection.line):
                     break
             self._drop(connection)
 
-    def _pardon(self, component_id: str, generation: int) -> None:
+    def _restart_without_penalty(self, component_id: str, generation: int) -> None:
         """The task was to blame, so the worker comes back at once, and its budget is whole again."""
-        self._pardoned = {(id_, number) for id_, number in self._pardoned if id_ != component_id}
-        self._pardoned.add((component_id, generation))
+        self._excused = {(id_, number) for id_, number in self._excused if id_ != component_id}
+        self._excused.add((component_id, generation))
         # First what lets it come back now if it is waiting, then what clears its counters, then
         # what starts it if it had been given up. Each does nothing where it is not needed.
-        self._order(StartWorkers((component_id,)))
-        self._order(ResetWorker(component_id))
-        self._order(StartWorkers((component_id,)))
+        self._tell_supervisor(StartWorkers((component_id,)))
+        self._tell_supervisor(ResetWorker(component_id))
+        self._tell_supervisor(StartWorkers((component_id,)))
 
-    def _order(self, command: StartWorkers | ResetWorker | RestartWorker) -> None:
+    def _tell_supervisor(self, command: StartWorkers | ResetWorker | RestartWorker) -> None:
         assert self._system is not None
         tell(self._system.supervisor, command)
 
-    def _check_for_any(self) -> None:
+    def _check_any_left(self) -> None:
         if len(self._failed) == len(self._tokens):
             self.broken = next(iter(self._failed.values()))
-            self._give_all_up(self.broken)
+            self._fail_all(self.broken)
 
     def _check_supervisor(self) -> None:
         """A host that stops all actors of its process stops ours as well: no news will come."""
         assert self._system is not None
         if not self._system.supervisor.is_alive():
             self.broken = "its supervisor was stopped"
-            self._give_all_up(self.broken)
+            self._fail_all(self.broken)
 
-    def _give_all_up(self, why: str) -> None:
-        for task in self._assignments.surrender():
+    def _fail_all(self, why: str) -> None:
+        for task in self._assignments.drain():
             if task.future.running() or task.future.set_running_or_notify_cancel():
                 task.future.set_exception(ExecutorBrokenError(f"no worker can be started: {why}"))
 
@@ -346,13 +346,13 @@ class Dispatcher:
         # A worker that is just starting must not wait here for its first task.
         self._selector.unregister(self._listener)
         self._listener.close()
-        for connection in (*self._connections.values(), *self._strangers):
+        for connection in (*self._connections.values(), *self._unidentified):
             self._drop(connection)
         self._system.stop()
-        self._let_go()
+        self._close_sockets()
         atexit.unregister(self.finish)
 
-    def _let_go(self) -> None:
+    def _close_sockets(self) -> None:
         self._selector.close()
         self._listener.close()
         with self._waking:

@@ -22,7 +22,7 @@ from ..facts.records import (
 from ..ports import Jobs
 
 
-class Forgetful:
+class NullStore:
     """Keeps nothing."""
 
     def load(self) -> Remembered:

@@ -27,7 +27,7 @@ from ..system.facade import System
 from .assignments import Assignments, Task
 from .calls import Calls, program_of_host, target_of
 from .dispatcher import Dispatcher
-from .null_store import Forgetful
+from .null_store import NullStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class RekindleExecutor(Executor):
         )
         tokens = {secrets.token_hex(16): id_ for id_ in self._ids}
         specs = [_spec(id_, f"{dispatcher.name}:{token}") for token, id_ in tokens.items()]
-        dispatcher.start(System(specs, store=self._store or Forgetful()), tokens)
+        dispatcher.start(System(specs, store=self._store or NullStore()), tokens)
         self._dispatcher = dispatcher
         # Whoever drops the executor without a word gets what was submitted, and no processes that stay.
         weakref.finalize(self, dispatcher.close).atexit = False

@@ -20,7 +20,7 @@ from ..facts.records import DeathRecord, EventPage
 from ..facts.usage import Usage
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
-from ..processes.watch.transcript import Lines
+from ..processes.watch.transcript import OutputLines
 from ..spec.worker_spec import WorkerSpec
 from ..views.timeline import Timeline
 from .gateway_state import GatewayState
@@ -82,7 +82,7 @@ class Operator(Protocol):
         """The last lines that a worker wrote."""
         ...
 
-    def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
         """What these workers wrote, or all: after the line of that number, or the last lines of each."""
         ...
 

@@ -14,13 +14,13 @@ from ..deaths.death import Exit
 from ..deaths.evidence import Fingerprint, Line, Remains, Spent
 from ..facts.frames import Frame
 from ..ports import Control, SpawnRequest
-from .oom_kills import MemoryEvents
-from .spawn.pipes import LAST_WORDS_SIZE
+from .oom_kills import OomKills
+from .spawn.pipes import CRASH_DUMP_SIZE
 from .spawn.spawner import Spawned
 from .watch.frame_reader import FrameReader
 from .watch.output_tail import OutputTail, shown
 from .watch.reaper import reap
-from .watch.transcript import Transcript, Written
+from .watch.transcript import OutputLine, Transcript
 
 CHUNK = 64 * 1024
 OUTPUT_CHUNK = 4 * 1024
@@ -131,11 +131,11 @@ class Child:
                 self._pass_on(self.tail.feed(stream, data))
         self._pass_on(self.tail.finish())
 
-    def _written(self, stream: int, text: str) -> Written:
+    def _written(self, stream: int, text: str) -> OutputLine:
         name = "out" if stream == self._spawned.stdout else "err"
         return self._transcript.take(self.id, self.generation, name, text)
 
-    def _pass_on(self, lines: Iterator[Written]) -> None:
+    def _pass_on(self, lines: Iterator[OutputLine]) -> None:
         for line in lines:
             # The text is an argument, never the template: a worker may write braces.
             logger.bind(worker=self.id, generation=self.generation, stream=line.stream).info(
@@ -183,7 +183,7 @@ class Child:
         exit_, self._usage = taken
         return exit_
 
-    def remains(self, memory: MemoryEvents) -> Remains:
+    def remains(self, memory: OomKills) -> Remains:
         """What it leaves behind, once it was reaped."""
         assert self.exit is not None
         # A look at the counter of kills only where one can be the reason.
@@ -205,7 +205,7 @@ class Child:
     def _last_words(self) -> str:
         if self._spawned.last_words == -1:
             return ""
-        return shown(os.pread(self._spawned.last_words, LAST_WORDS_SIZE, 0).rstrip(b"\0"))
+        return shown(os.pread(self._spawned.last_words, CRASH_DUMP_SIZE, 0).rstrip(b"\0"))
 
     def _kill_group(self) -> None:
         try:  # noqa: SIM105  # quicker, and whoever waits for the next incarnation waits for this

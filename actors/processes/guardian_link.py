@@ -14,20 +14,20 @@ from contextlib import suppress
 
 from loguru import logger
 
-from .spawn.posix_spawn import undisturbed_by_forks
+from .spawn.posix_spawn import fork_lock
 from .spawn.spawner import worker_file
-from .watch.loop import Loop
+from .watch.epoll_loop import EpollLoop
 
 MOST_RENEWALS = 5
 
 
-class Guard:
+class GuardianLink:
     """Keeps one guardian alive. Used on the loop only."""
 
-    def __init__(self, mark: str, loop: Loop) -> None:
+    def __init__(self, mark: str, loop: EpollLoop) -> None:
         self._mark = mark
         self._loop = loop
-        self._line: socket.socket | None = None
+        self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._renewals = 0
         self._pidfd = -1
@@ -41,11 +41,11 @@ class Guard:
             logger.warning("no guardian could be started: {}", str(error))
 
     def _start(self) -> None:
-        self._line, theirs = socket.socketpair()
-        with theirs, undisturbed_by_forks:
+        self._socket, peer = socket.socketpair()
+        with peer, fork_lock:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(worker_file("guardian.py")), self._mark, str(os.getpid())],
-                stdin=theirs.fileno(),
+                stdin=peer.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={name: value for name, value in os.environ.items() if name != "REKINDLE_SYSTEM"},
@@ -76,16 +76,16 @@ class Guard:
     def dismiss(self) -> None:
         """All workers are gone: let the guardian go too."""
         self._is_dismissed = True
-        if self._line is not None:
+        if self._socket is not None:
             with suppress(OSError):
                 # A host that wants SIGPIPE must not die of a guardian that was killed.
-                self._line.send(b"done\n", socket.MSG_NOSIGNAL)
+                self._socket.send(b"done\n", socket.MSG_NOSIGNAL)
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
         if self._pidfd != -1:
             self._loop.unwatch(self._pidfd)
             os.close(self._pidfd)

@@ -17,7 +17,7 @@ _NO_LIMIT_KB = 1 << 50
 """Version 1 says "no limit" as a number that no machine has."""
 
 
-class MemoryEvents:
+class OomKills:
     """The counter of our own cgroup, kept open: a look costs one system call."""
 
     def __init__(self, proc: Path = Path("/proc"), mounts: Path = Path("/sys/fs/cgroup")) -> None:

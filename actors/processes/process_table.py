@@ -36,15 +36,15 @@ from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
 from .child import Child
 from .fingerprints import Fingerprints
-from .guardian_link import Guard
-from .oom_kills import MemoryEvents
+from .guardian_link import GuardianLink
+from .oom_kills import OomKills
 from .spawn.launcher import Launcher
-from .spawn.pending_starts import Arrivals
+from .spawn.pending_starts import PendingStarts
 from .spawn.spawner import Begun, Spawner
-from .strays import reap_strangers, session_of
-from .usage_sampler import Sampler
-from .watch.loop import Loop
-from .watch.transcript import Transcript, Written
+from .strays import reap_orphans, session_of
+from .usage_sampler import UsageSampler
+from .watch.epoll_loop import EpollLoop
+from .watch.transcript import OutputLine, Transcript
 
 CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this long is a
@@ -80,17 +80,17 @@ class RealProcesses:
         self._children: dict[str, Child] = {}
         self._untidy: list[Child] = []
         """Those who have ended and whose descriptors are not closed yet."""
-        self._arrivals = Arrivals()
+        self._pending_starts = PendingStarts()
         self._is_closing = False
         """Nobody is to be started any more."""
         self._is_ending = False
         """Nobody is being started any more: once the last one is gone, all is over."""
         self.transcript = Transcript(self.mark)
-        self._sampler = Sampler()
+        self._sampler = UsageSampler()
         self._sampling = threading.Lock()
         self._spawner = Spawner(self.mark, database)
         self._fingerprints = fingerprints or Fingerprints()
-        self._memory = MemoryEvents()
+        self._memory = OomKills()
         try:
             self._launcher = Launcher()
             self._loop = self._watching(lane)
@@ -98,13 +98,13 @@ class RealProcesses:
             self._spawner.close()
             self._memory.close()
             raise
-        self._guard = Guard(self.mark, self._loop) if guarded else None
-        if self._guard is not None:
-            self._loop.post(self._guard.start)
+        self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
+        if self._guardian is not None:
+            self._loop.post(self._guardian.start)
 
-    def _watching(self, lane: Lane | None) -> Loop:
+    def _watching(self, lane: Lane | None) -> EpollLoop:
         try:
-            return Loop("watcher", lane)
+            return EpollLoop("watcher", lane)
         except BaseException:  # no thread or no descriptor was to be had
             self._launcher.close(CLOSE_S)
             raise
@@ -113,7 +113,7 @@ class RealProcesses:
 
     def spawn(self, request: SpawnRequest) -> None:
         """Start the process."""
-        self._arrivals.expect(request.spec.id)
+        self._pending_starts.expect(request.spec.id)
         self._launcher.start(lambda: self._spawn(request))
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
@@ -141,7 +141,7 @@ class RealProcesses:
         """The last lines of the latest incarnation."""
         return tuple([line.text for line in self.written(component_id)])
 
-    def written(self, component_id: str) -> tuple[Written, ...]:
+    def written(self, component_id: str) -> tuple[OutputLine, ...]:
         """The same, with their numbers in the transcript of all."""
         child = self._children.get(component_id)
         return () if child is None else child.tail.last()
@@ -176,10 +176,10 @@ class RealProcesses:
             return ()
         return tuple((pid, id_) for pid, id_ in marked if id_ and session_of(pid) not in {*sessions, None})
 
-    def reap_strangers(self) -> None:
+    def reap_orphans(self) -> None:
         """Reap ended children that are no workers of ours; never in a host's process."""
         # By the thread that starts workers: it knows every one of them before it does anything else.
-        self._launcher.post(lambda: reap_strangers({child.pid for child in self._living()}))
+        self._launcher.post(lambda: reap_orphans({child.pid for child in self._living()}))
 
     def forget(self, component_id: str) -> None:
         """Keep nothing of a worker that was removed."""
@@ -202,7 +202,7 @@ class RealProcesses:
         self._once_there(component_id, lambda: self._with(component_id, generation, act))
 
     def _once_there(self, component_id: str, call: Call) -> None:
-        self._loop.post(lambda: self._arrivals.obey(component_id, call))
+        self._loop.post(lambda: self._pending_starts.obey(component_id, call))
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
@@ -236,7 +236,7 @@ class RealProcesses:
 
     def _arrived(self, component_id: str, tell_news: Call) -> None:
         """Tell what became of a start, then carry out the orders that waited for it."""
-        orders = self._arrivals.arrived(component_id)
+        orders = self._pending_starts.arrived(component_id)
         for call in (tell_news, *orders):
             attempt(call)
 
@@ -379,8 +379,8 @@ class RealProcesses:
         if not self._is_ending or self._living():
             return
         self._tidy_up()
-        if self._guard is not None:
-            self._guard.dismiss()
+        if self._guardian is not None:
+            self._guardian.dismiss()
         self._spawner.close()
         self._memory.close()
         self._loop.end()

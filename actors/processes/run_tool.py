@@ -17,8 +17,8 @@ from contextlib import suppress
 import msgspec
 
 from ..deaths.death import Exit
-from .spawn.posix_spawn import undisturbed_by_forks
-from .strays import acquaintance, acquainted
+from .spawn.posix_spawn import fork_lock
+from .strays import waited_for, waited_for_lock
 
 MOST_OUTPUT = 64 * 1024
 """What a program writes beyond this is read and dropped."""
@@ -54,7 +54,7 @@ def run_tool(
     """
     deadline = time.monotonic() + timeout_s
     # Known before anybody could find it ended and take its status.
-    with acquaintance, undisturbed_by_forks:
+    with waited_for_lock, fork_lock:
         process = subprocess.Popen(
             list(argv),
             cwd=cwd,
@@ -64,14 +64,14 @@ def run_tool(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        acquainted.add(process.pid)
+        waited_for.add(process.pid)
     assert process.stdout is not None
     try:
         with process.stdout as stream:
             return _attend(process.pid, stream.fileno(), deadline, until)
     finally:
         process.returncode = 0  # ours to reap: without this, subprocess would look for the status as well
-        acquainted.discard(process.pid)
+        waited_for.discard(process.pid)
 
 
 def _attend(pid: int, stream: int, deadline: float, until: int | None) -> Ran:

@@ -10,24 +10,24 @@ import os
 import threading
 from collections.abc import Container
 
-acquainted: set[int] = set()
+waited_for: set[int] = set()
 """Children that are no workers and have somebody who waits for them."""
 
-acquaintance = threading.Lock()
+waited_for_lock = threading.Lock()
 """Held while such a child is started and written down, so that nobody reaps it in between."""
 
 
-def reap_strangers(known: Container[int]) -> None:
+def reap_orphans(known: Container[int]) -> None:
     """Take the status of ended children, until one of the known ones comes first.
 
     The kernel shows the same one until it is reaped. A known one soon will be, by whoever knows
     it, and what is behind it is for the next look.
     """
-    with acquaintance:
+    with waited_for_lock:
         while True:
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if found is None or found.si_pid in known or found.si_pid in acquainted:
+                if found is None or found.si_pid in known or found.si_pid in waited_for:
                     return
                 os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
             except ChildProcessError:

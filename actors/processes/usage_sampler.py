@@ -27,7 +27,7 @@ class _Mark(msgspec.Struct, frozen=True):
     cpu_s: float
 
 
-class Sampler:
+class UsageSampler:
     """Looks at process trees. Used by one thread at a time."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class Healthy(msgspec.Struct, frozen=True):
-    """Heard to be healthy lately."""
+    """Reported to be healthy lately."""
 
     since: float
     seen: float
@@ -69,7 +69,7 @@ class Failed(msgspec.Struct, frozen=True):
 State = Pending | Healthy | Unhealthy | Recovering | Dead | Failed
 
 
-class Heard(msgspec.Struct, frozen=True):
+class Reported(msgspec.Struct, frozen=True):
     """A frame arrived."""
 
     frame: Frame
@@ -99,7 +99,7 @@ class Granted(msgspec.Struct, frozen=True):
     """The observer itself was away (suspended, paused): silence until now proves nothing."""
 
 
-Trigger = Heard | Elapsed | Launched | Lost | GivenUp | Granted
+Trigger = Reported | Elapsed | Launched | Lost | GivenUp | Granted
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -139,8 +139,8 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
             return _to(state, Healthy(now, now))
         case _, Launched():
             return Step(state)
-        case _, Heard(frame=frame):
-            return _heard(state, frame, policy, now)
+        case _, Reported(frame=frame):
+            return _reported(state, frame, policy, now)
         case _, Elapsed():
             return _elapsed(state, policy, now)
 
@@ -173,7 +173,7 @@ def clamp_recovery(asked: float | None, policy: HealthPolicy) -> float:
     return min(max(asked, policy.recovery_min_s), policy.recovery_max_s)
 
 
-def _heard(state: State, frame: Frame, policy: HealthPolicy, now: float) -> Step:
+def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> Step:
     match frame.status:
         case "healthy":
             since = state.since if isinstance(state, Healthy) else now

@@ -8,12 +8,12 @@ from ..deaths.death import Job
 from ..facts.records import HealthMirrored
 from ..messages import StatusChanged
 from ..spec.worker_spec import HealthPolicy
-from . import progress as motion
+from . import progress
 from .health import Healthy, Pending, State, Unhealthy, deadline
-from .progress import Motion
+from .progress import Progress
 
 
-class Patient(msgspec.Struct):
+class ObservedWorker(msgspec.Struct):
     """One worker under observation; `generation` is the incarnation that counts."""
 
     component_id: str
@@ -26,24 +26,24 @@ class Patient(msgspec.Struct):
     job: Job | None = None
     heartbeat_wall_ms: int | None = None
     heard_at: float | None = None
-    motion: Motion = msgspec.field(default_factory=Motion)
+    progress: Progress = msgspec.field(default_factory=Progress)
     paused: bool = False
     checked_at: float | None = None
     """The deadline that stands in the queue for it."""
     last: StatusChanged | None = None
     """What was last said of it."""
-    forgiven: int = 0
-    """How many absences of our own its silence was forgiven since it was heard."""
+    extensions: int = 0
+    """How many absences of our own its silence was extensions since it was heard."""
     condemned: str | None = None
     """Why it is being killed, if it is."""
 
     @property
-    def is_due_to_speak(self) -> bool:
+    def must_report(self) -> bool:
         """A plain program never sends a frame: that it was started is all that can be asked of it."""
         return self.reports_health or isinstance(self.state, Pending)
 
     @property
-    def is_excused(self) -> bool:
+    def silence_is_allowed(self) -> bool:
         """A pause excuses silence, not a start that takes too long: others may wait for its end."""
         return self.paused and not isinstance(self.state, Pending)
 
@@ -51,19 +51,19 @@ class Patient(msgspec.Struct):
     def due(self) -> float | None:
         """When time alone changes something next: its silence, or its work that does not move."""
         silent = deadline(self.state, self.policy)
-        if self.motion.moved is None or not self._is_to_move:
+        if self.progress.moved is None or not self._must_progress:
             return silent
-        still = motion.deadline(self.motion, self.policy)
+        still = progress.deadline(self.progress, self.policy)
         if silent is None or still is None:
             return still if silent is None else silent
         return min(silent, still)
 
     def stuck(self, now: float) -> str | None:
         """How long its work has not moved, if that is too long."""
-        return motion.stuck(self.motion, self.policy, now) if self._is_to_move else None
+        return progress.stuck(self.progress, self.policy, now) if self._must_progress else None
 
     @property
-    def _is_to_move(self) -> bool:
+    def _must_progress(self) -> bool:
         """One that starts or recovers has time of its own."""
         return isinstance(self.state, (Healthy, Unhealthy))
 

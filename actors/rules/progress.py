@@ -16,7 +16,7 @@ from ..facts.frames import Frame
 from ..spec.worker_spec import HealthPolicy
 
 
-class Motion(msgspec.Struct, frozen=True):
+class Progress(msgspec.Struct, frozen=True):
     """What the work of one incarnation last showed."""
 
     mark: Job | None = None
@@ -27,35 +27,37 @@ class Motion(msgspec.Struct, frozen=True):
     names_jobs: bool = False
 
 
-def heard(motion: Motion, frame: Frame, now: float) -> Motion:
+def heard(progress: Progress, frame: Frame, now: float) -> Progress:
     """What a frame adds."""
     job, mark = frame.job, frame.progress
-    names_jobs = motion.names_jobs or job is not None
+    names_jobs = progress.names_jobs or job is not None
     expected = job is not None or (not names_jobs and mark is not None)
-    same = mark == motion.mark and job == motion.job
-    moved = motion.moved if same and motion.moved is not None else now
+    same = mark == progress.mark and job == progress.job
+    moved = progress.moved if same and progress.moved is not None else now
     busy_until = None if frame.busy_for_s is None else now + frame.busy_for_s
-    return Motion(mark, job, moved if expected else None, busy_until, names_jobs)
+    return Progress(mark, job, moved if expected else None, busy_until, names_jobs)
 
 
-def deadline(motion: Motion, policy: HealthPolicy) -> float | None:
+def deadline(progress: Progress, policy: HealthPolicy) -> float | None:
     """By when it must have moved; None is never."""
-    if policy.progress_timeout_s is None or motion.moved is None:
+    if policy.progress_timeout_s is None or progress.moved is None:
         return None
-    due = motion.moved + policy.progress_timeout_s
-    return due if motion.busy_until is None else max(due, motion.busy_until)
+    due = progress.moved + policy.progress_timeout_s
+    return due if progress.busy_until is None else max(due, progress.busy_until)
 
 
-def granted(motion: Motion, now: float) -> Motion:
+def granted(progress: Progress, now: float) -> Progress:
     """The observer was away, or the worker paused: what did not move until now proves nothing."""
-    return motion if motion.moved is None else replace(motion, moved=now)
+    return progress if progress.moved is None else replace(progress, moved=now)
 
 
-def stuck(motion: Motion, policy: HealthPolicy, now: float) -> str | None:
+def stuck(progress: Progress, policy: HealthPolicy, now: float) -> str | None:
     """How long its work has not moved, in words, if that is too long."""
-    due = deadline(motion, policy)
-    if due is None or now < due or motion.moved is None:
+    due = deadline(progress, policy)
+    if due is None or now < due or progress.moved is None:
         return None
-    where = "" if motion.mark is None else f" since mark {motion.mark!r:.80}"
-    what = "" if motion.job is None else f" of job {motion.job!r:.80}"
-    return f"no progress{what}{where} for {now - motion.moved:.3g} s (limit {policy.progress_timeout_s:g} s)"
+    where = "" if progress.mark is None else f" since mark {progress.mark!r:.80}"
+    what = "" if progress.job is None else f" of job {progress.job!r:.80}"
+    return (
+        f"no progress{what}{where} for {now - progress.moved:.3g} s (limit {policy.progress_timeout_s:g} s)"
+    )

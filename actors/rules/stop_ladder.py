@@ -218,7 +218,7 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
         case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
-            return _climb(state)
+            return _next_rung(state)
         case Unkillable(generation=generation, pid=pid), Stop():
             # Whoever asks now is to hear it, too.
             return Step(state, (TellUnkillable(generation, pid),))
@@ -244,21 +244,21 @@ def _begin(
     generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0, *, stacks: bool = False
 ) -> Step:
     rungs = ladder(terms.policy, urgency, terms.has_channel, stacks)
-    return _climb(Stopping(generation, pid, urgency, rungs, step))
+    return _next_rung(Stopping(generation, pid, urgency, rungs, step))
 
 
-def _climb(state: Stopping) -> Step:
+def _next_rung(state: Stopping) -> Step:
     if not state.rungs:
         return Step(Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),))
     rung, *rest = state.rungs
     step = state.step + 1
     return Step(
         replace(state, rungs=tuple(rest), step=step, sent=rung.signal),
-        (_act(rung, state.generation), Wait(state.generation, step, rung.wait_s)),
+        (_effect(rung, state.generation), Wait(state.generation, step, rung.wait_s)),
     )
 
 
-def _act(rung: Rung, generation: int) -> Effect:
+def _effect(rung: Rung, generation: int) -> Effect:
     if rung.stacks:
         return ShowStacks(generation)
     return Ask(generation) if rung.signal is None else Send(generation, rung.signal)

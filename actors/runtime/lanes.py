@@ -23,7 +23,7 @@ from loguru import logger
 from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
-from .wakeup import Bell
+from .wakeup import Wakeup
 
 A = TypeVar("A", bound=pykka.Actor)
 
@@ -32,7 +32,7 @@ Call = Callable[[], object]
 Post = Callable[[Call], None]
 """Has a call made on a lane, after all that were posted before."""
 
-OF_PYKKA = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
+PYKKA_MESSAGES = frozenset({ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop})
 """Messages that pykka itself handles."""
 
 MOST_HELP = 64
@@ -63,7 +63,7 @@ _helped_by: dict[int, Lane] = {}
 """The lane that a thread helps, by the thread's number."""
 
 
-def give_way() -> None:
+def wake_lane() -> None:
     """Before this thread waits for an answer: the lane that it helps, if any, is to do without it."""
     lane = _helped_by.get(get_ident())
     if lane is not None:
@@ -77,9 +77,9 @@ class Lane:
         """A lane whose own thread helps another one after every call, if there is one to be helped."""
         self._helped = helped
         self._calls: deque[Call] = deque()
-        self._baton = threading.Lock()
+        self._turn = threading.Lock()
         """Held by whoever makes the calls."""
-        self._bell = Bell()
+        self._wakeup = Wakeup()
         self._at_leisure: deque[Call] = deque()
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
@@ -98,7 +98,7 @@ class Lane:
         if len(self._at_leisure) >= MOST_AT_LEISURE:
             self._take_leisure()
         if get_ident() != self._thread.ident:
-            self._bell.ring()  # else it looks by itself, before it waits
+            self._wakeup.set()  # else it looks by itself, before it waits
 
     def help(self) -> None:
         """Make the calls that there are, unless somebody else does; for helpers, soon after they posted."""
@@ -122,14 +122,14 @@ class Lane:
     def close(self, timeout_s: float) -> bool:
         """End the thread once all that was posted is done; whether it ended in time."""
         self._is_over = True
-        self._bell.ring()
+        self._wakeup.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def ring(self) -> None:
         """Have the lane's own thread make the calls that there are, unless somebody else does."""
-        if self._calls and not self._baton.locked() and not self._bell.is_rung:
-            self._bell.ring()
+        if self._calls and not self._turn.locked() and not self._wakeup.is_set:
+            self._wakeup.set()
 
     def _run(self) -> None:
         if self._helped is None:
@@ -150,8 +150,8 @@ class Lane:
     def _wait(self) -> None:
         """Wait for the bell, or for leisure if there is something to be done then."""
         if not self._at_leisure:
-            self._bell.wait()
-        elif not self._bell.wait(LEISURE_S):
+            self._wakeup.wait()
+        elif not self._wakeup.wait(LEISURE_S):
             self._take_leisure()
 
     def _take_leisure(self) -> None:
@@ -165,7 +165,7 @@ class Lane:
         Whoever posts while the baton is held leaves the call to its holder, who therefore looks once
         more after giving it back.
         """
-        while self._calls and most > 0 and self._baton.acquire(blocking=False):
+        while self._calls and most > 0 and self._turn.acquire(blocking=False):
             try:
                 while self._calls and most > 0:
                     most -= 1
@@ -177,7 +177,7 @@ class Lane:
                     if self._helped is not None:
                         self._helped.help()
             finally:
-                self._baton.release()
+                self._turn.release()
 
 
 class LaneInbox:
@@ -224,7 +224,7 @@ class LaneRef(pykka.ActorRef[A]):
         """
         inbox = self.actor_inbox
         assert isinstance(inbox, LaneInbox)
-        if inbox.is_closed or type(message) in OF_PYKKA:
+        if inbox.is_closed or type(message) in PYKKA_MESSAGES:
             super().tell(message)
         else:
             inbox.post(partial(inbox.deliver, message))

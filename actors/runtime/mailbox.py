@@ -12,7 +12,7 @@ from collections import deque
 from queue import Empty
 from typing import Generic, TypeVar
 
-from .wakeup import Bell
+from .wakeup import Wakeup
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class Mailbox(Generic[T]):
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
-        self._bell = Bell()
+        self._wakeup = Wakeup()
 
     def __len__(self) -> int:
         return len(self._items)
@@ -30,7 +30,7 @@ class Mailbox(Generic[T]):
     def put(self, item: T) -> None:
         """Add an item."""
         self._items.append(item)
-        self._bell.ring()
+        self._wakeup.set()
 
     def get(self, timeout_s: float | None = None) -> T:
         """Take the oldest item, as soon as there is one.
@@ -47,10 +47,10 @@ class Mailbox(Generic[T]):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise Empty
-            self._bell.wait(left)
+            self._wakeup.wait(left)
 
     def _taken(self) -> T:
         item = self._items.popleft()
         if self._items:
-            self._bell.ring()  # one ring may have stood for several items, and others may wait
+            self._wakeup.set()  # one ring may have stood for several items, and others may wait
         return item

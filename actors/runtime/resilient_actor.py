@@ -67,12 +67,12 @@ class ResilientActor(pykka.ThreadingActor):
     def _replace(self, message: Any, error: BaseException) -> None:
         """Rebuild the state, then try the message once more: a death or a command must not get lost."""
         name, kind = type(self).__name__, type(message).__name__
-        _complain(error, "{} raised while handling {} and is made anew", name, kind)
+        _log_error(error, "{} raised while handling {} and is made anew", name, kind)
         self._rebuild()
         try:
             self.handle(message)
         except BaseException as again:  # noqa: BLE001
-            _complain(again, "{} raised again, {} is dropped", name, kind)
+            _log_error(again, "{} raised again, {} is dropped", name, kind)
             self._rebuild()
             self.dropped(message)
         if not isinstance(message, ActorReplaced):
@@ -82,10 +82,10 @@ class ResilientActor(pykka.ThreadingActor):
         try:
             self.recover()
         except BaseException as error:  # noqa: BLE001
-            _complain(error, "{} could not be rebuilt", type(self).__name__)
+            _log_error(error, "{} could not be rebuilt", type(self).__name__)
 
 
-def _complain(error: BaseException, template: str, *words: str) -> None:
+def _log_error(error: BaseException, template: str, *words: str) -> None:
     """Log an error; the log is the host's, may raise itself, and must not keep anybody from being rebuilt."""
     with suppress(Exception):
         logger.opt(exception=error).error(template, *words)
@@ -99,6 +99,6 @@ def tell(receiver: Receiver | None, message: object) -> bool:
         receiver.tell(message)
     except Exception as error:  # noqa: BLE001
         if not isinstance(error, pykka.ActorDeadError):
-            _complain(error, "a receiver refused {}", type(message).__name__)
+            _log_error(error, "a receiver refused {}", type(message).__name__)
         return False
     return True

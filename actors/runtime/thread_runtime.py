@@ -32,7 +32,7 @@ CLOSE_S = 5.0
 """How long the end of a thread is waited for."""
 
 
-TIDY_AFTER = 64
+PRUNE_AFTER = 64
 """So many actors may come and go before those that are gone are forgotten."""
 
 
@@ -51,7 +51,7 @@ class ThreadRuntime:
         self._lanes = {CORE: self.core}
         self._classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
         self._refs: list[pykka.ActorRef[Any]] = []
-        self._tidy_at = TIDY_AFTER
+        self._prune_at = PRUNE_AFTER
 
     def chance(self) -> float:
         """A random number from 0 up to but not including 1."""
@@ -65,9 +65,9 @@ class ThreadRuntime:
             housed_class = self._classes.setdefault(actor, housed(actor, post))
         ref: pykka.ActorRef[A] = housed_class.start(*args, **kwargs)  # type: ignore[assignment]
         self._refs.append(ref)
-        if len(self._refs) > self._tidy_at:
+        if len(self._refs) > self._prune_at:
             self._refs = [each for each in self._refs if each.is_alive()]
-            self._tidy_at = 2 * len(self._refs) + TIDY_AFTER
+            self._prune_at = 2 * len(self._refs) + PRUNE_AFTER
         return ref
 
     def at_leisure(self, receiver: pykka.ActorRef[Any], message: object) -> None:

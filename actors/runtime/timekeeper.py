@@ -13,7 +13,7 @@ from loguru import logger
 from ..ports import Clock, Receiver
 from .wakeup import LONGEST_WAIT_S
 
-TIDY_ABOVE = 1000
+PRUNE_ABOVE = 1000
 """So many timers may wait, and then twice those that were left, before the cancelled ones are looked for."""
 
 
@@ -38,7 +38,7 @@ class Timekeeper:
         self._clock = clock
         self._heap: list[tuple[float, int, HeapTimer]] = []
         self._order = itertools.count()
-        self._tidy_at = TIDY_ABOVE
+        self._prune_at = PRUNE_ABOVE
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="rekindle-timekeeper", daemon=True)
@@ -50,17 +50,17 @@ class Timekeeper:
         due = self._clock.monotonic() + max(0.0, delay_s)
         with self._changed:
             heapq.heappush(self._heap, (due, next(self._order), timer))
-            if len(self._heap) > self._tidy_at:
-                self._tidy_up()
+            if len(self._heap) > self._prune_at:
+                self._prune()
             if self._heap[0][2] is timer:
                 self._changed.notify()
         return timer
 
-    def _tidy_up(self) -> None:
+    def _prune(self) -> None:
         """Forget the timers that were cancelled: some would have come in days."""
         self._heap = [entry for entry in self._heap if entry[2].receiver is not None]
         heapq.heapify(self._heap)
-        self._tidy_at = 2 * len(self._heap) + TIDY_ABOVE
+        self._prune_at = 2 * len(self._heap) + PRUNE_ABOVE
 
     def close(self, timeout_s: float) -> None:
         """End the thread; what has not been delivered never is."""

@@ -19,7 +19,7 @@ import pykka
 from pykka._envelope import Envelope
 
 from ..ports import Clock, Receiver, Timers
-from ..runtime.lanes import OF_PYKKA, take
+from ..runtime.lanes import PYKKA_MESSAGES, take
 from ..runtime.resilient_actor import tell
 from ..runtime.timekeeper import HeapTimer
 
@@ -138,7 +138,7 @@ class _Ref(pykka.ActorRef[A]):
         """
         inbox = self.actor_inbox
         assert isinstance(inbox, _Inbox)
-        if inbox.is_closed or type(message) in OF_PYKKA:
+        if inbox.is_closed or type(message) in PYKKA_MESSAGES:
             super().tell(message)
             return
         if not inbox.queue:

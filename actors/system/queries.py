@@ -21,7 +21,7 @@ from ..messages import AlertReport, ReportAlerts, ReportStatus, StatusReport, Wo
 from ..messages.internal.to_broker import Subscribe, Unsubscribe
 from ..messages.topics import problem
 from ..ports import Receiver, Store
-from ..processes.watch.transcript import Lines, lines_of
+from ..processes.watch.transcript import OutputLines, lines_of
 from ..runtime.resilient_actor import tell
 from ..spec.worker_spec import WorkerSpec
 from ..views.explanation import explain, stop_of
@@ -140,11 +140,11 @@ class Looking(Asking):
         """The last lines that a worker wrote."""
         return () if self._processes is None else self._processes.output(component_id)
 
-    def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
         """What these workers wrote, or all: after the line of that number, or the last lines of each."""
         processes = self._processes
         if processes is None:
-            return Lines((), 0, 0, "")
+            return OutputLines((), 0, 0, "")
         recent = processes.transcript.after(0 if after is None else after)
         if after is not None and not ids:
             return recent
@@ -175,7 +175,7 @@ class Looking(Asking):
         in a host's it would take the status of the host's own children.
         """
         if self._processes is not None:
-            self._processes.reap_strangers()
+            self._processes.reap_orphans()
 
     def events(self, *topics: str) -> EventStream:
         """Everything that happens from now on; with topics their snapshot first, then what changes.

@@ -16,16 +16,16 @@ _IMPORT_ROOT = str(Path(rekindle.worker.__path__[0]).parents[1])
 
 _CLAIMER = """
 import sys
-from rekindle.worker.jobs.claims import Claimant, Wish, finished
+from rekindle.worker.jobs.claims import Claimant, ClaimRequest, finished
 from rekindle.worker.jobs.queue_address import open_claims
 address, number = sys.argv[1:]
 claims = open_claims(address, Claimant(f"worker:tag:{number}", 1, "run"))
 claims.mine()
 print("ready", flush=True)
 sys.stdin.readline()
-claim, executed = claims.exchange(None, Wish(("tag",))).claim, []
+claim, executed = claims.exchange(None, ClaimRequest(("tag",))).claim, []
 while claim is not None:
-    exchanged = claims.exchange(finished(claim, "1"), Wish(("tag",)))
+    exchanged = claims.exchange(finished(claim, "1"), ClaimRequest(("tag",)))
     assert exchanged.accepted
     executed.append(claim.id)
     claim = exchanged.claim

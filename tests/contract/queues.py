@@ -8,7 +8,7 @@ from rekindle.actors.facts.jobs import JobSettled, JobView, NewJob
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.actors.ports import Store
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
-from rekindle.worker.jobs.claims import Claim, Claimant, Claims, QueueUnavailableError, Wish, finished
+from rekindle.worker.jobs.claims import Claim, Claimant, ClaimRequest, Claims, QueueUnavailableError, finished
 from rekindle.worker.jobs.queue_address import open_claims
 
 TAG = "worker:tag:0"
@@ -46,7 +46,7 @@ class Queues:
         if isinstance(self.jobs, MemoryJobs):
             who = {"worker": TAG, "generation": 1, "run": RUN, **who}
             return self.jobs.claim(queue, **who)
-        return self.claims(**who).exchange(None, Wish((queue,))).claim
+        return self.claims(**who).exchange(None, ClaimRequest((queue,))).claim
 
     def finish(self, claim: Any, result: str | None = None, **who: Any) -> bool:
         """Whether a worker's result was taken."""

@@ -26,18 +26,18 @@ from rekindle.persistence.store import SqlStore
 from rekindle.worker import Worker
 from rekindle.worker.jobs.claims import (
     Claimant,
+    ClaimRequest,
     Claims,
     QueueUnavailableError,
-    Wish,
     failed,
     finished,
     given_back,
 )
-from rekindle.worker.jobs.in_hand import Hands
+from rekindle.worker.jobs.held_jobs import HeldJobs
 from rekindle.worker.jobs.queue_address import open_claims
 from rekindle.worker.jobs.sqlite import TURN_SUFFIX, WANT_SUFFIX, SqliteClaims
 
-TAG = Wish(("tag",))
+TAG = ClaimRequest(("tag",))
 
 
 def test_finishing_a_job_and_claiming_the_next_is_one_exchange(sql_queues: Queues) -> None:
@@ -79,9 +79,9 @@ def test_a_job_that_raised_is_retried_after_its_delay(sql_queues: Queues) -> Non
 def test_queues_are_served_in_the_order_of_preference(sql_queues: Queues) -> None:
     library, tag = sql_queues.add("library"), sql_queues.add("tag")
     claims = sql_queues.claims()
-    first = claims.exchange(None, Wish(("tag", "library"))).claim
+    first = claims.exchange(None, ClaimRequest(("tag", "library"))).claim
     assert first is not None
-    second = claims.exchange(finished(first, None), Wish(("tag", "library")))
+    second = claims.exchange(finished(first, None), ClaimRequest(("tag", "library")))
     assert second.claim is not None
     assert (first.id, second.claim.id, second.accepted) == (tag, library, True)
 
@@ -93,11 +93,11 @@ def test_a_suspect_is_for_free_hands_and_holds_the_others_back(sql_queues: Queue
     sql_queues.add("library")
     claims = sql_queues.claims(generation=2)
     both = ("tag", "library")
-    assert claims.exchange(None, Wish(both, free=False, isolate=True)).claim is None
-    claim = claims.exchange(None, Wish(both, free=True, isolate=True)).claim
+    assert claims.exchange(None, ClaimRequest(both, free=False, isolate=True)).claim is None
+    claim = claims.exchange(None, ClaimRequest(both, free=True, isolate=True)).claim
     assert claim is not None
     assert (claim.id, claim.alone) == (suspect, True)
-    other = claims.exchange(None, Wish(both, free=False, isolate=True)).claim
+    other = claims.exchange(None, ClaimRequest(both, free=False, isolate=True)).claim
     assert other is not None
     assert not other.alone
 
@@ -105,7 +105,7 @@ def test_a_suspect_is_for_free_hands_and_holds_the_others_back(sql_queues: Queue
 def test_a_death_alone_with_a_suspect_convicts_it(sql_queues: Queues) -> None:
     job = sql_queues.add()
     sql_queues.crash(job)
-    sql_queues.claims(generation=2).exchange(None, Wish(("tag",), isolate=True))
+    sql_queues.claims(generation=2).exchange(None, ClaimRequest(("tag",), isolate=True))
     sql_queues.end(generation=2)
     after = sql_queues.jobs.get(job)
     assert after.state == "toxic"
@@ -116,7 +116,7 @@ def test_success_clears_a_suspect(sql_queues: Queues) -> None:
     job = sql_queues.add()
     sql_queues.crash(job, times=2)
     claims = sql_queues.claims(generation=3)
-    claim = claims.exchange(None, Wish(("tag",), isolate=True)).claim
+    claim = claims.exchange(None, ClaimRequest(("tag",), isolate=True)).claim
     assert claim is not None
     claims.exchange(finished(claim, None), None)
     assert (sql_queues.jobs.get(job).state, sql_queues.jobs.get(job).crash_count) == ("done", 0)
@@ -141,11 +141,11 @@ def test_a_job_that_raised_and_was_claimed_anew_by_what_was_not_answered_is_exec
     """It lay in hand still when the new claim was looked for, and was taken for the old one."""
     job = sql_queues.add()
     claims, worker = sql_queues.claims(), cast("Worker", SimpleNamespace(current_job=None))
-    hands = Hands(worker, ("other", "tag"), isolate=False)
+    hands = HeldJobs(worker, ("other", "tag"), isolate=False)
     first = hands.exchange(claims, None, more=True).claim
     assert first is not None
     ending = failed(first, "ValueError", 0.0)
-    claims.exchange(ending, Wish(("other", "tag")))
+    claims.exchange(ending, ClaimRequest(("other", "tag")))
     again = hands.resume(claims, ending, more=True).claim
     assert again is not None
     assert (again.id, again.attempt) == (job, first.attempt + 1)
@@ -157,7 +157,7 @@ def test_a_job_that_was_put_back_stays_in_the_hands_of_the_thread_that_has_it_no
     """Whoever heard late of the former execution's end took it away, and a third thread executed it, too."""
     sql_queues.add()
     worker = cast("Worker", SimpleNamespace(current_job=None))
-    hands = Hands(worker, ("tag",), isolate=False)
+    hands = HeldJobs(worker, ("tag",), isolate=False)
     first, second, third = (sql_queues.claims() for _ in range(3))
     claim = hands.exchange(first, None, more=True).claim
     assert claim is not None

@@ -22,7 +22,7 @@ from rekindle.actors.facts.usage import Usage
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling, Summary
 from rekindle.actors.ports import Jobs, Receiver
-from rekindle.actors.processes.watch.transcript import Lines
+from rekindle.actors.processes.watch.transcript import OutputLines
 from rekindle.actors.views.timeline import Timeline
 
 GROUPS = ("tag",)
@@ -84,7 +84,7 @@ class Desk:
     def output(self, component_id: str) -> tuple[str, ...]:
         return self.system.output(component_id)
 
-    def written(self, *ids: str, after: int | None = None, last: int = 10) -> Lines:
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
         return self.system.written(*ids, after=after, last=last)
 
     def check(self, component_id: str) -> None:

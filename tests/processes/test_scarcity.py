@@ -17,7 +17,7 @@ from tests.processes.policies import python, sleeper
 from tests.processes.waiting import PATIENCE_S
 
 from rekindle.actors import RekindleError, Status, System
-from rekindle.actors.processes.watch.loop import Loop
+from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 from rekindle.persistence import open_store
 
 
@@ -62,15 +62,15 @@ def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(
 ) -> None:
     """The kernel lets every user watch so many descriptors and no more."""
     refused = threading.Event()
-    watch = Loop.watch
+    watch = EpollLoop.watch
 
-    def scarce(loop: Loop, descriptor: int, handler: Callable[[], object], **how: bool) -> None:
+    def scarce(loop: EpollLoop, descriptor: int, handler: Callable[[], object], **how: bool) -> None:
         if len(loop._handlers) > 2 and not refused.is_set():
             refused.set()
             raise OSError(errno.ENOSPC, "No space left on device")
         watch(loop, descriptor, handler, **how)
 
-    monkeypatch.setattr(Loop, "watch", scarce)
+    monkeypatch.setattr(EpollLoop, "watch", scarce)
     system = run(python("wait"))
     system.wait_until("wait", lambda w: w.restart_count >= 1, PATIENCE_S)
     system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)

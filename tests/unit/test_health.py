@@ -19,11 +19,11 @@ from rekindle.actors.rules.health import (
     GivenUp,
     Granted,
     Healthy,
-    Heard,
     Launched,
     Lost,
     Pending,
     Recovering,
+    Reported,
     State,
     Trigger,
     Unhealthy,
@@ -36,15 +36,15 @@ from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.worker_spec import HealthPolicy
 
 STEADY = HealthPolicy()
-HEALTHY = Heard(Frame("healthy"))
-UNWELL = Heard(Frame("unhealthy"))
-PENDING = Heard(Frame("pending"))
+HEALTHY = Reported(Frame("healthy"))
+UNWELL = Reported(Frame("unhealthy"))
+PENDING = Reported(Frame("pending"))
 EOF_SEEN = Lost(Cause.CHANNEL_CLOSED)
 
 
-def recovering(seconds: float | None = None) -> Heard:
+def recovering(seconds: float | None = None) -> Reported:
     """A worker asks for time."""
-    return Heard(Frame("recovering", recover_for_s=seconds))
+    return Reported(Frame("recovering", recover_for_s=seconds))
 
 
 class Incarnation:
@@ -160,7 +160,7 @@ def test_hm_10_unhealthy_frames_do_not_reset_the_misses() -> None:
 
 
 def test_an_unhealthy_frame_says_why() -> None:
-    worker = Incarnation().tell(HEALTHY, at=0).tell(Heard(Frame("unhealthy", detail="disk full")), at=1)
+    worker = Incarnation().tell(HEALTHY, at=0).tell(Reported(Frame("unhealthy", detail="disk full")), at=1)
     assert worker.last.detail == "disk full"
 
 

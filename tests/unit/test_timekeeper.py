@@ -6,7 +6,7 @@ import pytest
 from loguru import logger
 
 from rekindle.actors.runtime.thread_runtime import RealClock
-from rekindle.actors.runtime.timekeeper import TIDY_ABOVE, Timekeeper
+from rekindle.actors.runtime.timekeeper import PRUNE_ABOVE, Timekeeper
 from rekindle.actors.system.inboxes import Inbox
 
 
@@ -25,9 +25,9 @@ def test_a_timer_for_centuries_does_not_end_all_others(delay_s: float) -> None:
 def test_timers_that_were_cancelled_do_not_gather_until_their_time_comes() -> None:
     timekeeper, inbox = Timekeeper(RealClock()), Inbox()
     timekeeper.after(0.3, inbox, "kept")
-    for _ in range(10 * TIDY_ABOVE):
+    for _ in range(10 * PRUNE_ABOVE):
         timekeeper.after(604_800.0, inbox, "cancelled").cancel()
-    assert len(timekeeper._heap) <= 2 * TIDY_ABOVE
+    assert len(timekeeper._heap) <= 2 * PRUNE_ABOVE
     assert inbox.get(20.0) == "kept"
     timekeeper.close(20.0)
 

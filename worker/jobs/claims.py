@@ -58,7 +58,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ClaimRequest:
     """What to claim next.
 
     `free`: the worker has nothing else in hand. `isolate`: a suspect is only for free hands.
@@ -81,7 +81,7 @@ class Exchanged:
 class Claims(Protocol):
     """One connection to the queue, used by one thread. Any call may raise `QueueUnavailableError`."""
 
-    def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
+    def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
         ...
 
@@ -126,10 +126,10 @@ def ending_values(ending: Ending, claimant: Claimant) -> dict[str, Any]:
     return {**ending.values, **fence, **claimant.values(), "now": now_wall_ms(), "state": ending.state}
 
 
-def wish_values(wish: Wish, queue: str, claimant: Claimant) -> dict[str, Any]:
+def request_values(request: ClaimRequest, queue: str, claimant: Claimant) -> dict[str, Any]:
     """All values of a claim on one queue."""
     now = now_wall_ms()
-    return {**claimant.values(), "queue": queue, "now": now, "free": wish.free, "isolate": wish.isolate}
+    return {**claimant.values(), "queue": queue, "now": now, "free": request.free, "isolate": request.isolate}
 
 
 def claim_of(row: Any) -> Claim:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..handle import Worker
 from .claims import Claim, Claimant, Claims, Ending, QueueUnavailableError, failed, finished
-from .in_hand import Hands
+from .held_jobs import HeldJobs
 from .job import Job, encoded, error_text
 from .job_settings import from_environment, retry_delay
 from .queue_address import open_claims
@@ -83,7 +83,7 @@ class JobWorker:
             raise ValueError("a JobWorker needs queues: name them in its worker's `jobs`, or pass them")
         self._database = database
         self._claimant = _claimant(self.worker)
-        self._hands = Hands(self.worker, self.settings.queues, isolate=self.settings.isolate_suspects)
+        self._held_jobs = HeldJobs(self.worker, self.settings.queues, isolate=self.settings.isolate_suspects)
         self._ending: BaseException | None = None
 
     @classmethod
@@ -150,7 +150,7 @@ class JobWorker:
         while True:
             more = self.worker.running and not self.worker.paused
             try:
-                exchange = self._hands.resume if attempt else self._hands.exchange
+                exchange = self._held_jobs.resume if attempt else self._held_jobs.exchange
                 exchanged = exchange(claims, ending, more=more)
             except QueueUnavailableError as error:
                 if not attempt:
@@ -185,7 +185,7 @@ class JobWorker:
             result = encoded(self._processed(claim))
         except Exception as error:  # noqa: BLE001  # whatever a job raises is its own misfortune
             return self._failed(claim, error)
-        self._hands.count_success()
+        self._held_jobs.count_success()
         return finished(claim, result)
 
     def _processed(self, claim: Claim) -> object:
@@ -207,7 +207,7 @@ class JobWorker:
         )
 
     def _end_if_nothing_works(self, claims: Claims, ending: Ending) -> None:
-        if ending.state == "done" or self._hands.count_error() < MOST_ERRORS_IN_A_ROW:
+        if ending.state == "done" or self._held_jobs.count_error() < MOST_ERRORS_IN_A_ROW:
             return
         self.worker.stop()  # which also claims nothing more
         self._exchange(claims, ending)

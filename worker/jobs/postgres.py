@@ -16,18 +16,18 @@ from . import session_name, sql
 from .claims import (
     Claim,
     Claimant,
+    ClaimRequest,
     Ending,
     Exchanged,
     QueueUnavailableError,
-    Wish,
     claim_of,
     ending_values,
     now_wall_ms,
-    wish_values,
+    request_values,
 )
 
 CHANNEL = "rekindle_jobs"
-HEED_S = 0.2
+STOP_CHECK_S = 0.2
 """How often somebody who waits for the server looks whether it is to stop."""
 
 CONNECT_TIMEOUT_S = 3
@@ -57,15 +57,15 @@ class PostgresClaims:
         """Kept: to make one costs as much as to use it."""
         self._listening = False
 
-    def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
+    def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job: from the first queue in one transaction.
 
         Further queues are asked one after the other when the ones before have nothing.
         """
         accepted: bool | None = None
-        for queue in wish.queues if wish is not None else ():
-            assert wish is not None
-            values = wish_values(wish, queue, self._claimant)
+        for queue in request.queues if request is not None else ():
+            assert request is not None
+            values = request_values(request, queue, self._claimant)
             if ending is None:
                 row = self._one(_CLAIM, values)
             else:
@@ -74,7 +74,7 @@ class PostgresClaims:
                 accepted, ending = row[0] == 1, None
             if row[1] is not None:
                 return Exchanged(accepted, claim_of(row[1:]))
-            if wish.isolate and not wish.free and self._found(_SUSPECT_WAITS, values):
+            if request.isolate and not request.free and self._found(_SUSPECT_WAITS, values):
                 return Exchanged(accepted)
         if ending is not None:
             statement = _STATEMENTS[ending.statement][0]
@@ -104,7 +104,9 @@ class PostgresClaims:
             until = min(until, due if due is not None else until)
         with self._connected() as cursor:
             while (left := (until - now_wall_ms()) / 1000) > 0 and not wait(0):
-                if any(True for _ in cursor.connection.notifies(timeout=min(HEED_S, left), stop_after=1)):
+                if any(
+                    True for _ in cursor.connection.notifies(timeout=min(STOP_CHECK_S, left), stop_after=1)
+                ):
                     return
 
     def close(self) -> None:

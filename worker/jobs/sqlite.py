@@ -22,21 +22,21 @@ from . import sql
 from .claims import (
     Claim,
     Claimant,
+    ClaimRequest,
     Ending,
     Exchanged,
     QueueUnavailableError,
-    Wish,
     claim_of,
     ending_values,
     now_wall_ms,
-    wish_values,
+    request_values,
 )
 from .database_files import LOG_LOST, identity, is_log_lost
 
 BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
 WANT_SUFFIX = ".want"
-LONGEST_WAY_S = 0.1
+LONGEST_YIELD_S = 0.1
 """How long a worker lets others go first, at the most."""
 
 FIRST_GLANCE_S = 0.01
@@ -57,15 +57,15 @@ class SqliteClaims:
         self._file: tuple[int, int] | None = None
         _all.add(self)
 
-    def exchange(self, ending: Ending | None, wish: Wish | None) -> Exchanged:
+    def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
         accepted = claim = None
         with self._transaction() as connection:
             if ending is not None:
                 values = ending_values(ending, self._claimant)
                 accepted = connection.execute(ending.statement, values).rowcount == 1
-            if wish is not None:
-                claim = self._claim(connection, wish)
+            if request is not None:
+                claim = self._claim(connection, request)
         return Exchanged(accepted, claim)
 
     def mine(self) -> tuple[Claim, ...]:
@@ -114,13 +114,13 @@ class SqliteClaims:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def _claim(self, connection: sqlite3.Connection, wish: Wish) -> Claim | None:
-        for queue in wish.queues:
-            values = wish_values(wish, queue, self._claimant)
+    def _claim(self, connection: sqlite3.Connection, request: ClaimRequest) -> Claim | None:
+        for queue in request.queues:
+            values = request_values(request, queue, self._claimant)
             rows = connection.execute(sql.SQLITE_CLAIM, values).fetchall()
             if rows:
                 return claim_of(rows[0])
-            held_back = wish.isolate and not wish.free
+            held_back = request.isolate and not request.free
             if held_back and connection.execute(sql.SUSPECT_WAITS, values).fetchone():
                 return None
         return None
@@ -160,17 +160,17 @@ class SqliteClaims:
             assert self._turn is not None
             fcntl.flock(self._turn, fcntl.LOCK_EX)
             try:
-                self._give_way()
+                self._yield_to_writers()
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
                 connection.execute("COMMIT")
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 
-    def _give_way(self) -> None:
+    def _yield_to_writers(self) -> None:
         """Let those go first who want the file; all workers wait with us, since it is our turn."""
         assert self._want is not None
-        deadline = time.monotonic() + LONGEST_WAY_S
+        deadline = time.monotonic() + LONGEST_YIELD_S
         while True:
             try:
                 fcntl.flock(self._want, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,7 @@ from ...facts.records import DeathRecord
 from ...messages import BreakerStatus, WorkerStatus
 from ...messages.event_json import document
 from ...messages.topics import Topics
-from ...processes.watch.transcript import Lines
+from ...processes.watch.transcript import OutputLines
 from ..gateway_state import GatewayState
 from ..operator import Rolling
 from ..serving.json_values import Outcome, view, view_type
@@ -27,7 +27,7 @@ Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
 Breaker = view_type(BreakerStatus)
-WrittenLines = view_type(Lines)
+WrittenLines = view_type(OutputLines)
 RollingState = view_type(Rolling)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...runtime.lanes import Call
 
 
-class Arrivals:
+class PendingStarts:
     """`expect` is for everybody, all else for the loop.
 
     Orders to one worker keep their order: none overtakes another that waits for its start.

@@ -6,7 +6,7 @@ import fcntl
 import os
 import socket
 
-LAST_WORDS_SIZE = 64 * 1024
+CRASH_DUMP_SIZE = 64 * 1024
 
 
 class Descriptors:
@@ -57,10 +57,10 @@ class Descriptors:
             self.channel.close()
 
 
-def place_for_last_words() -> int:
+def crash_dump_file() -> int:
     """A file in memory of a fixed size: a worker that writes on and on takes no more of it."""
     place = os.memfd_create("rekindle-last-words", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(place, LAST_WORDS_SIZE)
+    os.ftruncate(place, CRASH_DUMP_SIZE)
     seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
     fcntl.fcntl(place, fcntl.F_ADD_SEALS, seals)
     return place

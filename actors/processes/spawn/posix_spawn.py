@@ -21,23 +21,23 @@ from typing import Any
 
 CHANNEL = "REKINDLE_FD"
 """The variable that tells a worker the number of its channel."""
-LAST_WORDS = "REKINDLE_LAST_WORDS"
+CRASH_DUMP = "REKINDLE_LAST_WORDS"
 """The variable that tells it where to leave stacks and the exception that ends it."""
 
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
-_Room = ctypes.c_char * 1024  # more than any C library's attributes, actions or signal sets take
+_Buffer = ctypes.c_char * 1024  # more than any C library's attributes, actions or signal sets take
 _FIRST_FREE = 5
 _MOST_FURTHER = 3
 """So many variables may differ from one process of a program to the next."""
 
-undisturbed_by_forks = threading.Lock()
+fork_lock = threading.Lock()
 """Held while `subprocess` makes a process. A fork of the host's in that moment would hold the pipe
 open on which it waits for the new program, and so this thread up for as long as the fork lives."""
 
 os.register_at_fork(
-    before=undisturbed_by_forks.acquire,
-    after_in_parent=undisturbed_by_forks.release,
-    after_in_child=undisturbed_by_forks.release,
+    before=fork_lock.acquire,
+    after_in_parent=fork_lock.release,
+    after_in_child=fork_lock.release,
 )
 
 
@@ -105,11 +105,11 @@ def start_process(
     further = {**further, **numbers}
     if min(wanted) >= _FIRST_FREE:
         return _LIBRARY.spawn(program, further, wanted)
-    lifted = [_lifted(descriptor) for descriptor in wanted]
+    moved = [_moved_up(descriptor) for descriptor in wanted]
     try:
-        return _LIBRARY.spawn(program, further, lifted)
+        return _LIBRARY.spawn(program, further, moved)
     finally:
-        for descriptor, original in zip(lifted, wanted, strict=True):
+        for descriptor, original in zip(moved, wanted, strict=True):
             if descriptor != original:
                 os.close(descriptor)
 
@@ -136,7 +136,7 @@ class _Library:
         """Start a program with these descriptors as its 0, 1, 2 …; its pid."""
         file = program.file()
         pid = ctypes.c_int()
-        actions = _Room()
+        actions = _Buffer()
         self._init_actions(actions)
         try:
             if program.cwd is not None:
@@ -161,7 +161,7 @@ class _Library:
     @staticmethod
     def _clean_attributes(library: ctypes.CDLL) -> ctypes.Array[ctypes.c_char]:
         """A session of its own, no signal blocked, none ignored."""
-        attributes, none, every = _Room(), _Room(), _Room()
+        attributes, none, every = _Buffer(), _Buffer(), _Buffer()
         library.posix_spawnattr_init(attributes)
         library.sigemptyset(none)
         library.sigfillset(every)
@@ -220,7 +220,7 @@ def program_file(name: str, path: str, cwd: str | None) -> str:
     return file
 
 
-def _lifted(descriptor: int) -> int:
+def _moved_up(descriptor: int) -> int:
     """The descriptor, out of the way of those that it is to become."""
     if descriptor >= _FIRST_FREE:
         return descriptor
@@ -239,7 +239,7 @@ def _by_subprocess(
         identity["extra_groups"] = os.getgrouplist(program.user, known.pw_gid)
         environment.update(HOME=known.pw_dir, USER=program.user, LOGNAME=program.user)
     try:
-        with undisturbed_by_forks:
+        with fork_lock:
             process = subprocess.Popen(
                 program.argv,
                 env=environment,

@@ -19,7 +19,7 @@ from .spawner import environment_of, import_path
 
 def missing(spec: WorkerSpec) -> Iterator[Problem]:
     """What is not there that the worker needs to start, by the field that names it."""
-    folder = None if spec.cwd is None else _wrong_with_folder(spec.cwd)
+    folder = None if spec.cwd is None else _folder_problem(spec.cwd)
     if folder is not None:
         yield Problem("cwd", folder)
     if spec.user is not None and not _is_user(spec.user):
@@ -27,17 +27,17 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
     match spec.run:
         case Command(argv=argv):
             path = environment_of(spec, os.environ).get("PATH", os.defpath)
-            wrong = _wrong_with_program(argv[0], path, spec.cwd)
+            problem = _program_problem(argv[0], path, spec.cwd)
             by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
-            if wrong is not None and not by_folder:
-                yield Problem("run", wrong)
+            if problem is not None and not by_folder:
+                yield Problem("run", problem)
         case PythonCall(target=target):
-            absent = _absent_module(target.partition(":")[0], import_path(spec))
-            if absent is not None:
-                yield Problem("run", f'there is no module "{absent}" on its import path')
+            missing_name = _missing_module(target.partition(":")[0], import_path(spec))
+            if missing_name is not None:
+                yield Problem("run", f'there is no module "{missing_name}" on its import path')
 
 
-def _wrong_with_folder(path: str) -> str | None:
+def _folder_problem(path: str) -> str | None:
     try:
         os.stat(os.path.join(path, ""))
     except FileNotFoundError:
@@ -57,7 +57,7 @@ def _is_user(name: str) -> bool:
     return True
 
 
-def _wrong_with_program(name: str, path: str, cwd: str | None) -> str | None:
+def _program_problem(name: str, path: str, cwd: str | None) -> str | None:
     try:
         program_file(name, path, cwd)
     except OSError as error:
@@ -67,7 +67,7 @@ def _wrong_with_program(name: str, path: str, cwd: str | None) -> str | None:
     return None
 
 
-def _absent_module(name: str, folders: Sequence[str]) -> str | None:
+def _missing_module(name: str, folders: Sequence[str]) -> str | None:
     """The first part of a module's name that cannot be found; None if all are there.
 
     Looking for a part of a package imports the package, if it is left to `find_spec`.

@@ -27,8 +27,8 @@ import msgspec
 
 from ...spec.job_policy import JobPolicy
 from ...spec.worker_spec import RESERVED, Command, PythonCall, WorkerSpec
-from .pipes import Descriptors, place_for_last_words
-from .posix_spawn import CHANNEL, LAST_WORDS, Program, start_process
+from .pipes import Descriptors, crash_dump_file
+from .posix_spawn import CHANNEL, CRASH_DUMP, Program, start_process
 
 HANDED_DOWN = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR",
@@ -132,8 +132,8 @@ class Spawner:
                 # The first line that it reads. Not in its environment: there may be a password in it.
                 channel.send(self._address)
         if isinstance(spec.run, PythonCall):
-            descriptors.ours.append(place_for_last_words())
-            handed[LAST_WORDS] = descriptors.ours[-1]
+            descriptors.ours.append(crash_dump_file())
+            handed[CRASH_DUMP] = descriptors.ours[-1]
         return handed
 
     def _prepare(self, spec: WorkerSpec) -> Program:

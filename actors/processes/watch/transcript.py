@@ -14,7 +14,7 @@ MOST_LINES = 2000
 """So many lines of all workers together are kept for those who follow."""
 
 
-class Written(msgspec.Struct, frozen=True, order=True):
+class OutputLine(msgspec.Struct, frozen=True, order=True):
     """A line that a worker wrote."""
 
     number: int
@@ -26,10 +26,10 @@ class Written(msgspec.Struct, frozen=True, order=True):
     text: str
 
 
-class Lines(msgspec.Struct, frozen=True):
+class OutputLines(msgspec.Struct, frozen=True):
     """Some lines in the order in which they came, and where to go on."""
 
-    lines: tuple[Written, ...]
+    lines: tuple[OutputLine, ...]
     newest: int
     """The number of the last line of all; ask for what came after it."""
     lost: int
@@ -39,31 +39,33 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 class Transcript:
-    """Written by one thread, read by any."""
+    """OutputLine by one thread, read by any."""
 
     def __init__(self, run: str = "") -> None:
         self.run = run
-        self._lines: deque[Written] = deque(maxlen=MOST_LINES)
+        self._lines: deque[OutputLine] = deque(maxlen=MOST_LINES)
         self.newest = 0
 
-    def take(self, component_id: str, generation: int, stream: str, text: str) -> Written:
+    def take(self, component_id: str, generation: int, stream: str, text: str) -> OutputLine:
         """Number a line, and keep it for a while."""
-        written = Written(self.newest + 1, component_id, generation, stream, text)
+        written = OutputLine(self.newest + 1, component_id, generation, stream, text)
         self._lines.append(written)
         self.newest = written.number
         return written
 
-    def after(self, number: int) -> Lines:
+    def after(self, number: int) -> OutputLines:
         """What came after that line; a number that is yet to come was another supervisor's."""
         kept = tuple(self._lines)  # at once: more may be written meanwhile
         newest = kept[-1].number if kept else 0
         begin = number if number <= newest else 0
         oldest = kept[0].number if kept else 1
         lines = tuple(line for line in kept if line.number > begin)
-        return Lines(lines, newest, max(0, oldest - 1 - begin), self.run)
+        return OutputLines(lines, newest, max(0, oldest - 1 - begin), self.run)
 
 
-def lines_of(tails: Mapping[str, Iterable[Written]], recent: Lines, after: int | None, last: int) -> Lines:
+def lines_of(
+    tails: Mapping[str, Iterable[OutputLine]], recent: OutputLines, after: int | None, last: int
+) -> OutputLines:
     """Pure: the lines of some workers, after the line of that number, or the last lines of each.
 
     Args:
@@ -72,7 +74,7 @@ def lines_of(tails: Mapping[str, Iterable[Written]], recent: Lines, after: int |
         after: the number, if there is one.
         last: how many of each, if there is none.
     """
-    known: dict[str, set[Written]] = {id_: set() for id_ in tails}
+    known: dict[str, set[OutputLine]] = {id_: set() for id_ in tails}
     for line in recent.lines:
         if line.component_id in known:
             known[line.component_id].add(line)

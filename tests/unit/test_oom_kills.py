@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.actors.processes.oom_kills import MemoryEvents
+from rekindle.actors.processes.oom_kills import OomKills
 
 V1 = "4:memory:/inside\n0::/\n"
 V2 = "0::/inside\n"
 
 
-def tree(folder: Path, groups: str, counter: str, text: str, limit: str, value: str) -> MemoryEvents:
+def tree(folder: Path, groups: str, counter: str, text: str, limit: str, value: str) -> OomKills:
     """A made-up /proc and /sys/fs/cgroup."""
     (folder / "proc" / "self").mkdir(parents=True)
     (folder / "proc" / "self" / "cgroup").write_text(groups)
@@ -21,7 +21,7 @@ def tree(folder: Path, groups: str, counter: str, text: str, limit: str, value: 
         file = folder / "sys" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    return MemoryEvents(folder / "proc", folder / "sys")
+    return OomKills(folder / "proc", folder / "sys")
 
 
 @pytest.mark.parametrize("below", ["inside/", ""], ids=["by its path", "in a container"])
@@ -47,7 +47,7 @@ def test_without_a_limit_the_machine_s_memory_is_the_limit(tmp_path: Path, value
 
 
 def test_where_nobody_counts_nothing_is_known(tmp_path: Path) -> None:
-    events = MemoryEvents(tmp_path, tmp_path)
+    events = OomKills(tmp_path, tmp_path)
     assert (events.kills(), events.take(0), events.limit_kb) == (None, None, None)
     events.close()
 

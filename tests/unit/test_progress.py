@@ -8,7 +8,7 @@ import pytest
 
 from rekindle.actors.deaths.death import Job
 from rekindle.actors.facts.frames import Frame
-from rekindle.actors.rules.progress import Motion, deadline, granted, heard, stuck
+from rekindle.actors.rules.progress import Progress, deadline, granted, heard, stuck
 from rekindle.actors.spec.worker_spec import HealthPolicy
 
 POLICY = HealthPolicy(progress_timeout_s=10)
@@ -17,14 +17,14 @@ UNASKED = HealthPolicy()
 Said = tuple[float, Job | None, int | None, float | None]
 
 
-def after(*said: Said) -> Motion:
+def after(*said: Said) -> Progress:
     """What these frames come to, each as (when, job, mark, busy for)."""
 
-    def one(motion: Motion, told: Said) -> Motion:
+    def one(motion: Progress, told: Said) -> Progress:
         at, job, mark, busy = told
         return heard(motion, Frame("healthy", current_job=job, progress=mark, busy_for_s=busy), at)
 
-    return reduce(one, said, Motion())
+    return reduce(one, said, Progress())
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_stuck_work_is_told_with_its_job_and_its_mark_at_the_deadline_and_not_be
 
 def test_who_was_paused_has_all_of_its_time_again() -> None:
     assert deadline(granted(after((0, 7, None, None)), 100), POLICY) == 110
-    assert granted(Motion(), 100) == Motion()
+    assert granted(Progress(), 100) == Progress()

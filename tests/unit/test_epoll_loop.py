@@ -11,15 +11,15 @@ from queue import SimpleQueue
 
 import pytest
 
-from rekindle.actors.processes.watch.loop import CALLS_AT_ONCE, Loop
+from rekindle.actors.processes.watch.epoll_loop import CALLS_AT_ONCE, EpollLoop
 from rekindle.actors.runtime.lanes import Lane
 
 PATIENCE_S = 20.0
 
 
 @pytest.fixture
-def loop() -> Iterator[Loop]:
-    loop = Loop("watcher")
+def loop() -> Iterator[EpollLoop]:
+    loop = EpollLoop("watcher")
     yield loop
     loop.post(loop.end)
     assert loop.join(PATIENCE_S)
@@ -33,7 +33,7 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(write)
 
 
-def test_calls_of_many_threads_are_all_made_those_of_each_in_order(loop: Loop) -> None:
+def test_calls_of_many_threads_are_all_made_those_of_each_in_order(loop: EpollLoop) -> None:
     made: SimpleQueue[tuple[int, int]] = SimpleQueue()
 
     def post_many(who: int) -> None:
@@ -50,14 +50,14 @@ def test_calls_of_many_threads_are_all_made_those_of_each_in_order(loop: Loop) -
         assert [number for by, number in heard if by == who] == list(range(2000))
 
 
-def test_a_call_that_is_posted_while_it_sleeps_wakes_it(loop: Loop) -> None:
+def test_a_call_that_is_posted_while_it_sleeps_wakes_it(loop: EpollLoop) -> None:
     for _ in range(50):
         made = threading.Event()
         loop.post(made.set)
         assert made.wait(PATIENCE_S)
 
 
-def test_a_call_that_raises_costs_the_others_nothing(loop: Loop) -> None:
+def test_a_call_that_raises_costs_the_others_nothing(loop: EpollLoop) -> None:
     made = threading.Event()
 
     def fail(error: type[BaseException]) -> None:
@@ -70,7 +70,7 @@ def test_a_call_that_raises_costs_the_others_nothing(loop: Loop) -> None:
     assert made.wait(PATIENCE_S)
 
 
-def test_a_descriptor_is_heard_beside_a_crowd_of_calls(loop: Loop, pipe: tuple[int, int]) -> None:
+def test_a_descriptor_is_heard_beside_a_crowd_of_calls(loop: EpollLoop, pipe: tuple[int, int]) -> None:
     """Calls that post further ones for ever must not hide what the kernel reports."""
     read, write = pipe
     heard, over = threading.Event(), threading.Event()
@@ -92,7 +92,7 @@ def test_a_descriptor_is_heard_beside_a_crowd_of_calls(loop: Loop, pipe: tuple[i
     loop.post(lambda: loop.unwatch(read))
 
 
-def test_a_number_that_is_used_again_is_not_taken_for_the_old_one(loop: Loop) -> None:
+def test_a_number_that_is_used_again_is_not_taken_for_the_old_one(loop: EpollLoop) -> None:
     """Both ends report at once; the first handler closes the other, and a call opens a new one."""
     told: list[str] = []
     done = threading.Event()
@@ -130,7 +130,7 @@ def test_a_number_that_is_used_again_is_not_taken_for_the_old_one(loop: Loop) ->
         os.close(descriptor)
 
 
-def test_what_is_to_come_later_comes_in_its_order(loop: Loop) -> None:
+def test_what_is_to_come_later_comes_in_its_order(loop: EpollLoop) -> None:
     made: SimpleQueue[str] = SimpleQueue()
     loop.post(lambda: loop.after(0.05, lambda: made.put("later")))
     loop.post(lambda: loop.after(0.01, lambda: made.put("sooner")))
@@ -138,7 +138,7 @@ def test_what_is_to_come_later_comes_in_its_order(loop: Loop) -> None:
 
 
 def test_it_does_what_was_posted_before_it_ends_and_nothing_after() -> None:
-    loop, made = Loop("watcher"), []
+    loop, made = EpollLoop("watcher"), []
     for number in range(1000):
         loop.post(lambda number=number: made.append(number))  # type: ignore[misc]
     loop.post(loop.end)
@@ -149,7 +149,7 @@ def test_it_does_what_was_posted_before_it_ends_and_nothing_after() -> None:
     assert made[-1] == 999
 
 
-def test_a_signal_handler_may_post_whatever_it_interrupts(loop: Loop) -> None:
+def test_a_signal_handler_may_post_whatever_it_interrupts(loop: EpollLoop) -> None:
     """It waited for a lock that was held by the very thread that it had interrupted."""
     handled = 0
 
@@ -171,7 +171,7 @@ def test_a_signal_handler_may_post_whatever_it_interrupts(loop: Loop) -> None:
     assert made.wait(PATIENCE_S)
 
 
-def test_what_is_deferred_is_done_after_all_that_is_to_be_done_now(loop: Loop) -> None:
+def test_what_is_deferred_is_done_after_all_that_is_to_be_done_now(loop: EpollLoop) -> None:
     made: SimpleQueue[str] = SimpleQueue()
 
     def begin() -> None:
@@ -185,7 +185,7 @@ def test_what_is_deferred_is_done_after_all_that_is_to_be_done_now(loop: Loop) -
 def test_it_does_what_it_posts_to_the_lane_that_it_helps() -> None:
     made: SimpleQueue[int] = SimpleQueue()
     lane = Lane("core")
-    loop = Loop("watcher", lane)
+    loop = EpollLoop("watcher", lane)
     loop.post(lambda: made.put(threading.get_ident()))
     loop.post(lambda: lane.post(lambda: made.put(threading.get_ident())))
     its_own = made.get(timeout=PATIENCE_S)
@@ -203,7 +203,7 @@ def test_the_lane_does_what_others_post_while_it_has_much_to_do(pipe: tuple[int,
     """A worker that floods us with output must not keep the actors from answering."""
     read, write = pipe
     lane = Lane("core")
-    loop = Loop("watcher", lane)
+    loop = EpollLoop("watcher", lane)
     is_at_it, may_go_on, made = threading.Event(), threading.Event(), threading.Event()
 
     def flood() -> None:
@@ -223,7 +223,7 @@ def test_the_lane_does_what_others_post_while_it_has_much_to_do(pipe: tuple[int,
     assert lane.close(PATIENCE_S)
 
 
-def test_what_is_urgent_comes_first_and_all_else_in_the_order_of_the_kernel(loop: Loop) -> None:
+def test_what_is_urgent_comes_first_and_all_else_in_the_order_of_the_kernel(loop: EpollLoop) -> None:
     pipes = [os.pipe() for _ in range(4)]
     made: SimpleQueue[int] = SimpleQueue()
     watched, held = threading.Event(), threading.Event()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 from ..handle import Worker
-from .claims import Claim, Claims, Ending, Exchanged, Wish, given_back
+from .claims import Claim, ClaimRequest, Claims, Ending, Exchanged, given_back
 
 
-class Hands:
+class HeldJobs:
     """The jobs that this process executes. Claiming and ending happen one at a time.
 
     One at a time, because whether a suspect may be taken depends on what the others hold, and
@@ -29,8 +29,8 @@ class Hands:
         with self._lock:
             ends = None if ending is None else ending.claim.execution
             others = [claim for claim in self._held.values() if claim.execution != ends]
-            exchanged = claims.exchange(ending, self._wish(others) if more else None)
-            return self._in_hand(ending, exchanged)
+            exchanged = claims.exchange(ending, self._request(others) if more else None)
+            return self._note_held(ending, exchanged)
 
     def resume(self, claims: Claims, ending: Ending | None, *, more: bool) -> Exchanged:
         """The same after an exchange whose outcome is unknown: a claim that it made is found again."""
@@ -44,7 +44,7 @@ class Hands:
             if claim is not None and not more:
                 claims.exchange(given_back(claim), None)
                 claim = None
-            return self._in_hand(ending, Exchanged(accepted, claim))
+            return self._note_held(ending, Exchanged(accepted, claim))
 
     def count_error(self) -> int:
         """Note that a job raised; how many did in a row."""
@@ -56,10 +56,10 @@ class Hands:
         """Note that a job was done."""
         self._errors_in_a_row = 0
 
-    def _wish(self, others: list[Claim]) -> Wish | None:
+    def _request(self, others: list[Claim]) -> ClaimRequest | None:
         if any(claim.alone for claim in others):
             return None  # a suspect is executed, and by a worker that does nothing else
-        return Wish(self._queues, free=not others, isolate=self._isolate)
+        return ClaimRequest(self._queues, free=not others, isolate=self._isolate)
 
     def _let_go(self, claim: Claim) -> None:
         """Forget a job that ended; it may have been put back, and be in another thread's hands by now."""
@@ -67,7 +67,7 @@ class Hands:
         if held is not None and held.execution == claim.execution:
             del self._held[claim.id]
 
-    def _in_hand(self, ending: Ending | None, exchanged: Exchanged) -> Exchanged:
+    def _note_held(self, ending: Ending | None, exchanged: Exchanged) -> Exchanged:
         if ending is not None:
             self._let_go(ending.claim)
         if exchanged.claim is not None:

@@ -24,7 +24,7 @@ UNHELPED_S = 0.002
 """So long may what was posted to the lane wait for the rest of what the kernel reported."""
 
 
-class Loop:
+class EpollLoop:
     """One thread that waits for descriptors and makes calls.
 
     `post` and `join` are for everybody, all else is for what runs on it.
@@ -49,7 +49,7 @@ class Loop:
         try:
             self._thread.start()
         except RuntimeError:
-            self._let_go()
+            self._close()
             raise
 
     def post(self, call: Call) -> None:
@@ -57,7 +57,7 @@ class Loop:
         self._calls.append(call)
         # In this order: whoever is about to sleep says so first, and looks for calls then.
         if self._is_asleep:
-            self._rouse()
+            self._wake_up()
 
     def join(self, timeout_s: float) -> bool:
         """Wait for its end; whether that came in time."""
@@ -99,23 +99,23 @@ class Loop:
         try:
             with nullcontext() if self._helped is None else self._helped.helper():
                 while not self._is_over:
-                    self._turn()
+                    self._run_once()
         finally:
-            self._let_go()
+            self._close()
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         self._epoll.close()
         with self._waking:
             os.close(self._wake)
             self._wake = -1
 
-    def _turn(self) -> None:
+    def _run_once(self) -> None:
         """One round: what the kernel reports, then what is to be done.
 
         In this order, and never mixed: a call may open a descriptor that gets the number of one
         that a handler has just closed, and would be taken for it.
         """
-        self._handle(self._reported())
+        self._handle(self._polled())
         now = time.monotonic()
         for _ in range(CALLS_AT_ONCE):
             if not self._calls:
@@ -150,21 +150,21 @@ class Loop:
         if self._helped is not None:
             self._helped.help()
 
-    def _reported(self) -> list[int]:
+    def _polled(self) -> list[int]:
         self._is_asleep = True
-        reported = [descriptor for descriptor, _ in self._epoll.poll(self._patience(), EVENTS_AT_ONCE)]
+        reported = [descriptor for descriptor, _ in self._epoll.poll(self._timeout_s(), EVENTS_AT_ONCE)]
         self._is_asleep = False
         if self._wake in reported:
             reported.remove(self._wake)
             os.eventfd_read(self._wake)
         return reported
 
-    def _patience(self) -> float:
+    def _timeout_s(self) -> float:
         if self._calls:
             return 0.0
         return max(0.0, self._later[0][0] - time.monotonic()) if self._later else -1.0
 
-    def _rouse(self) -> None:
+    def _wake_up(self) -> None:
         # Under a lock: once it is closed, its number may stand for a file of the host.
         with self._waking, suppress(OSError):
             if self._wake != -1:
