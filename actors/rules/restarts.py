@@ -14,6 +14,8 @@ import math
 import msgspec
 from msgspec.structs import replace
 
+from rekindle.worker.plain_text import span
+
 from ..deaths.death import Action, Death
 from ..messages import Budget
 from ..spec.worker_spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
@@ -140,7 +142,7 @@ def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str
         return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
     if policy.max_in_window is not None and _window_is_full(policy, state, now_ms):
         what = "death" if policy.window_mode is WindowMode.SLIDING else "restart"
-        return f"{_many(policy.max_in_window, what)} in {_span(policy.window_s)}"
+        return f"{_many(policy.max_in_window, what)} in {span(policy.window_s * 1000)}"
     if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
         return f"{_many(state.streak_count, 'restart')} in a row (limit {policy.max_consecutive})"
     return None
@@ -205,10 +207,3 @@ def _exhausted(policy: RestartPolicy, state: RestartState, why: str, death: Deat
 
 def _leave(state: RestartState, reason: str) -> Decision:
     return Decision(action=Action.NONE, reason=reason, state=state)
-
-
-def _span(seconds: float) -> str:
-    if seconds >= 60 and seconds % 60 == 0:
-        minutes = round(seconds / 60)
-        return "1 minute" if minutes == 1 else f"{minutes} minutes"
-    return f"{seconds:g} seconds"

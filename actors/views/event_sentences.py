@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
+from rekindle.worker.plain_text import span
+
 from ..deaths.death import Cause, Exit, signal_name
 from ..facts.records import DeathRecord, EventRecord, UsageNoted
 from ..supervision.worker import StopReason
-from .explanation import span
 from .reason_words import stop_reason_words
 
 Fields = Mapping[str, Any]
@@ -94,7 +95,7 @@ def _died(given: Fields) -> list[Sentence]:
         sure = "" if given.get("confidence") == "certain" else f", {given.get('confidence')}"
         how = f"{how} ({given['finding'].replace('_', ' ')}{sure})"
     job = "" if given.get("job") is None else f"; it was at job {given['job']}"
-    died = f"died after {span(given['uptime_ms'] / 1000)}: {how}{job}"
+    died = f"died after {span(given['uptime_ms'])}: {how}{job}"
     return [("death", died), ("failed" if given["action"] == "mark_failed" else "decision", decision(given))]
 
 
@@ -104,7 +105,7 @@ def decision(given: Fields) -> str:
     match given["action"]:
         case "restart":
             delay = given["delay_ms"]
-            when = f"retry in {span(delay / 1000)}" if delay else "retry at once"
+            when = f"retry in {span(delay)}" if delay else "retry at once"
             return f"{when}: {'; '.join(_counters(given)) or reason}"
         case "mark_failed":
             return "; ".join([f"given up: {reason}", *_limits(given)])
@@ -157,7 +158,7 @@ def _status_changed(given: Fields) -> list[Sentence]:
         case "unhealthy" if given.get("misses"):
             return [("lost", f"heartbeat lost, {given['misses']} missed{why}")]
         case "recovering" if given.get("recover_for_ms") is not None:
-            return [("lost", f"recovering, for up to {span(given['recover_for_ms'] / 1000)}{why}")]
+            return [("lost", f"recovering, for up to {span(given['recover_for_ms'])}{why}")]
         case _:
             return [("lost" if new in ("unhealthy", "recovering") else "health", f"{new}{why}")]
 
@@ -184,7 +185,7 @@ def _stopped(given: Fields) -> list[Sentence]:
 
 
 def _paused(given: Fields) -> list[Sentence]:
-    lasts = "" if given.get("for_ms") is None else f" for {span(given['for_ms'] / 1000)}"
+    lasts = "" if given.get("for_ms") is None else f" for {span(given['for_ms'])}"
     return [("pause", f"paused{lasts}" + (f": {given['reason']}" if given.get("reason") else ""))]
 
 
@@ -226,7 +227,7 @@ def _alert(given: Fields) -> list[Sentence]:
 
 
 def _breaker_closed(given: Fields) -> list[Sentence]:
-    lasted = span((given.get("open_for_ms") or 0) / 1000)
+    lasted = span(given.get("open_for_ms") or 0)
     return [("breaker", f"breaker {given['breaker']} closed after {lasted}: all come back")]
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from rekindle.worker.plain_text import span
+
 from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Cause, Exit
 from ..deaths.findings import Confidence, Finding
@@ -93,9 +95,9 @@ def _state(worker: WorkerStatus) -> str:
         case "healthy" if worker.status is not Status.HEALTHY:
             return f"{name} runs (pid {worker.pid}), but is {worker.status}."
         case "healthy":
-            return f"{name} is healthy: pid {worker.pid}, up for {span(worker.uptime_s or 0)}."
+            return f"{name} is healthy: pid {worker.pid}, up for {span((worker.uptime_s or 0) * 1000)}."
         case "crashed" if worker.next_attempt_in_s is not None:
-            when = span(worker.next_attempt_in_s)
+            when = span(worker.next_attempt_in_s * 1000)
             return f"{name} crashed and is started again in {when} ({worker.why})."
         case "failed":
             return f"{name} was given up: {worker.failure_reason}."
@@ -104,7 +106,7 @@ def _state(worker: WorkerStatus) -> str:
 
 
 def _stopped(worker: WorkerStatus, stop: Stopped | None) -> str:
-    by = "an operator" if stop is None else f"{stop.who}, {span(stop.ago_s)} ago,"
+    by = "an operator" if stop is None else f"{stop.who}, {span(stop.ago_s * 1000)} ago,"
     return (
         f"{worker.component_id} was stopped by {by} and stays down until it is started, or the supervisor is."
     )
@@ -114,14 +116,14 @@ def _pause(worker: WorkerStatus) -> str:
     reason = f" ({worker.pause_reason})" if worker.pause_reason else ""
     if worker.pause_ends_in_s is None:
         return f"It is paused{reason} until somebody resumes it."
-    return f"It is paused{reason}; the pause ends by itself in {span(worker.pause_ends_in_s)}."
+    return f"It is paused{reason}; the pause ends by itself in {span(worker.pause_ends_in_s * 1000)}."
 
 
 def _last_death(death: DeathRecord, said: str | None, bundle: Bundle | None) -> str:
     decision = "" if death.reason == said else f" Decision: {death.reason}."
     left = "" if death.work_item is None else f" Its work item {death.work_item}: {death.released}."
     return (
-        f"Its last death (generation {death.generation}) came after {span(death.uptime_ms / 1000)}: "
+        f"Its last death (generation {death.generation}) came after {span(death.uptime_ms)}: "
         f"{_how(death, bundle)}.{decision}{left}"
     )
 
@@ -144,7 +146,7 @@ def _budget(worker: WorkerStatus) -> Iterator[str]:
     budget = worker.budget
     used = []
     if budget.max_in_window is not None:
-        used.append(f"{budget.in_window} of {budget.max_in_window} within {span(budget.window_s)}")
+        used.append(f"{budget.in_window} of {budget.max_in_window} within {span(budget.window_s * 1000)}")
     if budget.max_lifetime is not None:
         used.append(f"{budget.lifetime} of {budget.max_lifetime} in its lifetime")
     if budget.max_consecutive is not None:
@@ -175,16 +177,3 @@ def _advice(worker: WorkerStatus) -> str:
             return f"To start it: rekindle start {name}."
         case _:
             return ""
-
-
-def span(seconds: float) -> str:
-    """A duration as people say it."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    if seconds < 3600:
-        return f"{seconds / 60:.3g} min"
-    if seconds < 86400:
-        return f"{seconds / 3600:.3g} h"
-    return f"{seconds / 86400:.3g} days"

@@ -11,9 +11,10 @@ from heapq import merge
 
 import msgspec
 
+from rekindle.worker.plain_text import span
+
 from ..facts.jobs import JobState, JobView
 from .event_sentences import Entry
-from .explanation import span
 
 MOST_TOLD = 3
 """So many jobs in a row are told one by one."""
@@ -81,7 +82,7 @@ def _start_of(job: JobView) -> str:
 
 
 def _end_of(job: JobView) -> str:
-    took = span(max(0, (job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0)) / 1000)
+    took = span((job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0))
     if job.state == JobState.DONE:
         return f"did job {job.id} of {job.queue} in {took}"
     why = (job.error or "").strip().splitlines()
@@ -93,6 +94,6 @@ def _many(ends: list[_Mark]) -> str:
     queues = ", ".join(sorted({job.queue for job in jobs}))
     lasted = ends[0].at_wall_ms - min(job.started_at_wall_ms or 0 for job in jobs)
     failed = sum(job.state == JobState.ERROR for job in jobs)
-    return f"did {len(jobs)} jobs of {queues} in {span(lasted / 1000)}" + (
+    return f"did {len(jobs)} jobs of {queues} in {span(lasted)}" + (
         f"; {failed} of them failed" if failed else ""
     )

@@ -159,4 +159,4 @@ def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
 
 def test_a_line_of_an_event_that_we_have_no_words_for_tells_its_fields() -> None:
     event = {"id": 7, "at_wall_ms": 0, "type": "moon_rose", "component_id": None, "phase": "full\x1b[2J"}
-    assert event_line(event).endswith("#7  rekindle  moon rose: phase=full\N{REPLACEMENT CHARACTER}[2J")
+    assert event_line(event).endswith(r"#7  rekindle  moon rose: phase=full\x1b[2J")

@@ -20,9 +20,7 @@ def test_status_shows_every_worker_and_what_happens_next(many: Client) -> None:
     assert said.lines[0].split() == ["WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", "NEXT"]
     assert re.fullmatch(r"worker:web:0 +healthy +\d+ +\d+ \w+ +- +0/5", line_of(said.out, "worker:web:0"))
     assert re.search(r"1/5 +restart 1 of 5 in 16 min$", line_of(said.out, "worker:flaky"))
-    assert "failed: 1 restart in 5 minutes; last death: killed by SIGSEGV" in line_of(
-        said.out, "worker:spent"
-    )
+    assert "failed: 1 restart in 5 min; last death: killed by SIGSEGV" in line_of(said.out, "worker:spent")
     assert line_of(said.out, "worker:late").endswith("waits for worker:mute:0")
     assert line_of(said.out, "worker:mute").split()[1] == "starting"
 

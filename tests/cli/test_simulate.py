@@ -42,7 +42,7 @@ def test_rd_09_a_tight_loop_is_given_up_at_its_sixth_death() -> None:
     (answer,) = forecasts("--preset", "steady", "--dies-after", "3s")
     assert delays(answer) == [1, 2, 4, 8, 16]
     assert (answer["verdict"], answer["at_ms"], answer["restarts"]) == ("given_up", 49_000, 5)
-    assert answer["text"].startswith("Given up after 49 s, at the 6th death: 5 restarts in 5 minutes")
+    assert answer["text"].startswith("Given up after 49 s, at the 6th death: 5 restarts in 5 min")
 
 
 def test_rd_10_a_crash_every_ten_minutes_is_given_up_at_the_21st() -> None:
@@ -172,7 +172,7 @@ def test_the_timeline_and_the_drawing_tell_the_same() -> None:
     lines = said.stdout.splitlines()
     assert lines[0] == "A worker that dies 3 s after every start (exited with code 1)."
     assert "  4     0:16     0:19  3 s    restart #4 after 8 s               ████████" in lines
-    assert "  6     0:46     0:49  3 s    given up: 5 restarts in 5 minutes" in lines
+    assert "  6     0:46     0:49  3 s    given up: 5 restarts in 5 min" in lines
     (strip,) = (line for line in lines if line.startswith("steady  "))
     assert re.fullmatch(r"steady  █████[░▒▓█─]+✗·+", strip)
     assert "5 restarts, at most 5 in an hour; up 18 s of 49 s (36.7 %)" in lines

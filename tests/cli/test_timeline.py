@@ -65,7 +65,7 @@ def test_the_timeline_tells_every_start_death_and_decision(rekindle: Client) -> 
         "↻ retry in 100 ms: 1st in a row; window 1 of 2; lifetime 1 of 20",
         "↻ retry in 200 ms: 2nd in a row; window 2 of 2; lifetime 2 of 20",
     ]
-    assert decisions[2].startswith("■ given up: 2 restarts in 5 minutes; last death: exited with code 3;")
+    assert decisions[2].startswith("■ given up: 2 restarts in 5 min; last death: exited with code 3;")
     assert decisions[2].endswith("; window 2 of 2; lifetime 2 of 20")
     assert sum(line.startswith("▶ started as generation ") for line in told) == 3
     assert sum(line.startswith("✖ died after ") for line in told) == 3

@@ -68,7 +68,7 @@ def shown(*events: Event, limit: int = 100, **known: Any) -> Timeline:
 
 def test_a_death_is_followed_by_the_decision_and_every_counter_behind_it() -> None:
     assert words(died(job=12)) == [
-        "died after 1.5 min: killed by SIGKILL; it was at job 12",
+        "died after 1 min 30 s: killed by SIGKILL; it was at job 12",
         "retry in 16 s: 5th in a row; window 4 of 5; lifetime 11 of 20",
     ]
 
@@ -101,7 +101,7 @@ def test_every_decision_has_its_reason(action: str, told: str) -> None:
 
 def test_a_hung_worker_died_of_what_it_did_not_do() -> None:
     hung = died(cause=Cause.HEARTBEAT_LOST, detail="3 heartbeats missed", exit=Exit())
-    assert words(hung)[0] == "died after 1.5 min: heartbeat lost (3 heartbeats missed)"
+    assert words(hung)[0] == "died after 1 min 30 s: heartbeat lost (3 heartbeats missed)"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import APIResponse, Browser, Route
+from tests.cli.test_words import SPANS
 from tests.processes.waiting import eventually
 from tests.web.dashboards import HOSTILE, PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
 
@@ -62,6 +63,12 @@ def pid_of(dashboard: Dashboard, id_: str) -> int:
 def test_the_token_leaves_the_address_at_once(window: Window) -> None:
     assert window.page.evaluate("location.href").endswith("/")
     assert "token" not in window.page.evaluate("document.cookie + JSON.stringify(localStorage)")
+
+
+def test_the_dashboard_formats_durations_as_the_command_line_does(window: Window) -> None:
+    formatted = "async (cases) => { const { span } = await import('/js/words.js'); return cases.map(span); }"
+    found = window.page.evaluate(formatted, [milliseconds for milliseconds, _ in SPANS])
+    assert found == [said for _, said in SPANS]
 
 
 def test_a_killed_worker_is_shown_within_a_second_without_a_reload(

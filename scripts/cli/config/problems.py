@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from rekindle.actors.errors import RekindleError, UnknownWorkerError
 from rekindle.actors.views.redaction import masked
+from rekindle.worker.plain_text import printable
 
 KeyPath = tuple[str, ...]
 
@@ -89,11 +90,6 @@ def shown(path: KeyPath, value: object) -> str | None:
         return None
     text = _written(masked(path[-1] if path else "", value), 0)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """Text with nothing in it that could steer a terminal."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _quoted(text: str, longest: int = _LONGEST) -> str:

@@ -6,23 +6,13 @@ import math
 import re
 import unicodedata
 
+from rekindle.worker.plain_text import printable as printable
+from rekindle.worker.plain_text import printable_lines as printable_lines
+from rekindle.worker.plain_text import span as span
+
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
-_STRANGE = "\N{REPLACEMENT CHARACTER}"
 _CUT = "\N{HORIZONTAL ELLIPSIS}"
-
-
-def printable(text: str) -> str:
-    """Foreign text as one line with nothing in it that could steer a terminal."""
-    if text.isascii() and text.isprintable():
-        return text
-    spaced = text.replace("\t", " ")
-    return "".join(char if char.isprintable() else _STRANGE for char in spaced)
-
-
-def printable_lines(text: str) -> str:
-    """The same, but its line ends stay."""
-    return "\n".join(printable(line.rstrip("\r")) for line in text.split("\n"))
 
 
 def cells(text: str) -> int:
@@ -67,22 +57,6 @@ def seconds_of(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise ValueError(f"{printable(text)!r} is no time at all")
     return seconds
-
-
-def span(milliseconds: float) -> str:
-    """A duration as people say it, in at most two units."""
-    seconds = max(0.0, milliseconds / 1000)
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    if seconds < 59.5:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{max(1.0, seconds // 60):.0f} min"
-    if seconds < 86_400:
-        return _two(seconds, 3600, "h", 60, "min")
-    return _two(seconds, 86_400, "d", 3600, "h")
 
 
 def countdown(milliseconds: float) -> str:
@@ -138,11 +112,6 @@ def exit_words(code: int | None, signal: int | None) -> str:
     if signal is not None:
         return f"killed by {signal_name(signal)}"
     return "exit status unknown" if code is None else f"exited with code {code}"
-
-
-def _two(seconds: float, large: int, large_name: str, small: int, small_name: str) -> str:
-    rest = seconds % large // small
-    return f"{seconds // large:.0f} {large_name}" + (f" {rest:.0f} {small_name}" if rest else "")
 
 
 def _cells(char: str) -> int:

@@ -49,6 +49,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.views.reason_words import stop_reason_words
 
+from ..render.text import printable
 from .line_writer import LineWriter
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ FIELDS = ("worker", "generation", "stream")
 def set_up(*, as_json: bool, verbose: bool) -> None:
     """Write the log to stderr, the standard library's included."""
     logger.remove()
-    logger.configure(patcher=_make_harmless)
+    logger.configure(patcher=_make_printable)
     level = "DEBUG" if verbose else "INFO"
     # diagnose would write the values of variables, passwords included, into the log.
     writer = JsonLines if as_json else LineWriter
@@ -75,15 +76,8 @@ def close() -> None:
     logger.remove()
 
 
-def harmless(text: str) -> str:
-    """Text with nothing in it that could steer a terminal or forge a line."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _make_harmless(record: Record) -> None:
-    record["message"] = harmless(record["message"])
+def _make_printable(record: Record) -> None:
+    record["message"] = printable(record["message"])
 
 
 class JsonLines(LineWriter):

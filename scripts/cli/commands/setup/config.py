@@ -165,6 +165,6 @@ def _dumped(document: object) -> str:
 
 
 def _name(file: Path) -> str:
-    from ...config.problems import printable
+    from ...render.text import printable
 
     return printable(str(file))

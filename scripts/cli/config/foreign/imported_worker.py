@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...render.text import printable
 from ..layers import WORKER_NAME
 from ..loader import parse
-from ..problems import ConfigError, ConfigProblem, KeyPath, printable
+from ..problems import ConfigError, ConfigProblem, KeyPath
 from ..toml_text import table_text
 
 HANDED_DOWN = "Rekindle hands few variables down: name further ones in inherit_env"

@@ -17,6 +17,7 @@ from typing import Any, Never
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from ...render.text import printable
 from ..decoding import decoded, nearest
 from ..loader import parse
 from ..problems import (
@@ -25,7 +26,6 @@ from ..problems import (
     Finding,
     KeyPath,
     dotted,
-    printable,
     shown,
 )
 from ..toml_text import table_text

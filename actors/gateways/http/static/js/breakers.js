@@ -1,7 +1,7 @@
 // The breakers that are open: who is held back, since when, and who tries next.
 
 import { el, say } from "./dom.js";
-import { count, span, until } from "./words.js";
+import { count, elapsed, until } from "./words.js";
 
 export function breakers() {
   const node = el("ul", { class: "breakers", role: "status", "aria-label": "Open breakers", hidden: true });
@@ -31,7 +31,7 @@ function line(name) {
     const passed = performance.now() - breaker.at;
     say(why, breaker.why);
     say(next, [
-      `for ${span(breaker.open_for_ms + passed)}`,
+      `for ${elapsed(breaker.open_for_ms + passed)}`,
       `${count(breaker.held.length, "worker")} held back`,
       breaker.canary === null
         ? `canary ${until(Math.max(0, breaker.next_try_in_ms - passed))}`

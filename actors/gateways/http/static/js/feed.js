@@ -1,7 +1,7 @@
 // What happened, newest first, a sentence each.
 
 import { el } from "./dom.js";
-import { cause, delay, moment, number, span } from "./words.js";
+import { cause, moment, number, span } from "./words.js";
 
 const SAID = {
   worker_started: (event) => ["starting", `started, pid ${event.pid}`],
@@ -45,7 +45,7 @@ const SAID = {
   status_changed: (event) => ({
     healthy: event.old === "pending" ? ["healthy", "is healthy"] : ["healthy", "is healthy again"],
     unhealthy: ["crashed", `missed a heartbeat (${event.misses ?? 1})`],
-    recovering: ["starting", `asked for time to recover${event.recover_for_ms ? `: ${delay(event.recover_for_ms)}` : ""}`],
+    recovering: ["starting", `asked for time to recover${event.recover_for_ms ? `: ${span(event.recover_for_ms)}` : ""}`],
   })[event.new],
 };
 

@@ -9,7 +9,7 @@ import { gauge } from "./gauge.js";
 import { queues } from "./queues.js";
 import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
-import { count, span, until } from "./words.js";
+import { count, elapsed, until } from "./words.js";
 
 const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "healthy"];
 
@@ -138,7 +138,7 @@ function row(id) {
 
   function tick(worker) {
     const lived = uptime(worker);
-    say(uptimeCell, lived === null ? "–" : span(lived));
+    say(uptimeCell, lived === null ? "–" : elapsed(lived));
     const text = noteOf(worker);
     say(note, text);
     mark(note, "title", text);

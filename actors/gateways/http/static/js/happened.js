@@ -1,7 +1,7 @@
 // What happened to one worker, newest first, a line for each; and its mean time between failures.
 
 import { el, say } from "./dom.js";
-import { count, delay, moment } from "./words.js";
+import { count, moment, span } from "./words.js";
 
 export function happened() {
   const mean = el("p", { class: "next" });
@@ -11,7 +11,7 @@ export function happened() {
 
   function update({ entries, ever }) {
     say(mean, ever.deaths === 0 ? "It has not died."
-      : `Mean time between failures: ${delay(ever.mean_between_ms)} over ${count(ever.deaths, "death")}.`);
+      : `Mean time between failures: ${span(ever.mean_between_ms)} over ${count(ever.deaths, "death")}.`);
     list.replaceChildren(...entries.map(line));
   }
 

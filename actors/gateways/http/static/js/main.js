@@ -8,7 +8,7 @@ import { fleet } from "./fleet.js";
 import { changed, heard, mayOrder, refreshAll, shown, state, supervisorsNow, watch } from "./store.js";
 import { Stream } from "./stream.js";
 import { setUpTheme } from "./theme.js";
-import { count, span } from "./words.js";
+import { count, elapsed } from "./words.js";
 import { worker } from "./worker.js";
 
 const TICK_MS = 250; // countdowns; nothing is asked of the supervisor
@@ -83,7 +83,7 @@ function drawBar() {
   pauseAll.hidden = !mayOrder();
   say(pauseAll, state.system.paused ? "Resume all" : "Pause all");
   if (info === null) return;
-  const up = span(supervisorsNow() - info.started_at_wall_ms);
+  const up = elapsed(supervisorsNow() - info.started_at_wall_ms);
   say(byId("supervisor"), `${count(workers.size, "worker")} · up ${up} · pid ${info.pid} · ${info.version}`);
   const bad = [...workers.values()].filter((each) => ["failed", "crashed"].includes(shown(each))).length;
   document.title = `${bad ? `(${bad}) ` : ""}${view?.title ?? "Workers"} – Rekindle`;

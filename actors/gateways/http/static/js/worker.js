@@ -9,7 +9,7 @@ import { gauge } from "./gauge.js";
 import { happened } from "./happened.js";
 import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
-import { cause, delay, moment, number, span } from "./words.js";
+import { cause, elapsed, moment, number, span } from "./words.js";
 
 const DECISIONS = { restart: "restart", mark_failed: "given up", ignore: "left down", notify_only: "told only", hold: "held" };
 
@@ -123,7 +123,7 @@ function deathRow(death) {
   const cells = [
     el("time", { datetime: new Date(death.died_at_wall_ms).toISOString() }, moment(death.died_at_wall_ms)),
     String(death.generation), cause(death), span(death.uptime_ms),
-    DECISIONS[death.action] ?? death.action, death.action === "restart" ? delay(death.delay_ms) : "–",
+    DECISIONS[death.action] ?? death.action, death.action === "restart" ? span(death.delay_ms) : "–",
     el("bdi", {}, death.reason),
   ];
   return el("tr", { "data-action": death.action }, ...cells.map((cell) => el("td", {}, cell)));
@@ -149,7 +149,7 @@ function factsOf() {
 
   function tick(found) {
     const lived = uptime(found);
-    say(values.uptime, lived === null ? "–" : span(lived));
+    say(values.uptime, lived === null ? "–" : elapsed(lived));
   }
 
   function use(usage) {
