@@ -1,4 +1,9 @@
-"""Measures the floor and Rekindle in one run, prints one table, and writes JSON where asked."""
+"""Measures Rekindle, prints the figures, and writes them as JSON on request.
+
+The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `costs` (memory, threads
+and CPU time while nothing happens), `events` (from SIGKILL to the event at clients) and `chaos` (storms
+and scenarios in virtual time). With --against, each part measures this checkout and another one by turns.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +11,123 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from .checkout import THIS, Checkout
+from .comparison import (
+    HEADING,
+    Comparison,
+    Sides,
+    compare_chaos,
+    compare_costs,
+    compare_events,
+    compare_restarts,
+)
 from .events import lines, measure_events
-from .floor import programs
+from .floor import Programs, programs
 from .measure import Summary
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
 
+PARTS = ("restarts", "costs", "events", "chaos")
+
 
 def main() -> None:
-    """Run the benchmark as the arguments say."""
+    """Run the parts that the arguments name."""
     options = _arguments()
     with programs() as built:
-        print(f"measuring restarts, the floor ({built.kind}) and Rekindle by turns ...", flush=True)
-        restarts = measure_restarts(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
-        print("measuring what it costs to do nothing ...", flush=True)
-        costs, packages = measure_costs(built, options.idle), packages_pss_mb()
-        print("measuring the events ...", flush=True)
-        events = measure_events(built, rounds=options.rounds)
-    print("measuring chaos in virtual time ...", flush=True)
-    chaos = measure_chaos()
-    print(_table(restarts, costs))
-    print(f"an interpreter with the packages loaded and a database open: {packages:.1f} MB PSS")
-    print("\n".join(lines(events)))
-    print(chaos_table(chaos))
+        figures = (_measure if options.against is None else _compare)(built, options)
     if options.json:
-        document = {
-            "machine": _machine(),
-            "restarts": asdict(restarts),
-            "costs": [asdict(cost) for cost in costs],
-            "packages_pss_mb": packages,
-            "events": asdict(events),
-            "chaos": asdict(chaos),
-        }
+        document = {"machine": _machine(), **figures}
         options.json.write_text(json.dumps(document, indent=2) + "\n")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench/run", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"what to measure: {', '.join(PARTS)}; default: all",
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="DIR", help="compare with the code of another checkout, by turns"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file as well")
     parser.add_argument("--rounds", type=int, default=300, help="single kills for each number of workers")
     parser.add_argument(
         "--mass-rounds", type=int, default=20, help="how often all workers are killed at once"
     )
-    parser.add_argument("--idle", type=float, default=10.0, help="seconds to watch it doing nothing")
-    return parser.parse_args()
+    parser.add_argument(
+        "--idle", type=float, default=10.0, help="seconds for which an idle supervisor is observed"
+    )
+    options = parser.parse_args()
+    if unknown := sorted(set(options.parts) - set(PARTS)):
+        parser.error(f"unknown part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
+    options.parts = options.parts or list(PARTS)
+    return options
 
 
-def _table(restarts: RestartFigures, costs: Sequence[Cost]) -> str:
+def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
+    """Measure this checkout, print the figures of each part when it is done, and return all of them."""
+    figures: dict[str, object] = {}
+    if "restarts" in options.parts:
+        print(f"measuring restarts, the floor ({built.kind}) and Rekindle by turns ...", flush=True)
+        restarts = measure_restarts(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
+        print(_table(restarts), flush=True)
+        figures["restarts"] = asdict(restarts)
+    if "costs" in options.parts:
+        print("measuring the cost of an idle supervisor ...", flush=True)
+        costs, packages = measure_costs(built, options.idle), packages_pss_mb()
+        print("\n".join(map(_cost_line, costs)))
+        print(
+            f"an interpreter with the packages loaded and a database open: {packages:.1f} MB PSS", flush=True
+        )
+        figures |= {"costs": [asdict(cost) for cost in costs], "packages_pss_mb": packages}
+    if "events" in options.parts:
+        print("measuring events ...", flush=True)
+        events = measure_events(built, rounds=options.rounds)
+        print("\n".join(lines(events)), flush=True)
+        figures["events"] = asdict(events)
+    if "chaos" in options.parts:
+        print("measuring chaos in virtual time ...", flush=True)
+        chaos = measure_chaos()
+        print(chaos_table(chaos), flush=True)
+        figures["chaos"] = asdict(chaos)
+    return figures
+
+
+def _compare(built: Programs, options: argparse.Namespace) -> dict[str, object]:
+    """Measure both checkouts by turns, print each comparison when it is done, and return all of them."""
+    sides = (Checkout(options.against.resolve()), THIS)
+    for side in sides:
+        side.check()
+    print(f"other: {sides[0].folder}\nthis:  {THIS.folder}\n{HEADING}", flush=True)
+    done = []
+    for comparison in _comparisons(sides, built, options):
+        print(comparison.line(), flush=True)
+        done.append(asdict(comparison))
+    return {"comparisons": done}
+
+
+def _comparisons(sides: Sides, built: Programs, options: argparse.Namespace) -> Iterator[Comparison]:
+    rounds = options.rounds
+    for part in options.parts:
+        match part:
+            case "restarts":
+                yield from compare_restarts(sides, built, rounds=rounds, mass_rounds=options.mass_rounds)
+            case "costs":
+                yield from compare_costs(sides, built)
+            case "events":
+                yield from compare_events(sides, built, rounds=rounds)
+            case _:
+                yield from compare_chaos(sides)
+
+
+def _table(restarts: RestartFigures) -> str:
     lines = [f"{'times in ms, median (p99)':<44}{'floor':>18}{'Rekindle':>18}{'ratio':>8}"]
     for pair in restarts.single:
         floor, rekindle = pair.floor, pair.rekindle
@@ -67,7 +137,6 @@ def _table(restarts: RestartFigures, costs: Sequence[Cost]) -> str:
         lines.append(_line(f"kill -> death known, workers: {floor.workers}", floor.seen, rekindle.seen))
     lines.append(_line(f"{MASS} killed at once -> all running", restarts.mass_floor, restarts.mass))
     lines.append(_line(f"{CROWD} killed at once -> all running", None, restarts.crowd))
-    lines += ["", *(_cost_line(cost) for cost in costs)]
     return "\n".join(lines)
 
 
@@ -84,8 +153,8 @@ def _cost_line(cost: Cost) -> str:
     beat = f"{cost.heartbeat_s} s heartbeats" if cost.heartbeat_s else "no heartbeats"
     idle = cost.idle
     return (
-        f"{cost.workers} workers, {beat}: {cost.pss_mb:.1f} MB PSS ({cost.worked_pss_mb:.1f} when each has "
-        f"died once), {cost.threads} threads, "
+        f"{cost.workers} workers, {beat}: {cost.pss_mb:.1f} MB PSS ({cost.worked_pss_mb:.1f} after each "
+        f"worker died once), {cost.threads} threads, "
         f"{idle.wakeups} wake-ups and {idle.cpu_percent:.2f} % of a core in {idle.seconds:.0f} s"
     )
 

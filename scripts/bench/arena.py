@@ -135,6 +135,11 @@ class Arena:
             self._wait_for_start(index, after=before.starts)
         return max(self[index].started_ns for index in range(self.slots)) - killed_ns
 
+    def kill_each_and_wait(self) -> None:
+        """Kill one worker after the other, each when the one before it is back."""
+        for index in range(self.slots):
+            self.kill_and_wait(index)
+
     def kill_leftovers(self) -> None:
         """Kill what still runs when its supervisor has ended without doing so."""
         for index in range(self.slots):

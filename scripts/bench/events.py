@@ -9,9 +9,6 @@ import argparse
 import json
 import selectors
 import socket
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,14 +16,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from .arena import Arena
+from .checkout import THIS, Checkout
 from .floor import Programs, fresh_arena, programs
 from .measure import Summary
-from .supervisor import MAKE_STORE
 
 CLIENTS = 64
 EVENTS_PER_DEATH = 4
 """status_changed, worker_died, worker_started, status_changed."""
-_STOP_S = 60.0
 _DEADLINE_S = 30.0
 _DIED = b"event: worker_died\n"
 
@@ -76,18 +72,18 @@ class Client:
 
 
 @dataclass
-class Crowd:
+class Clients:
     """Many clients, read by one thread in turn."""
 
     port: int
     size: int
-    clients: list[Client] = field(default_factory=list)
+    all: list[Client] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         for _ in range(self.size):
             client = Client(self.port)
-            self.clients.append(client)
+            self.all.append(client)
             self._selector.register(client.socket, selectors.EVENT_READ, client)
 
     def read_for(self, seconds: float) -> None:
@@ -100,85 +96,60 @@ class Crowd:
     def read_until_deaths(self, count: int) -> None:
         """Read until everyone has heard of so many deaths."""
         deadline = time.monotonic() + _DEADLINE_S
-        while any(len(client.deaths) < count for client in self.clients):
+        while any(len(client.deaths) < count for client in self.all):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"heard {[len(client.deaths) for client in self.clients]} of {count}")
+                raise TimeoutError(f"heard {[len(client.deaths) for client in self.all]} of {count}")
             self.read_for(0.05)
 
     def close(self) -> None:
         """Hang up."""
         self._selector.close()
-        for client in self.clients:
+        for client in self.all:
             client.socket.close()
 
 
 @contextmanager
-def streaming(built: Programs, arena: Arena) -> Iterator[int]:
-    """Keep every slot's worker alive while the block runs; gives the port of the events."""
-    with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
-        database = Path(folder) / "state" / "rekindle.db"
-        subprocess.run([sys.executable, "-c", MAKE_STORE, str(database)], check=True)
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "scripts.bench.streamed"),
-                *(str(arena.path), str(arena.slots), str(database), *built.worker),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            port = int(process.stdout.readline().split()[1])
-            arena.wait_until_all_run()
-            yield port
-        finally:
-            process.stdin.close()
-            process.stdout.close()
-            try:
-                process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            arena.kill_leftovers()
+def streaming(built: Programs, arena: Arena, code: Checkout = THIS) -> Iterator[int]:
+    """Keep every slot's worker alive while the block runs; yields the port of the events."""
+    with code.supervising("streamed", arena, *built.worker) as supervising:
+        yield int(supervising.ready.split()[1])
 
 
 def measure_events(built: Programs, *, rounds: int = 300, seconds: float = 10.0) -> EventFigures:
     """Measure one client, then many, then many with one that stalls."""
     with fresh_arena(10) as arena, streaming(built, arena) as port:
-        single, _ = _kills(arena, Crowd(port, 1), rounds, every_s=0.02)
+        single, _ = kills_at_clients(arena, Clients(port, 1), rounds, every_s=0.02)
         often = round(seconds * 100 / EVENTS_PER_DEATH)
         pace = EVENTS_PER_DEATH / 100
-        crowd, events = _kills(arena, Crowd(port, CLIENTS), often, every_s=pace)
+        crowd, events = kills_at_clients(arena, Clients(port, CLIENTS), often, every_s=pace)
         with ExitStack() as stack:
             stalled = stack.enter_context(socket.socket())
             stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             stalled.connect(("127.0.0.1", port))
             stalled.sendall(b"GET /api/v1/events HTTP/1.0\r\nhost: bench\r\n\r\n")
-            beside, _ = _kills(arena, Crowd(port, CLIENTS - 1), often, every_s=pace)
+            beside, _ = kills_at_clients(arena, Clients(port, CLIENTS - 1), often, every_s=pace)
     return EventFigures(single, crowd, beside, events)
 
 
-def _kills(arena: Arena, crowd: Crowd, rounds: int, *, every_s: float) -> tuple[Summary, int]:
+def kills_at_clients(arena: Arena, clients: Clients, rounds: int, *, every_s: float) -> tuple[Summary, int]:
     """Kill workers in turn; how long until each client heard of each, and how many events each got."""
-    crowd.read_for(0.5)
+    clients.read_for(0.5)
     killed: list[int] = []
     begun = time.monotonic()
     for number in range(rounds):
-        crowd.read_for(max(0.0, begun + number * every_s - time.monotonic()))
+        clients.read_for(max(0.0, begun + number * every_s - time.monotonic()))
         killed.append(arena.kill(number % arena.slots))
-    crowd.read_until_deaths(rounds)
-    crowd.read_for(0.5)
-    crowd.close()
-    for client in crowd.clients:
+    clients.read_until_deaths(rounds)
+    clients.read_for(0.5)
+    clients.close()
+    for client in clients.all:
         first = client.numbers[0]
         assert client.numbers == list(range(first, first + len(client.numbers))), "a client missed events"
         assert len(client.numbers) >= rounds * EVENTS_PER_DEATH - EVENTS_PER_DEATH
     times = [
-        heard - at
-        for client in crowd.clients
-        for at, (_, _, heard) in zip(killed, client.deaths, strict=True)
+        heard - at for client in clients.all for at, (_, _, heard) in zip(killed, client.deaths, strict=True)
     ]
-    return Summary.of(times), len(crowd.clients[0].numbers)
+    return Summary.of(times), len(clients.all[0].numbers)
 
 
 def lines(figures: EventFigures) -> list[str]:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from .arena import Arena, Revival
 
-_SETTLE_S = 0.03
+SETTLE_S = 0.03
 """Between two kills, so that each one finds its supervisor waiting: what there is to write and to tell of
 a start is done 20 ms after it at the latest."""
 
-_MASS_SETTLE_S = 0.1
+MASS_SETTLE_S = 0.1
 """The same when all workers are killed at once."""
 
 _BLOCK = 25
@@ -61,7 +61,7 @@ def single_kills(arenas: Sequence[Arena], rounds: int, *, seed: int = 0) -> tupl
     for done in range(0, rounds, _BLOCK):
         for arena, results in zip(arenas, revivals, strict=True):
             for _ in range(min(_BLOCK, rounds - done)):
-                time.sleep(_SETTLE_S)
+                time.sleep(SETTLE_S)
                 results.append(arena.kill_and_wait(order.randrange(arena.slots)))
     return tuple(_row(arena.slots, results) for arena, results in zip(arenas, revivals, strict=True))
 
@@ -81,6 +81,6 @@ def mass_kills(arenas: Sequence[Arena], rounds: int) -> tuple[Summary, ...]:
         arena.wait_until_all_run()
     for _ in range(rounds):
         for arena, results in zip(arenas, times, strict=True):
-            time.sleep(_MASS_SETTLE_S)
+            time.sleep(MASS_SETTLE_S)
             results.append(arena.kill_all_and_wait())
     return tuple(Summary.of(results) for results in times)
