@@ -1,8 +1,8 @@
-"""How a scripted worker speaks.
+"""The heartbeats of a scripted process.
 
-Heartbeats are the bulk of every run, and nearly all of them change nothing: the next one comes
-before anybody asks. So a worker sends only those that somebody could miss: the last one before
-the monitor's deadline, and the last one before something happens to the worker.
+Most messages of a run are heartbeats, and nearly all of them change nothing: the next one arrives before
+the monitor's deadline. So a process sends only the ones that could be missed: the last one before the
+deadline, and the last one before something happens to the worker.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .scenarios.behaviours import Behaviour
 
 HEALTHY = Frame(status="healthy")
 _SAME_S = 1e-6
-"""Moments closer than this are the same one."""
+"""Times closer than this are the same one."""
 
 
-class Voice:
-    """What one process says, and when."""
+class Heartbeats:
+    """What one process sends over its channel, and when."""
 
     __slots__ = (
-        "_begun",
         "_behaviour",
         "_changes",
-        "_horizon",
+        "_created",
+        "_expected",
         "_interval",
-        "_muted",
         "_reader",
+        "_regular_since",
         "_request",
-        "_row",
         "_runtime",
-        "_said",
-        "_slept_at",
+        "_sent",
+        "_suppressed",
+        "_suspended",
         "_timer",
         "idle",
     )  # fmt: skip
@@ -46,26 +46,26 @@ class Voice:
     def __init__(
         self, runtime: Runtime, request: SpawnRequest, behaviour: Behaviour, changes: Sequence[float] | None
     ) -> None:
-        """Get a voice.
+        """Prepare; nothing is sent before `start`.
 
         Args:
-            runtime: whose clock and timers it has.
-            request: whom it speaks to, and in whose name.
-            behaviour: what it has to say.
-            changes: when something may happen to it, sorted; None has it send every heartbeat.
+            runtime: supplies the clock and the timers.
+            request: the worker, and the receiver of its frames.
+            behaviour: what the process does.
+            changes: when something may happen to it, sorted; None sends every heartbeat.
         """
         self.idle = False
         self._runtime = runtime
         self._request = request
         self._behaviour = behaviour
         self._changes = changes
-        self._begun = self._said = runtime.clock.monotonic()
-        self._horizon: tuple[float, ...] = ()
+        self._created = self._sent = runtime.clock.monotonic()
+        self._expected: tuple[float, ...] = ()
         self._interval = self._usual
-        self._row: float | None = None
-        """Since when it speaks regularly; None before the first word."""
-        self._muted: set[str] = set()
-        self._slept_at: float | None = None
+        self._regular_since: float | None = None
+        """The start of the present row of regular heartbeats; None before the first one."""
+        self._suppressed: set[str] = set()
+        self._suspended: float | None = None
         self._reader: FrameReader | None = None
         self._timer: Timer | None = None
 
@@ -73,123 +73,126 @@ class Voice:
     def _usual(self) -> float:
         return self._behaviour.heartbeat or self._request.spec.health.heartbeat_interval_s
 
-    def expect(self, *moments: float) -> None:
+    def expect(self, *times: float) -> None:
         """Something will happen to this worker at these times."""
-        self._horizon = tuple(sorted(moments))
+        self._expected = tuple(sorted(times))
 
-    def begin(self) -> None:
-        """Say the first word."""
-        if not self._muted:
+    def start(self) -> None:
+        """Send the first one."""
+        if not self._suppressed:
             self._beat()
         else:
-            self._row = self._runtime.clock.monotonic()
+            self._regular_since = self._runtime.clock.monotonic()
 
-    def end(self) -> None:
-        """Say nothing any more."""
+    def stop(self) -> None:
+        """Send nothing more."""
         if self._timer is not None:
             self._timer.cancel()
 
     def tell(self, message: object) -> None:
         """The timer: it is time for a heartbeat."""
         self._timer = None
-        if not self._muted:
+        if not self._suppressed:
             self._beat()
 
-    # ── being kept from it ───────────────────────────────────────────────────────────────
+    # ── disturbed by a fault ─────────────────────────────────────────────────────────────
 
-    def mute(self, why: str) -> None:
-        """Say nothing for this reason."""
+    def suppress(self, reason: str) -> None:
+        """Send nothing as long as this reason holds."""
         self._catch_up()
-        self._muted.add(why)
+        self._suppressed.add(reason)
 
-    def unmute(self, why: str) -> None:
-        """This reason is gone; if it was the last one, speak at once."""
-        if why in self._muted:
-            self._muted.discard(why)
-            if not self._muted and self._row is not None:
+    def allow(self, reason: str) -> None:
+        """This reason no longer holds; if it was the last one, send a heartbeat at once."""
+        if reason in self._suppressed:
+            self._suppressed.discard(reason)
+            if not self._suppressed and self._regular_since is not None:
                 self._beat()
 
-    def every(self, seconds: float | None) -> None:
-        """Speak every so many seconds from the last word on; None is as often as usual."""
+    def set_interval(self, seconds: float | None) -> None:
+        """Change the interval, counted from the last heartbeat; None is the usual one."""
         interval = seconds or self._usual
         if interval == self._interval:
             return
         self._catch_up()
         self._interval = interval
-        if self._row is not None and not self._muted:
-            self._row = self._said
-            self._await(1, self._runtime.clock.monotonic())
+        if self._regular_since is not None and not self._suppressed:
+            self._regular_since = self._sent
+            self._wait(1, self._runtime.clock.monotonic())
 
-    def sleep(self) -> None:
-        """The host is suspended now: nothing more is said until it wakes."""
-        if self._slept_at is None:
-            self._slept_at = self._runtime.clock.monotonic()
+    def suspend(self) -> None:
+        """The host is suspended now: nothing is sent until it resumes."""
+        if self._suspended is None:
+            self._suspended = self._runtime.clock.monotonic()
 
     def _catch_up(self) -> None:
-        """Something happens that nobody could know of: make up for what was left out."""
-        if self._row is not None and not self._muted:
+        """Something unexpected happens: send the last heartbeat that was left out."""
+        if self._regular_since is not None and not self._suppressed:
             now = self._runtime.clock.monotonic()
-            if self._spoke(now) > self._said + _SAME_S:
-                self._say(HEALTHY)
+            if self._last_due(now) > self._sent + _SAME_S:
+                self.send(HEALTHY)
 
     def silent_s(self) -> float:
-        """How long it has really said nothing."""
+        """How long the process has really been silent: a heartbeat that was left out counts as sent."""
         now = self._runtime.clock.monotonic()
-        return now - (self._said if self._muted else self._spoke(now))
+        return now - (self._sent if self._suppressed else self._last_due(now))
 
-    def _spoke(self, now: float) -> float:
-        """When it spoke last, what is left out included."""
-        if self._row is None or self._muted:
-            return self._said
-        until = now if self._slept_at is None else min(now, self._slept_at)
-        beats = ceil((until - self._row) / self._interval - _SAME_S) - 1
-        return max(self._said, self._row + max(0, beats) * self._interval)
+    def _last_due(self, now: float) -> float:
+        """The time of the last heartbeat, also if it was left out."""
+        if self._regular_since is None or self._suppressed or self._interval == inf:
+            return self._sent
+        until = now if self._suspended is None else min(now, self._suspended)
+        beats = ceil((until - self._regular_since) / self._interval - _SAME_S) - 1
+        return max(self._sent, self._regular_since + max(0, beats) * self._interval)
 
-    # ── speaking ─────────────────────────────────────────────────────────────────────────
+    # ── sending ──────────────────────────────────────────────────────────────────────────
 
     def _beat(self) -> None:
         now = self._runtime.clock.monotonic()
-        self._slept_at = None
+        self._suspended = None
         recovering = self._behaviour.says_recovering
-        if recovering is not None and now < self._begun + recovering:
-            self._say(Frame(status="recovering", recover_for_s=recovering))
-            self._row = now
-            self._await(1, now)
+        if recovering is not None and now < self._created + recovering:
+            self.send(Frame(status="recovering", recover_for_s=recovering))
+            self._regular_since = now
+            self._wait(1, now)
             return
         job = None if self.idle else self._behaviour.job
-        self._say(HEALTHY if job is None else Frame(status="healthy", current_job=job))
-        self._row = now
-        if beats := self._spared(now):
-            self._await(beats, now)
+        self.send(HEALTHY if job is None else Frame(status="healthy", current_job=job))
+        self._regular_since = now
+        if beats := self._beats_until_next(now):
+            self._wait(beats, now)
 
-    def _await(self, beats: int, now: float) -> None:
+    def _wait(self, beats: int, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        assert self._row is not None
-        self._timer = self._runtime.timers.after(self._row + beats * self._interval - now, self, None)
+        assert self._regular_since is not None
+        if self._interval < inf:
+            due = self._regular_since + beats * self._interval
+            self._timer = self._runtime.timers.after(due - now, self, None)
 
-    def _spared(self, now: float) -> int:
-        """How many beats further on the next one is that somebody could miss; 0 is never."""
+    def _beats_until_next(self, now: float) -> int:
+        """How many intervals until the next heartbeat that could be missed; 0 if there is none."""
+        if self._changes is None:
+            return 1
         staleness = self._request.spec.health.staleness_s
         if staleness is None:
             return 0
-        if self._changes is None:
-            return 1
         most = max(1, ceil(staleness / self._interval) - 1)
-        change = min(_next(self._horizon, now), _next(self._changes, now))
+        change = min(_next(self._expected, now), _next(self._changes, now))
         if change == inf:
             return most
         return max(1, min(most, floor((change - now) / self._interval + _SAME_S)))
 
-    def _say(self, frame: Frame) -> None:
-        self._said = self._runtime.clock.monotonic()
+    def send(self, frame: Frame) -> None:
+        """Send a frame."""
+        self._sent = self._runtime.clock.monotonic()
         request = self._request
         tell(request.monitor, FrameReceived(request.spec.id, request.generation, frame))
 
-    def garbage(self, lines: int) -> None:
-        """Send lines that nobody understands."""
+    def send_garbage(self, lines: int) -> None:
+        """Send lines that are not frames."""
         request = self._request
-        if self._muted or not request.spec.run.reports_health:
+        if self._suppressed or not request.spec.run.reports_health:
             return
         if self._reader is None:
             self._reader = FrameReader(request.spec.health.max_bad_frames)
@@ -200,6 +203,6 @@ class Voice:
             tell(request.monitor, violated)
 
 
-def _next(moments: Sequence[float], now: float) -> float:
-    index = bisect_right(moments, now)
-    return moments[index] if index < len(moments) else inf
+def _next(times: Sequence[float], now: float) -> float:
+    index = bisect_right(times, now)
+    return times[index] if index < len(times) else inf

@@ -1,35 +1,43 @@
-"""One scripted process: how it lives, and how it takes what is done to it."""
+"""One scripted process: what it does, and how it reacts to requests, signals and faults."""
 
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..deaths.death import Exit
 from ..messages.internal import ProcessExited
 from ..ports import Runtime, SpawnRequest, Timer
 from ..runtime.resilient_actor import tell
-from .heartbeats import Voice
+from .heartbeats import Heartbeats
 from .scenarios.behaviours import Behaviour
 from .scenarios.history import Ended, History
 
 _DIES_WITHOUT_S = 0.1
 """How soon a worker that needs the database dies without it."""
+_FROZEN_S = 0.25
+"""How often a frozen process looks whether it was continued."""
 
 _HARMLESS = frozenset({signals.SIGCHLD, signals.SIGURG, signals.SIGWINCH})
 ITSELF, FAULT, SUPERVISOR, CLEANUP = "itself", "fault", "supervisor", "cleanup"
 
 
-class Player:
-    """One process of a worker, acting out its behaviour."""
+class ScriptedProcess:
+    """One process of a worker."""
 
     __slots__ = (
-        "_history", "_pending", "_runtime", "_timers", "alive", "behaviour", "frozen", "hung", "pid",
-        "request", "since", "voice",
+        "_history", "_pending", "_runtime", "_timers", "alive", "behaviour", "frozen", "heartbeats", "hung",
+        "pid", "request", "since",
     )  # fmt: skip
 
     def __init__(
-        self, runtime: Runtime, history: History, request: SpawnRequest, behaviour: Behaviour, pid: int
+        self,
+        runtime: Runtime,
+        history: History,
+        request: SpawnRequest,
+        behaviour: Behaviour,
+        pid: int,
+        changes: Sequence[float] | None,
     ) -> None:
         self.request = request
         self.behaviour = behaviour
@@ -37,15 +45,15 @@ class Player:
         self.alive = True
         self.frozen = self.hung = False
         self.since = runtime.clock.monotonic()
-        self.voice: Voice
+        self.heartbeats = Heartbeats(runtime, request, behaviour, changes)
         self._runtime = runtime
         self._history = history
         self._pending: tuple[int, str] | None = None
-        """A signal that waits for it to be thawed, and whose it is."""
+        """A signal that arrived while the process was frozen, and who sent it."""
         self._timers: list[Timer] = []
 
-    def begin(self, *, database_is_away: bool) -> None:
-        """Start to live."""
+    def start(self, *, database_is_away: bool) -> None:
+        """Schedule everything that the behaviour does by itself."""
         does = self.behaviour
         if does.dies_after is not None:
             self.later(does.dies_after, lambda: self.end(does.how, ITSELF))
@@ -55,53 +63,53 @@ class Player:
         for after, what in silences:
             if after is not None:
                 self.later(after, what)
-        self.voice.expect(*(self.since + after for after, _ in silences if after is not None))
+        self.heartbeats.expect(*(self.since + after for after, _ in silences if after is not None))
         if does.healthy_after is not None and self.request.spec.run.reports_health:
-            self.later(0.0 if does.says_recovering is not None else does.healthy_after, self.voice.begin)
+            self.later(0.0 if does.says_recovering is not None else does.healthy_after, self.heartbeats.start)
 
     def later(self, delay_s: float, what: Callable[[], None]) -> None:
-        """Do something later; one that is frozen by then does it when it is thawed."""
+        """Do something later; a process that is frozen by then does it once it is continued."""
         self._timers.append(self._runtime.timers.after(delay_s, self, what))
 
     def tell(self, message: Callable[[], None]) -> None:
-        """A timer: something of its own is due."""
+        """A timer: something that the process does is due."""
         if self.alive and self.frozen:
-            self.later(0.25, message)
+            self.later(_FROZEN_S, message)
         elif self.alive:
             message()
 
     def die_without_database(self) -> None:
-        """It needs the database, which is away."""
+        """The process needs the database, which is away."""
         self.later(_DIES_WITHOUT_S, lambda: self.end(Exit(code=1), ITSELF))
 
     def hang(self) -> None:
-        """Neither say nor hear anything any more."""
+        """From now on send nothing and ignore requests."""
         self.hung = True
-        self.voice.mute("hung")
+        self.heartbeats.suppress("hung")
 
     def fall_silent(self) -> None:
-        """Say nothing any more."""
-        self.voice.mute("silent")
+        """From now on send nothing."""
+        self.heartbeats.suppress("silent")
 
     def freeze(self) -> None:
         """Stop, as by SIGSTOP."""
         self.frozen = True
-        self.voice.mute("frozen")
+        self.heartbeats.suppress("frozen")
 
     def thaw(self) -> None:
-        """Go on, and take what has come meanwhile."""
+        """Continue, and take the signal that arrived meanwhile."""
         self.frozen = False
         if self._pending is not None:
             self.end(Exit(signal=self._pending[0]), self._pending[1])
         if self.alive:
-            self.voice.unmute("frozen")
+            self.heartbeats.allow("frozen")
 
-    def asked_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """The supervisor asks over the channel."""
         if not self.behaviour.ignores_request and not self.hung:
             self.later(self.behaviour.stops_after, lambda: self.end(Exit(code=0), SUPERVISOR))
 
-    def signalled(self, signum: int, by: str) -> None:
+    def receive_signal(self, signum: int, by: str) -> None:
         """A signal arrives."""
         if signum == signals.SIGKILL:
             if by == FAULT or not self.behaviour.ignores_kill:
@@ -118,7 +126,7 @@ class Player:
             self.end(Exit(signal=signum), by)
 
     def _ignores(self, signum: int) -> bool:
-        """Whether it takes no notice, also of the signal that its policy stops it with."""
+        """`ignores_term` also covers the signal that the stop policy of the worker names."""
         polite = self.request.spec.stop.signal_number
         if signum in (signals.SIGTERM, polite):
             return self.behaviour.ignores_term
@@ -129,7 +137,7 @@ class Player:
         if not self.alive:
             return
         self.alive = False
-        self.voice.end()
+        self.heartbeats.stop()
         for timer in self._timers:
             timer.cancel()
         request = self.request

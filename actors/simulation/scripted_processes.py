@@ -1,61 +1,36 @@
-"""The scripted process table: what each incarnation of each worker does.
+"""The process table in virtual time: no processes, only scripts that say what each incarnation does.
 
-A `Script` is asked for the life of every incarnation. The table plays it in virtual time:
-frames at their interval, the end when it comes, signals as the life takes them.
+Scenarios and tests of single actors use the same table. It records starts and ends in a history, and the
+commands that it receives in lists.
 """
 
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from math import inf
 
 from ..deaths.death import Exit, Job
 from ..facts.frames import Frame
 from ..facts.usage import Usage
-from ..messages.internal import (
-    ChannelClosed,
-    FrameReceived,
-    ProcessExited,
-    ProcessFound,
-    ProcessStarted,
-    SpawnFailed,
-)
-from ..ports import Control, Receiver, Runtime, SpawnRequest, Timer
+from ..messages.internal import ChannelClosed, ProcessFound, ProcessStarted, SpawnFailed
+from ..ports import Control, Receiver, Runtime, SpawnRequest
 from ..runtime.resilient_actor import tell
+from .scenarios.behaviours import Behaviour
+from .scenarios.history import Ended, History, Spawned, SpawnRefused
+from .scenarios.moves import Phase
+from .scripted_process import CLEANUP, FAULT, SUPERVISOR, ScriptedProcess
+
+Script = Callable[[int], Behaviour]
+"""The behaviour of the incarnation with this generation."""
+
+_LITTLE = Usage(memory_mb=1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
-    """What one incarnation does."""
-
-    dies_after_s: float | None = None
-    exit: Exit = Exit(code=1)
-    healthy_after_s: float | None = 0.0
-    """When it first says that it is healthy; None is never."""
-    heartbeat_s: float | None = 2.0
-    """How often it says so again; None is never."""
-    spawn_error: str | None = None
-    """It cannot even be started."""
-    stops_after_s: float | None = 0.0
-    """How long it takes to end once asked; None ignores being asked."""
-    ignores_term: bool = False
-    shows_stacks: bool = False
-    """It has said that it can write its stacks down."""
-    ignores_kill: bool = False
-    job: Job | None = None
-    """What it works on, unless it is told to idle."""
-    usage: Callable[[float], Usage] | None = None
-    """What it uses, by the seconds since its start; None cannot be looked up."""
-
-
-Script = Callable[[int], Life]
-"""The life of the incarnation with this generation."""
-
-
-def runs_forever(_generation: int) -> Life:
+def runs_forever(_generation: int) -> Behaviour:
     """Healthy from the start, and to the end."""
-    return Life()
+    return Behaviour()
 
 
 def crashes_after(seconds: float, exit_: Exit = Exit(code=1)) -> Script:  # noqa: B008  # immutable
@@ -63,208 +38,222 @@ def crashes_after(seconds: float, exit_: Exit = Exit(code=1)) -> Script:  # noqa
     return lambda _generation: Life(dies_after_s=seconds, exit=exit_)
 
 
-@dataclass(frozen=True, slots=True)
-class _Beat:
-    """To the incarnation itself: time for a frame."""
+def unreadable_usage(_age_s: float) -> Usage:
+    """For `Behaviour.usage`: the operating system does not report the usage of the process."""
+    raise OSError("the usage of a scripted process is not readable")
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    """To the incarnation itself: its end."""
+class Life(Behaviour):
+    """A `Behaviour` in other words, for tests that were written before scenarios existed."""
 
-    exit: Exit
+    __slots__ = ()
 
-
-class _Incarnation:
-    """One running process of the script."""
-
-    def __init__(self, table: ScriptedProcesses, request: SpawnRequest, life: Life, pid: int) -> None:
-        self.table = table
-        self.request = request
-        self.life = life
-        self.pid = pid
-        self.since = table.runtime.clock.monotonic()
-        self.alive = True
-        self.frozen = False
-        self.idle = False
-        self._timers: list[Timer] = []
-
-    def begin(self) -> None:
-        """Start to live."""
-        if self.life.dies_after_s is not None:
-            self.later(self.life.dies_after_s, _End(self.life.exit))
-        if self.life.healthy_after_s is not None and self.request.spec.run.reports_health:
-            self.later(self.life.healthy_after_s, _Beat())
-
-    def later(self, delay_s: float, message: _Beat | _End) -> None:
-        """Do something later."""
-        self._timers.append(self.table.runtime.timers.after(delay_s, self, message))
-
-    def tell(self, message: _Beat | _End) -> None:
-        """A timer of its own came due."""
-        if not self.alive:
-            return
-        match message:
-            case _Beat():
-                self.say(Frame(status="healthy", current_job=None if self.idle else self.life.job))
-                if self.life.heartbeat_s is not None:
-                    self.later(self.life.heartbeat_s, message)
-            case _End(exit=exit_):
-                self.end(exit_)
-
-    def say(self, frame: Frame) -> None:
-        """Send a frame, unless it is frozen."""
-        if self.alive and not self.frozen:
-            spec = self.request.spec
-            tell(self.request.monitor, FrameReceived(spec.id, self.request.generation, frame))
-
-    def end(self, exit_: Exit) -> None:
-        """Die, and be reaped at once."""
-        if not self.alive:
-            return
-        self.alive = False
-        for timer in self._timers:
-            timer.cancel()
-        request = self.request
-        self.table.ends.append((self.table.runtime.clock.monotonic(), request.spec.id, request.generation))
-        exited = ProcessExited(request.spec.id, request.generation, exit_)
-        tell(request.observer, exited)
-        tell(request.monitor, exited)
+    def __init__(
+        self,
+        *,
+        dies_after_s: float | None = None,
+        exit: Exit = Exit(code=1),  # noqa: B008  # immutable
+        healthy_after_s: float | None = 0.0,
+        heartbeat_s: float | None = 2.0,
+        spawn_error: str | None = None,
+        stops_after_s: float | None = 0.0,
+        ignores_term: bool = False,
+        shows_stacks: bool = False,
+        ignores_kill: bool = False,
+        job: Job | None = None,
+        usage: Callable[[float], Usage] | None = None,
+    ) -> None:
+        """Translate: `heartbeat_s=None` is one frame only, `stops_after_s=None` ignores requests."""
+        super().__init__(
+            dies_after=dies_after_s,
+            exit=exit.code if exit.code is not None else 1,
+            signal=exit.signal,
+            healthy_after=healthy_after_s,
+            heartbeat=inf if heartbeat_s is None else heartbeat_s,
+            cannot_be_spawned=spawn_error,
+            ignores_request=stops_after_s is None,
+            stops_after=stops_after_s or 0.0,
+            ignores_term=ignores_term,
+            shows_stacks=shows_stacks,
+            ignores_kill=ignores_kill,
+            job=job,
+            usage=usage or unreadable_usage,
+        )
 
 
 class ScriptedProcesses:
-    """A process table without processes."""
+    """A process table without processes, for one supervisor."""
 
-    def __init__(self, runtime: Runtime, scripts: Mapping[str, Script] | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        scripts: Mapping[str, Script] | None = None,
+        *,
+        history: History | None = None,
+        pids: Iterator[int] | None = None,
+        changes: Sequence[float] | None = None,
+        reached: Callable[[Phase, str], None] = lambda phase, worker: None,
+    ) -> None:
+        """Create an empty table.
+
+        Args:
+            runtime: supplies the clock and the timers of the processes.
+            scripts: what the workers do, by id; a worker without a script runs until it is stopped.
+            history: where starts and ends are recorded; None creates one.
+            pids: the pids of the processes in the order of their starts; None counts from 1001.
+            changes: the times at which something may happen to heartbeats, sorted: heartbeats that
+                cannot be missed until then are not sent. None sends all of them.
+            reached: called when a worker is about to be started or stopped.
+        """
         self.runtime = runtime
         self.scripts: dict[str, Script] = dict(scripts or {})
-        self.starts: list[tuple[float, str, int]] = []
-        """Every spawn that was asked for: when, who, which generation."""
-        self.ends: list[tuple[float, str, int]] = []
-        """Every end of a process, likewise."""
+        self.history = History() if history is None else history
         self.controls: list[tuple[float, str, Control]] = []
-        """What was said to the living over their channels."""
+        """The requests sent over the channels of living processes."""
         self.signals: list[tuple[float, str, int]] = []
-        """The signals that the supervisor sent to the living."""
+        """The signals that the supervisor sent to living processes."""
         self.stacks: list[tuple[float, str]] = []
-        """Whose stacks were asked for, and when."""
+        """The requests for stack traces: when, and of which worker."""
         self.overlaps: list[tuple[float, str, int]] = []
         """Spawns while an earlier process of the same worker lived: there must never be one."""
-        self._pids = 1000
-        self._table: dict[str, _Incarnation] = {}
+        self._pids = pids or count(1001)
+        self._changes = changes
+        self._reached = reached
+        self._table: dict[str, ScriptedProcess] = {}
+        self._is_open = True
+        self._database_is_away = False
+
+    def close(self) -> None:
+        """The supervisor was killed: its guardian kills all processes, and none is started."""
+        self._is_open = False
+        for process in self._table.values():
+            process.end(Exit(signal=signals.SIGKILL), CLEANUP)
+
+    # ── for the actors ───────────────────────────────────────────────────────────────────
 
     def spawn(self, request: SpawnRequest) -> None:
-        """Begin the life that the script has for this incarnation."""
+        """Start the incarnation, with the behaviour that the script has for it."""
         id_, generation = request.spec.id, request.generation
-        self.starts.append((self.runtime.clock.monotonic(), id_, generation))
-        life = self.scripts.get(id_, runs_forever)(generation)
-        if life.spawn_error is not None:
-            failed = SpawnFailed(id_, generation, life.spawn_error)
-            tell(request.observer, failed)
-            tell(request.monitor, failed)
+        self._reached(Phase.SPAWN, id_)
+        if not self._is_open:
+            return
+        behaviour, pid = self.scripts.get(id_, runs_forever)(generation), next(self._pids)
+        if behaviour.cannot_be_spawned is not None:
+            self._refuse(request, behaviour.cannot_be_spawned)
             return
         if self.alive(id_):
-            self.overlaps.append((self.runtime.clock.monotonic(), id_, generation))
-        self._pids += 1
-        incarnation = self._table[id_] = _Incarnation(self, request, life, self._pids)
-        started = ProcessStarted(id_, generation, self._pids)
+            self.overlaps.append((self._now(), id_, generation))
+        process = ScriptedProcess(self.runtime, self.history, request, behaviour, pid, self._changes)
+        self._table[id_] = process
+        self.history.add(Spawned(self._now(), id_, generation, pid))
+        started = ProcessStarted(id_, generation, pid)
         tell(request.observer, started)
         tell(request.monitor, started)
-        incarnation.begin()
+        process.start(database_is_away=self._database_is_away)
+
+    def _refuse(self, request: SpawnRequest, error: str) -> None:
+        id_, generation = request.spec.id, request.generation
+        self.history.add(SpawnRefused(self._now(), id_, generation, error))
+        failed = SpawnFailed(id_, generation, error)
+        tell(request.observer, failed)
+        tell(request.monitor, failed)
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
-        """Ask the incarnation to stop, to idle or to go on, as its script takes it."""
-        incarnation = self._living(component_id, generation)
-        if incarnation is None:
+        """Ask the worker to stop, to idle or to go on."""
+        process = self._of(component_id, generation)
+        if process is None:
             return
-        self.controls.append((self.runtime.clock.monotonic(), component_id, control))
-        match control:
-            case Control.STOP:
-                if incarnation.life.stops_after_s is not None and not incarnation.frozen:
-                    incarnation.later(incarnation.life.stops_after_s, _End(Exit(code=0)))
-            case Control.PAUSE | Control.RESUME:
-                incarnation.idle = control is Control.PAUSE
+        self.controls.append((self._now(), component_id, control))
+        if control is Control.STOP:
+            self._reached(Phase.STOP, component_id)
+            if process.alive:
+                process.request_stop()
+        else:
+            process.heartbeats.idle = control is Control.PAUSE
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
-        """Send a signal, as the script takes it."""
-        incarnation = self._living(component_id, generation)
-        if incarnation is None:
-            return
-        self.signals.append((self.runtime.clock.monotonic(), component_id, signum))
-        life = incarnation.life
-        match signum:
-            case signals.SIGKILL if not life.ignores_kill:
-                incarnation.end(Exit(signal=signum))
-            case signals.SIGSTOP:
-                incarnation.frozen = True
-            case signals.SIGCONT:
-                incarnation.frozen = False
-            case _ if signum in (signals.SIGTERM, incarnation.request.spec.stop.signal_number):
-                if not life.ignores_term and not incarnation.frozen:
-                    incarnation.end(Exit(signal=signum))
-            case _:
-                pass
+        """Send the worker a signal, as the supervisor."""
+        process = self._of(component_id, generation)
+        if process is not None:
+            self.signals.append((self._now(), component_id, signum))
+            self._reached(Phase.STOP, component_id)
+            process.receive_signal(signum, SUPERVISOR)
 
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
-        """As its script has it."""
-        running = self._living(component_id, generation)
-        return running is not None and running.life.shows_stacks
+        """Whether its behaviour includes it."""
+        process = self._of(component_id, generation)
+        return process is not None and process.behaviour.shows_stacks
 
     def show_stacks(self, component_id: str, generation: int) -> None:
-        """Note that it was asked for; scripts have no stacks."""
-        if self._living(component_id, generation) is not None:
-            self.stacks.append((self.runtime.clock.monotonic(), component_id))
+        """Record the request; scripted processes have no stacks."""
+        if self._of(component_id, generation) is not None:
+            self.stacks.append((self._now(), component_id))
 
     def report(self, component_id: str, receiver: Receiver) -> None:
-        """Say what runs."""
-        running = self._table.get(component_id)
-        if running is None or not running.alive:
+        """Tell the receiver which process runs, if any."""
+        process = self.living(component_id)
+        if process is None:
             tell(receiver, ProcessFound(component_id, None))
         else:
-            tell(receiver, ProcessFound(component_id, running.request.generation, running.pid))
+            tell(receiver, ProcessFound(component_id, process.request.generation, process.pid))
 
     def output(self, component_id: str) -> tuple[str, ...]:
-        """Scripts write nothing."""
+        """Scripted processes write nothing."""
         return ()
 
     def condition(self, component_id: str) -> str:
-        """Frozen ones are stopped."""
-        running = self._table.get(component_id)
-        if running is None or not running.alive:
-            return "gone"
-        return "stopped" if running.frozen else "sleeping"
+        """The state of the process, in the words of the operating system."""
+        process = self.living(component_id)
+        return "gone" if process is None else "stopped" if process.frozen else "sleeping"
 
     def usage(self, component_id: str, generation: int) -> Usage | None:
-        """What the script says that it uses."""
-        running = self._living(component_id, generation)
-        if running is None:
+        """What the process uses; very little unless its behaviour says otherwise."""
+        process = self._of(component_id, generation)
+        if process is None:
             return None
-        if running.life.usage is None:
-            raise OSError("nothing can be seen of it")
-        return running.life.usage(self.runtime.clock.monotonic() - running.since)
+        usage = process.behaviour.usage
+        return _LITTLE if usage is None else usage(self._now() - process.since)
 
     def forget(self, component_id: str) -> None:
         """Drop the worker from the table."""
         self._table.pop(component_id, None)
 
-    # ── what a chaos script does to it ───────────────────────────────────────────────────
+    # ── for scenarios and tests ──────────────────────────────────────────────────────────
+
+    @property
+    def starts(self) -> list[tuple[float, str, int]]:
+        """Every requested spawn, also the refused ones: when, which worker, which generation."""
+        return [(e.at, e.worker, e.generation) for e in self.history if isinstance(e, Spawned | SpawnRefused)]
+
+    @property
+    def ends(self) -> list[tuple[float, str, int]]:
+        """Every end of a process, likewise."""
+        return [(e.at, e.worker, e.generation) for e in self.history.of(Ended)]
+
+    def living(self, component_id: str) -> ScriptedProcess | None:
+        """The living process of a worker."""
+        process = self._table.get(component_id)
+        return process if process is not None and process.alive else None
+
+    def latest(self, component_id: str) -> ScriptedProcess | None:
+        """The latest process of a worker, dead or alive."""
+        return self._table.get(component_id)
 
     def alive(self, component_id: str) -> bool:
         """Whether a process of this worker lives."""
-        running = self._table.get(component_id)
-        return running is not None and running.alive
+        return self.living(component_id) is not None
 
     def kill(self, component_id: str, signum: int = signals.SIGKILL) -> None:
-        """Kill whatever runs under this id, as somebody from outside would."""
-        running = self._table.get(component_id)
-        if running is not None:
-            running.end(Exit(signal=signum))
+        """End the worker's process by a signal that does not come from the supervisor."""
+        process = self._table.get(component_id)
+        if process is not None:
+            process.end(Exit(signal=signum), FAULT)
 
     def freeze(self, component_id: str, frozen: bool = True) -> None:
-        """Stop whatever runs under this id as SIGSTOP does, or let it go on."""
-        running = self._table.get(component_id)
-        if running is not None:
-            running.frozen = frozen
+        """Stop the worker's process as SIGSTOP does, or continue it."""
+        process = self.living(component_id)
+        if process is not None:
+            (process.freeze if frozen else process.thaw)()
 
     def close_channel(self, component_id: str) -> None:
         """Let the worker close its channel and live on."""
@@ -272,11 +261,29 @@ class ScriptedProcesses:
         tell(request.monitor, ChannelClosed(component_id, request.generation))
 
     def say(self, component_id: str, frame: Frame) -> None:
-        """Let the worker send a frame of its own."""
-        self._table[component_id].say(frame)
+        """Let the worker send a frame of its own, unless it is dead or frozen."""
+        process = self._table[component_id]
+        if process.alive and not process.frozen:
+            process.heartbeats.send(frame)
 
-    def _living(self, component_id: str, generation: int) -> _Incarnation | None:
-        running = self._table.get(component_id)
-        if running is None or not running.alive or running.request.generation != generation:
-            return None
-        return running
+    def set_database(self, away: bool) -> None:
+        """The database went away or came back; workers that need it now die."""
+        self._database_is_away = away
+        if not away:
+            return
+        for process in self._table.values():
+            needs = process.behaviour.needs_database
+            if process.alive and needs is not None and self._now() - process.since < needs:
+                process.die_without_database()
+
+    def suspend_host(self) -> None:
+        """The host is suspended now: no process sends heartbeats until it resumes."""
+        for process in self._table.values():
+            process.heartbeats.suspend()
+
+    def _of(self, component_id: str, generation: int) -> ScriptedProcess | None:
+        process = self.living(component_id)
+        return process if process is not None and process.request.generation == generation else None
+
+    def _now(self) -> float:
+        return self.runtime.clock.monotonic()

@@ -1,4 +1,4 @@
-"""One life of a supervisor in a scenario: its actors, its stage, and what is done to them."""
+"""One life of a supervisor in a scenario: its actors, its processes, and the moves made on them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .scenarios import moves
 from .scenarios.behaviours import Behaviour
 from .scenarios.history import Ordered, Reported, SupervisorEnded, SupervisorStarted
 from .scenarios.moves import EVERYONE, DatabaseState, Move, Phase
-from .scripted_process import FAULT, Player
-from .virtual_processes import Stage
+from .scripted_process import FAULT, ScriptedProcess
+from .scripted_processes import ScriptedProcesses
 
 if TYPE_CHECKING:
     from .virtual_run import VirtualRun
@@ -41,13 +41,12 @@ class SupervisorLife:
         self.run = run
         self.number = number
         self.runtime = WatchedRuntime(run, run.seed * 1_000_003 + number)
-        self.stage = Stage(
+        self.processes = ScriptedProcesses(
             self.runtime,
-            run.roles,
-            run.history,
-            played=run.played,
+            run.scripts,
+            history=run.history,
+            pids=run.pids,
             changes=run.changes,
-            sparse=run.sparse,
             reached=self._reached,
         )
         self.store = FaultyStore(run.store, now=run.clock.monotonic, note=run.note, kept=self._kept)
@@ -72,7 +71,7 @@ class SupervisorLife:
         self.actors = assemble(
             [role.spec for role in run.scenario.roles],
             runtime=self.runtime,
-            processes=self.stage,
+            processes=self.processes,
             store=self.store.as_store(),
             max_concurrent_starts=run.scenario.max_concurrent_starts,
             event_linger_s=EVENT_LINGER_S,  # as on real threads
@@ -85,7 +84,7 @@ class SupervisorLife:
         self._is_over = True
         self.runtime.crash()
         self.run.note(SupervisorEnded(self.run.clock.now, self.number, killed=True))
-        self.stage.close()
+        self.processes.close()
 
     def close(self) -> None:
         """End the actors of a supervisor that has stopped."""
@@ -121,8 +120,8 @@ class SupervisorLife:
         return False
 
     def _silent_s(self, worker: str) -> float | None:
-        life = self.stage.latest(worker)
-        return None if life is None else round(life.voice.silent_s(), 6)
+        life = self.processes.latest(worker)
+        return None if life is None else round(life.heartbeats.silent_s(), 6)
 
     def _commits(self, persistence: pykka.Actor, message: object) -> bool:
         """A slow store answers later, and meanwhile more joins the batch."""
@@ -163,7 +162,7 @@ class SupervisorLife:
             case moves.SetClock(by_s=by_s):
                 self.run.clock.set_wall(round(by_s * 1000))
             case moves.HostSleep(for_s=for_s):
-                self.stage.sleep()
+                self.processes.suspend_host()
                 self.run.clock.now += for_s
             case moves.ActorRaises(actor=actor, times=times):
                 self._mistakes[actor.class_name] = times
@@ -191,27 +190,27 @@ class SupervisorLife:
     def _touch(self, move: Touch) -> None:
         """Do something to a living process, or to all of them; nothing if there is none."""
         for id_ in self.run.roles if move.worker == EVERYONE else (move.worker,):
-            player = self.stage.living(id_)
-            if player is not None:
-                self._touch_one(player, move)
+            process = self.processes.living(id_)
+            if process is not None:
+                self._touch_one(process, move)
 
-    def _touch_one(self, life: Player, move: Touch) -> None:
+    def _touch_one(self, life: ScriptedProcess, move: Touch) -> None:
         match move:
             case moves.Kill(signal=signum):
-                life.signalled(signum, FAULT)
+                life.receive_signal(signum, FAULT)
             case moves.Freeze(for_s=for_s):
                 life.freeze()
                 self._undo_later(for_s, life.thaw)
             case moves.Thaw():
                 life.thaw()
             case moves.SlowHeartbeats(every_s=every_s, for_s=for_s):
-                life.voice.every(every_s)
-                self._undo_later(for_s, lambda: life.voice.every(None))
+                life.heartbeats.set_interval(every_s)
+                self._undo_later(for_s, lambda: life.heartbeats.set_interval(None))
             case moves.LoseHeartbeats(for_s=for_s):
-                life.voice.mute("lost")
-                self._undo_later(for_s, lambda: life.voice.unmute("lost"))
+                life.heartbeats.suppress("lost")
+                self._undo_later(for_s, lambda: life.heartbeats.allow("lost"))
             case moves.Garbage(lines=lines):
-                life.voice.garbage(lines)
+                life.heartbeats.send_garbage(lines)
 
     def _undo_later(self, for_s: float | None, undo: Callable[[], None]) -> None:
         if for_s is not None:
@@ -220,10 +219,10 @@ class SupervisorLife:
     def _set_database(self, state: DatabaseState, takes_s: float) -> None:
         self.store.state = state
         self._takes_s = takes_s
-        self.stage.set_database(state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL))
+        self.processes.set_database(state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL))
 
     def _generation(self, worker: str) -> int:
-        life = self.stage.latest(worker)
+        life = self.processes.latest(worker)
         return 0 if life is None else life.request.generation
 
     def _order(
@@ -255,11 +254,11 @@ class SupervisorLife:
         self.runtime.watch = None
         self._set_database(DatabaseState.BACK, 0.0)
         for id_ in self.run.roles:
-            life = self.stage.living(id_)
+            life = self.processes.living(id_)
             if life is not None:
                 life.thaw()
-                life.voice.unmute("lost")
-                life.voice.every(None)
+                life.heartbeats.allow("lost")
+                life.heartbeats.set_interval(None)
 
     def report(self) -> list[Reported]:
         """What the supervisor says of every worker now, beside what is so."""
@@ -270,7 +269,7 @@ class SupervisorLife:
         return [self._reported(now, status) for status in answers[0].workers]
 
     def _reported(self, now: float, status: messages.WorkerStatus) -> Reported:
-        life = self.stage.living(status.component_id)
+        life = self.processes.living(status.component_id)
         return Reported(
             now,
             status.component_id,
@@ -300,7 +299,7 @@ class SupervisorLife:
 
     def left(self) -> tuple[str, ...]:
         """Who still has a process."""
-        return tuple(id_ for id_ in self.run.roles if self.stage.living(id_) is not None)
+        return tuple(id_ for id_ in self.run.roles if self.processes.living(id_) is not None)
 
 
 def is_stable(does: Behaviour) -> bool:

@@ -11,11 +11,13 @@ from math import inf
 from ..ports import Store
 from ..rules.stop_ladder import ladder
 from ..spec.stop_urgency import Urgency
+from .scenarios.behaviours import life_of
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
 from .scenarios.invariants import Violation, Watch, unreached
 from .scenarios.moves import WORDS, Phase, said, worker_of
 from .scenarios.scenario import Role, Scenario, Step
+from .scripted_processes import Script
 from .seeded_steps import draw
 from .simulation_runtime import VirtualClock
 from .supervisor_life import SupervisorLife
@@ -80,20 +82,27 @@ class VirtualRun:
         self.seed = seed
         self.steps = steps
         self.store = store
-        self.sparse = sparse
         self.watch = Watch(role.spec for role in scenario.roles)
         self.history = History(hear=self.watch.take)
         self.note = self.history.add
         """Write something down."""
         self.clock = VirtualClock()
         self.roles: dict[str, Role] = {role.id: role for role in scenario.roles}
-        self.played: dict[str, int] = {}
-        self.changes = sorted(step.at for step in steps if WORDS[type(step.move)] in _CHANGING)
+        self.scripts = {role.id: self._script(role) for role in scenario.roles}
+        self.pids = itertools.count(1001)
+        self.changes = (
+            sorted(step.at for step in steps if WORDS[type(step.move)] in _CHANGING) if sparse else None
+        )
         self.lives = 0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._armed: list[Step] = []
         self._life: SupervisorLife | None = None
+
+    def _script(self, role: Role) -> Script:
+        """The lives of a worker in the order of its starts, over all lives of the supervisor."""
+        starts = itertools.count()
+        return lambda _generation: life_of(role.lives, next(starts), self.clock.now)
 
     # ── the run ──────────────────────────────────────────────────────────────────────────
 

@@ -8,11 +8,12 @@ same name in a scenario file; `|` joins two of them:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from ...deaths.death import Exit, Job
 from ...errors import Problem
+from ...facts.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,13 @@ class Behaviour:
     needs_database: float | None = None
     """For so many seconds from its start it needs the database, and dies without it."""
     heartbeat: float | None = None
-    """How often it says that it is healthy; None is as often as its policy asks."""
+    """How often it says that it is healthy; None is as often as its policy asks, infinity only once."""
     job: Job | None = None
+    """What it works on, unless it is told to idle."""
+    shows_stacks: bool = False
+    """It has announced that it can write its stacks."""
+    usage: Callable[[float], Usage] | None = None
+    """What it uses, by the seconds since its start; None: next to nothing. Only in virtual time."""
     until: float | None = None
     """This is the life of everyone who starts before this time of the scenario."""
 

@@ -33,7 +33,7 @@ from .fields import (
     texts,
     whole,
 )
-from .vocabulary import behaviour_of, expectations_of, move_of
+from .vocabulary import LIFE_FIELDS, behaviour_of, expectations_of, move_of
 
 _TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
 _WORKER = (
@@ -176,7 +176,7 @@ class _Reader:
             self._note((*where, "lives"), "must be a list of tables", several)
 
     def _behaviour(self, table: object, where: KeyPath) -> Iterable[Behaviour]:
-        fields = self._fields(table, where, Behaviour.__dataclass_fields__)
+        fields = self._fields(table, where, LIFE_FIELDS)
         behaviour = behaviour_of(fields)
         for problem in behaviour.problems():
             self._note((*where, problem.field), problem.reason)

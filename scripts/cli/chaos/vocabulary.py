@@ -34,7 +34,7 @@ from .fields import (
 def behaviour_of(fields: Fields) -> Behaviour:
     """One life."""
     said: dict[str, Any] = {}
-    for name, kind in _OF_A_LIFE.items():
+    for name, kind in LIFE_FIELDS.items():
         if name in fields and (value := fields.get(name, kind, None)) is not None:
             said[name] = value
     if fields.raw("healthy_after") is False:
@@ -56,7 +56,7 @@ def _job(value: object) -> int | str:
     return value if isinstance(value, int) and not isinstance(value, bool) else text(value)
 
 
-_OF_A_LIFE: dict[str, Callable[[object], object]] = {
+LIFE_FIELDS: dict[str, Callable[[object], object]] = {
     "dies_after": number,
     "exit": whole,
     "signal": signal_number,

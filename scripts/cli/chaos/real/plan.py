@@ -171,7 +171,10 @@ def _stop(policy: StopPolicy, speed: float) -> StopPolicy:
 
 def acted(behaviour: Behaviour, plan: Plan) -> dict[str, Any]:
     """A life for the process that acts it, in real seconds."""
-    life: dict[str, Any] = {each.name: getattr(behaviour, each.name) for each in fields(behaviour)}
+    names = [
+        each.name for each in fields(behaviour) if each.name != "usage"
+    ]  # a real process uses what it uses
+    life: dict[str, Any] = {name: getattr(behaviour, name) for name in names}
     for name in _TIMES:
         if life[name] is not None:
             life[name] /= plan.speed
