@@ -211,7 +211,7 @@ def test_an_expectation_that_is_not_met_exits_1_with_the_history_and_the_command
 
 
 def test_the_scenario_of_the_readme_holds() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    readme = (Path(__file__).parents[2] / "scripts" / "chaos" / "README.md").read_text()
     text = readme[readme.index("# storm.toml") :].partition("```")[0]
     for seed in range(10):
         outcome = play(parse_scenario(text, Path("storm.toml")), seed)

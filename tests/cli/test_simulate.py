@@ -298,7 +298,7 @@ def test_a_damaged_database_is_told_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_readme_shows_what_is_printed() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    readme = (Path(__file__).parents[2] / "scripts" / "cli" / "README.md").read_text()
     shown = re.search(r"\$ rekindle (simulate [^\n]*)\n…\n(.*?)```", readme, re.DOTALL)
     assert shown is not None
     said = CliRunner().invoke(main, shown.group(1).split())

@@ -1,4 +1,4 @@
-"""The client that the README shows works as it is shown."""
+"""The client that the manual shows works as it is shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rekindle.actors.gateways.nats import Commands
 
 __all__ = ["hosts"]
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+README = (Path(__file__).parents[2] / "actors" / "gateways" / "README.md").read_text()
 
 
 def test_the_client_of_the_readme_hears_of_a_death_and_asks_back(
