@@ -18,5 +18,5 @@ def test_the_site_has_every_page_and_the_public_api_in_its_search(tmp_path: Path
     index = json.loads((site / "search" / "search_index.json").read_text())
     found = {entry["location"] for entry in index["docs"]}
     assert {"index.html", "actors/index.html", "scripts/cli/index.html", "tests/index.html"} <= found
-    assert "api/actors.html#rekindle.actors.System.restart" in found
+    assert "api/actors.html#rekindle.actors.System.stop" in found
     assert "api/worker.html#rekindle.worker.jobs.JobWorker" in found
