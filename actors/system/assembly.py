@@ -98,12 +98,12 @@ def assemble(
     # Before anything can happen that it should hear of.
     alert_desk = _alert_desk(runtime, broker, store, alerts, specs)
     watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker, alerts=alert_desk)
-    watch.tell(served(specs))
+    watch.tell(queues_to_watch(specs))
     supervisor.tell(Declare(specs, remembered))
     return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk)
 
 
-def served(specs: Iterable[WorkerSpec]) -> WatchQueues:
+def queues_to_watch(specs: Iterable[WorkerSpec]) -> WatchQueues:
     """Which queues are served, and by whom."""
     serving = tuple(spec for spec in specs if spec.serves)
     return WatchQueues(served_by(serving), frozenset(spec.id for spec in serving))

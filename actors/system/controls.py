@@ -1,15 +1,12 @@
-"""What a host may have done to the workers of a system."""
+"""The write side of a running system: orders about workers, jobs and alerts."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 
 from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
-from ..facts.jobs import SERVED_QUEUES
-from ..facts.records import MetaSet
 from ..messages import (
     AcknowledgeAlert,
     AddWorker,
@@ -29,165 +26,145 @@ from ..messages import (
     WorkersStopped,
 )
 from ..messages.internal import Keep, QueuesTouched
-from ..ports import Jobs
+from ..ports import Store
+from ..processes.fingerprints import Fingerprints
 from ..runtime.resilient_actor import tell
 from ..spec.job_payload import checked_queue, new_job, payload_text
 from ..spec.spec_changes import Changes
 from ..spec.stop_urgency import Urgency
-from ..spec.worker_spec import WorkerSpec, served_by
-from .assembly import served
-from .inboxes import Inbox
-from .requests import ANSWER_S, Answer, Asking, distinct
-from .watched_jobs import ToldJobs
+from ..spec.worker_spec import WorkerSpec
+from .assembly import queues_to_watch
+from .declared_workers import DeclaredWorkers, distinct
+from .requests import REPLY_TIMEOUT_S, Reply, Requests
+from .watched_jobs import WatchedJobs
 
 
-class Operating(Asking):
-    """Orders and jobs."""
+class Controls:
+    """Carries out what a host or an operator orders; `System` documents each method."""
 
-    def start_worker(self, component_id: str) -> bool:
-        """Start one worker now, whatever delay it is in; its counters stay. False: it runs already.
+    def __init__(
+        self, requests: Requests, workers: DeclaredWorkers, store: Store, fingerprints: Fingerprints
+    ) -> None:
+        self._requests = requests
+        self._workers = workers
+        self._store = store
+        self._fingerprints = fingerprints
 
-        A failed one under `clear_failed_on_change` is started, with its counters cleared, if it is
-        another version now.
+    def start_all(self) -> None:
+        """Start every worker that is not failed or paused."""
+        versions = self._fingerprints.versions(self._workers.specs)
+        self._requests.supervisor(lambda inbox: StartWorkers(None, inbox, versions))
 
-        Raises:
-            RequestRefusedError: it is failed, and stays so.
-            PausedError: it is paused.
-        """
-        versions = self._fingerprints.versions(spec for spec in self._specs if spec.id == component_id)
-        return _was_needed(self._ask(lambda reply: StartWorkers((component_id,), reply, versions)))
+    def start(self, component_id: str) -> bool:
+        """Start one worker; False if it is running already."""
+        specs = (spec for spec in self._workers.specs if spec.id == component_id)
+        versions = self._fingerprints.versions(specs)
+        return _changed_something(
+            self._requests.supervisor(lambda inbox: StartWorkers((component_id,), inbox, versions))
+        )
 
-    def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
-        """Stop one worker; it stays down until it is started, or the system is started anew."""
-        patience = self._longest_stop() if timeout_s is None else timeout_s
-        stopped = self._ask(lambda reply: StopWorkers((component_id,), reply), patience)
-        assert isinstance(stopped, WorkersStopped)
-        return stopped.results[0]
-
-    def stop_workers(
-        self, timeout_s: float | None = None, urgency: Urgency = Urgency.GRACEFUL
+    def stop(
+        self, ids: tuple[str, ...] | None, timeout_s: float | None, urgency: Urgency = Urgency.GRACEFUL
     ) -> tuple[StopResult, ...]:
-        """Stop all workers; the system stays, and `start` starts them again."""
-        patience = self._longest_stop() if timeout_s is None else timeout_s
-        stopped = self._ask(lambda reply: StopWorkers(None, reply, urgency), patience)
+        """Stop these workers, or all."""
+        stopped = self._requests.supervisor(
+            lambda inbox: StopWorkers(ids, inbox, urgency), self._stop_timeout_s(timeout_s)
+        )
         assert isinstance(stopped, WorkersStopped)
         return stopped.results
 
-    def restart(self, component_id: str) -> None:
-        """Clear a worker's counters and start it afresh, now.
+    def _stop_timeout_s(self, timeout_s: float | None) -> float:
+        return self._workers.longest_stop_s + REPLY_TIMEOUT_S if timeout_s is None else timeout_s
 
-        Raises:
-            PausedError: it is paused; its counters stay.
-        """
-        self._ask(lambda reply: RestartWorker(component_id, reply))
+    def restart(self, component_id: str) -> None:
+        """Clear a worker's counters and start it afresh."""
+        self._requests.supervisor(lambda inbox: RestartWorker(component_id, inbox))
 
     def reset(self, component_id: str) -> None:
-        """Clear a worker's counters and failure; it is not started."""
-        self._ask(lambda reply: ResetWorker(component_id, reply))
+        """Clear a worker's counters and failure."""
+        self._requests.supervisor(lambda inbox: ResetWorker(component_id, inbox))
 
-    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
-        """Pause these workers, or the whole system; remembered across restarts.
+    def pause(self, ids: tuple[str, ...] | None, reason: str, for_s: float | None) -> None:
+        """Pause these workers, or the whole system."""
+        self._requests.supervisor(lambda inbox: PauseWorkers(ids, inbox, reason, for_s))
 
-        With `for_s` the pause ends by itself after so many seconds.
-        """
-        self._ask(lambda reply: PauseWorkers(component_ids or None, reply, reason, for_s))
+    def resume(self, ids: tuple[str, ...] | None) -> bool:
+        """End a pause; False if there was none."""
+        return _changed_something(self._requests.supervisor(lambda inbox: ResumeWorkers(ids, inbox)))
 
-    def resume(self, *component_ids: str) -> bool:
-        """End a pause. False: there was none."""
-        return _was_needed(self._ask(lambda reply: ResumeWorkers(component_ids or None, reply)))
+    # ── which workers there are ──────────────────────────────────────────────────────────
 
     def add(self, spec: WorkerSpec) -> None:
         """Supervise one more worker."""
         versions = self._fingerprints.versions([spec])
-        self._ask(lambda reply: AddWorker(spec, reply, versions))
-        with self._knowing:
-            self._know((*self._specs, spec))
+        self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions))
+        with self._workers.changing:
+            self._declare((*self._workers.specs, spec))
 
-    def remove(self, component_id: str, timeout_s: float | None = None) -> None:
+    def remove(self, component_id: str, timeout_s: float | None) -> None:
         """Stop a worker and forget it."""
-        patience = self._longest_stop() if timeout_s is None else timeout_s
-        self._ask(lambda reply: RemoveWorker(component_id, reply), patience)
-        with self._knowing:
-            self._know(tuple(spec for spec in self._specs if spec.id != component_id))
+        self._requests.supervisor(
+            lambda inbox: RemoveWorker(component_id, inbox), self._stop_timeout_s(timeout_s)
+        )
+        with self._workers.changing:
+            self._declare(tuple(spec for spec in self._workers.specs if spec.id != component_id))
 
     def change(self, specs: Iterable[WorkerSpec]) -> Changes:
-        """Supervise exactly these workers from now on; what did not change is left alone."""
+        """Supervise exactly these workers from now on."""
         wanted = distinct(specs)
         versions = self._fingerprints.versions(wanted)
-        changed = self._ask(lambda reply: ChangeWorkers(wanted, reply, versions))
+        changed = self._requests.supervisor(lambda inbox: ChangeWorkers(wanted, inbox, versions))
         assert isinstance(changed, WorkersChanged)
-        with self._knowing:
-            self._know(wanted)
+        with self._workers.changing:
+            self._declare(wanted)
         return changed.changes
 
-    def _know(self, specs: tuple[WorkerSpec, ...]) -> None:
-        before, self._specs = self._served(), specs
-        if self._served() != before:
-            tell(self._running().persistence, Keep(self._served()))
-        tell(self._running().watch, served(specs))
+    def _declare(self, specs: tuple[WorkerSpec, ...]) -> None:
+        before = self._workers.queues
+        self._workers.specs = specs
+        actors = self._requests.actors
+        if self._workers.queues != before:
+            tell(actors.persistence, Keep(self._workers.queues_record))
+        tell(actors.watch, queues_to_watch(specs))
 
-    def _served(self) -> MetaSet:
-        return MetaSet(SERVED_QUEUES, json.dumps(self.queues))
-
-    @property
-    def jobs(self) -> Jobs:
-        """The queues: what is in them, and what an operator may do about it."""
-        return ToldJobs(self._store.jobs, self._touched)
-
-    def _touched(self, job_ids: tuple[int, ...]) -> None:
-        if self._actors is not None:
-            tell(self._actors.watch, QueuesTouched(job_ids))
+    # ── jobs, alerts, events ─────────────────────────────────────────────────────────────
 
     @property
-    def queues(self) -> tuple[str, ...]:
-        """The queues that our workers serve."""
-        return served_by(self._specs)
+    def jobs(self) -> WatchedJobs:
+        """The queues; the QueueWatch is notified of what is done to them."""
+        return WatchedJobs(self._store.jobs, self._notify_queue_watch)
+
+    def _notify_queue_watch(self, job_ids: tuple[int, ...]) -> None:
+        if self._requests.parts is not None:
+            tell(self._requests.parts.actors.watch, QueuesTouched(job_ids))
 
     def enqueue(
-        self,
-        queue: str,
-        payload: object,
-        *,
-        priority: int = 0,
-        delay_s: float = 0.0,
-        max_retries: int | None = None,
+        self, queue: str, payload: object, *, priority: int, delay_s: float, max_retries: int | None
     ) -> int:
-        """Put a job into a queue; its number. It is durable when this returns.
-
-        Other programs do the same with `rekindle.persistence.open_queue`, which explains the
-        arguments.
-
-        Raises:
-            UnknownQueueError: none of our workers serves the queue.
-            PayloadError: the payload is not JSON, or a number makes no sense.
-            StoreUnavailableError: the database cannot be written to now.
-        """
-        checked_queue(queue, self.queues)
+        """Put a job into a queue; its id."""
+        checked_queue(queue, self._workers.queues)
         now = time.time_ns() // 1_000_000
         job = new_job(payload_text(payload), now, priority=priority, delay_s=delay_s, max_retries=max_retries)
         return self.jobs.add(queue, [job])[0]
 
     def audit(self, entry: AuditEntry) -> None:
-        """Have an operator's order kept."""
-        tell(self._running().persistence, Keep(entry))
+        """Have an operator's order persisted."""
+        tell(self._requests.actors.persistence, Keep(entry))
 
     def acknowledge(self, alert_id: int, by: str) -> None:
-        """Take note of an alert in somebody's name; it stays until it is over.
-
-        Raises:
-            RequestRefusedError: there is no such alert.
-        """
-        inbox = Inbox()
-        if not tell(self._running().alerts, AcknowledgeAlert(alert_id, by, inbox)):
+        """Mark an alert as seen by a person."""
+        reply: Done | Refused | None = self._requests.alert_desk(
+            lambda inbox: AcknowledgeAlert(alert_id, by, inbox)
+        )
+        if reply is None:
             raise RequestRefusedError("this system keeps no alerts")
-        answer: Done | Refused = inbox.get(ANSWER_S)
-        if isinstance(answer, Refused):
-            raise RequestRefusedError(answer.reason)
+        if isinstance(reply, Refused):
+            raise RequestRefusedError(reply.reason)
 
     def announce(self, event: Event) -> None:
-        """Have an event of a host's own edge numbered, kept and told like any other."""
-        tell(self._running().broker, event)
+        """Publish an event of the host's own gateway."""
+        tell(self._requests.actors.broker, event)
 
 
-def _was_needed(answer: Answer) -> bool:
-    return not (isinstance(answer, Done) and answer.already)
+def _changed_something(reply: Reply) -> bool:
+    return not (isinstance(reply, Done) and reply.already)

@@ -3,60 +3,51 @@
     with System(specs, store=open_store("state/rekindle.db")) as system:
         system.wait_for("worker:tag:0", Status.HEALTHY, timeout_s=10)
 
-The methods wait for the actors' answer, with a timeout, and may be called from any thread.
+The methods wait for the actors' replies, with a timeout, and may be called from any thread.
 A host that consists of actors itself tells `system.supervisor` the messages of
 `rekindle.actors.messages`, and subscribes its own refs.
 
-A guest in the host's process: no signal handler, no logging set-up, no change of the
-environment, nobody else's children; after `stop` no thread, child or descriptor is left.
+A system is a guest in the host's process: it installs no signal handler, does not configure
+logging, does not change the environment, and does not touch the host's own children. After
+`stop` it leaves no thread, child or descriptor behind.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from loguru import logger
+import pykka
 
-from rekindle.worker.guardian import marked_processes, sweep
-
-from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
-from ..facts.records import MetaSet, Remembered, Retention
-from ..messages import Shutdown, StartWorkers, StopResult, WorkersStopped
-from ..messages.internal import Flush, Flushed, Keep
-from ..messages.internal.to_broker import Subscribe
-from ..ports import Store
-from ..prober import Prober
-from ..processes.process_table import RealProcesses
-from ..release_desk import ReleaseDesk
-from ..runtime.resilient_actor import tell
+from ..deaths.crash_bundle import Bundle
+from ..facts.alert import Alert
+from ..facts.audit_entry import AuditEntry
+from ..facts.commit_times import CommitTimes
+from ..facts.health_status import Status
+from ..facts.records import DeathRecord, EventPage, Retention
+from ..facts.usage import Usage
+from ..messages import Event, StatusReport, StopResult, WorkerStatus
+from ..ports import Jobs, Receiver, Store
+from ..processes.fingerprints import Fingerprints
+from ..processes.watch.transcript import OutputLines
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.alert_policy import AlertPolicy
+from ..spec.spec_changes import Changes
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
-from ..supervision import held_work
-from .assembly import EVENT_LINGER_S, assemble
-from .controls import Operating
-from .gateway_memory import Notes
-from .inboxes import Inbox
-from .queries import Looking
-from .requests import ANSWER_S
-
-MARK = "system_mark"
-"""The setting that holds the mark of the latest run's processes."""
-
-FORMER_RUN_S = 10.0
+from ..views.timeline import Timeline
+from .controls import Controls
+from .declared_workers import DeclaredWorkers
+from .gateway_memory import GatewayMemory
+from .history import History
+from .inboxes import EventStream
+from .lifecycle import Lifecycle, Settings
+from .queries import Queries
+from .requests import Requests
 
 
-RELEASES_S = 2.0
-"""How much longer than its tool a release may take when everything stops."""
-
-
-class System(Operating, Looking):
+class System:
     """A supervisor and its workers. Use it as a context manager, or call `start` and `stop`."""
 
     def __init__(
@@ -75,38 +66,44 @@ class System(Operating, Looking):
             specs: the workers.
             store: where restart history is kept; the system closes it when it stops.
             max_concurrent_starts: how many workers may be starting at the same time.
-            guarded: keep a small process beside us that ends the workers if we are killed.
-            alerts: keep alerts, under this policy; None keeps none.
+            guarded: run a small process beside the host that ends the workers if the host is killed.
+            alerts: the policy for alerts; None: this system keeps no alerts.
             retention: how much of the past is kept.
 
         Raises:
-            SpecError: two workers share an id.
+            SpecError: two workers share an id, or wait for each other.
         """
         try:
-            super().__init__(specs, store)
+            self._workers = DeclaredWorkers(specs)
         except BaseException:
-            store.close()  # who made it for us may have no other hold of it
+            store.close()  # the caller may hold no other reference to it
             raise
-        self._max_concurrent_starts = max_concurrent_starts
-        self._guarded = guarded
-        self._alert_policy = alerts
-        self._retention = retention
-        self._runtime: ThreadRuntime | None = None
-        self._releases: ReleaseDesk | None = None
-        self._prober = Prober()
-        self._process = os.getpid()
-        """The one that it, and so its store, was made in: a fork may use neither."""
-        # A signal handler of the host's may stop what it interrupts the start or the stop of.
-        self._life = threading.RLock()
-        self._is_opening = self._is_stopping = False
-        self._ended = False
-        self._farewells: tuple[Callable[[], None], ...] = ()
+        fingerprints = Fingerprints()
+        self._requests = Requests(self._workers)
+        self._history = History(store)
+        self._queries = Queries(self._requests, self._workers, self._history)
+        self._controls = Controls(self._requests, self._workers, store, fingerprints)
+        self._lifecycle = Lifecycle(
+            Settings(max_concurrent_starts, guarded, alerts, retention),
+            self._workers,
+            store,
+            requests=self._requests,
+            fingerprints=fingerprints,
+            samples=self._history.timelines,
+            make_runtime=self._make_runtime,
+        )
+
+    def _make_runtime(self) -> ThreadRuntime:
+        """The threads that the actors run on; chaos runs replace them by recorded ones."""
+        return ThreadRuntime()
+
+    # ── the life of the system ───────────────────────────────────────────────────────────
 
     def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:
-            self.stop(0.0)  # nobody else has a hold of it
+            self.stop(0.0)  # the caller gets no reference to it
             raise
         return self
 
@@ -116,203 +113,288 @@ class System(Operating, Looking):
         self.stop()
 
     def start(self) -> None:
-        """Start every worker that is not failed or paused; those that run are left alone.
+        """Start every worker that is not failed or paused; running workers are left alone.
 
-        A failed one under `clear_failed_on_change` is started if it is another version now.
+        A failed worker with `clear_failed_on_change` is started if it is another version now.
 
         Raises:
-            RequestRefusedError: the system has been stopped, or was made before a fork.
+            RequestRefusedError: the system has been stopped, or was created before a fork.
         """
         self.open()
-        versions = self._fingerprints.versions(self._specs)
-        self._ask(lambda reply: StartWorkers(None, reply, versions))
+        self._controls.start_all()
 
     def open(self) -> None:
-        """Have the actors there, and no worker yet: to subscribe before anything happens.
+        """Start the actors and no worker, so that a host can subscribe before anything happens.
 
         Raises:
-            RequestRefusedError: the system has been stopped, or was made before a fork.
+            RequestRefusedError: the system has been stopped, or was created before a fork.
         """
-        if os.getpid() != self._process:
-            raise RequestRefusedError(
-                f"the system was made by process {self._process}, before a fork:"
-                " make it, and open its store, in the process that starts it"
-            )
-        with self._life:
-            if self._ended:
-                raise RequestRefusedError("the system has been stopped: make a new one, with a new store")
-            if self._actors is None and not self._is_opening:
-                self._open()
-
-    def _open(self) -> None:
-        self._is_opening = True
-        try:
-            self._set_up()
-        finally:
-            self._is_opening = False
-        if self._is_stopping:
-            self._end()
-            raise RequestRefusedError("the system was stopped while it was opened")
-
-    def _make_runtime(self) -> ThreadRuntime:
-        return ThreadRuntime()
-
-    def _set_up(self) -> None:
-        for spec in self._specs:
-            for warning in spec.health.warnings():
-                logger.warning("worker {}: {}", spec.id, str(warning))
-        try:
-            self._runtime = runtime = self._make_runtime()
-            self._processes = RealProcesses(
-                runtime.clock,
-                guarded=self._guarded,
-                database=self._store.address,
-                fingerprints=self._fingerprints,
-                lane=runtime.core,
-            )
-            self._prober.mark = self._processes.mark
-            remembered = self._store.load()
-            self._end_former_run(remembered, self._processes.mark)
-            self._releases = ReleaseDesk(self._processes.mark)
-            self._actors = assemble(
-                self._specs,
-                runtime=runtime,
-                processes=self._processes,
-                store=self._store,
-                remembered=remembered,
-                max_concurrent_starts=self._max_concurrent_starts,
-                event_linger_s=EVENT_LINGER_S,
-                retention=self._retention,
-                run=self._processes.mark,
-                releases=self._releases,
-                alerts=self._alert_policy,
-                prober=self._prober,
-            )
-            self._releases.attend(self._actors.broker)
-            tell(self._actors.broker, Subscribe(self._flight_recorder, None))
-        except BaseException:
-            self._tear_down()
-            raise
-        self._release_left_work(remembered, self._processes.mark)
-        persistence = self._actors.persistence
-        self._notes = Notes(remembered.meta, lambda note: tell(persistence, Keep(note)))
-
-    def _end_former_run(self, remembered: Remembered, mark: str) -> None:
-        """End what a killed supervisor left behind, before anything is started beside it."""
-        former = remembered.meta.get(MARK)
-        left = [] if former is None else marked_processes(former)
-        if former is not None and left:
-            logger.warning("{} processes of a former run are still there and are ended", len(left))
-            if not sweep(former, FORMER_RUN_S):
-                raise RequestRefusedError(f"processes of a former run cannot be ended: {left}")
-        try:
-            self._store.commit([MetaSet(MARK, mark), self._served()])
-        except StoreUnavailableError as error:
-            logger.warning("a next run will not recognise our processes: {}", str(error))
-
-    def _release_left_work(self, remembered: Remembered, mark: str) -> None:
-        """Release what workers held that were killed together with their supervisor."""
-        orders, notes = held_work.left(self._specs, remembered.meta, mark)
-        for note in notes:
-            tell(self._running().persistence, Keep(note))
-        for order in orders:
-            whose = order.release.component_id
-            logger.info("{} was killed with its supervisor; what it held is released", whose)
-            tell(self._releases, order)
+        self._lifecycle.open()
 
     def stop(self, timeout_s: float | None = None) -> tuple[StopResult, ...]:
-        """Stop every worker, then everything else; how each of them ended.
+        """Stop every worker, then everything else; returns how each worker ended.
 
-        Asked first, then SIGTERM, then SIGKILL, each as the worker's policy says. A second
-        call does nothing, nor does one in a fork of the process that made the system.
+        A worker is asked first, then gets SIGTERM, then SIGKILL, as its stop policy says. A second
+        call does nothing, nor does a call in a fork of the process that created the system.
         """
-        if os.getpid() != self._process:
-            return ()
-        with self._life:
-            already, self._is_stopping = self._is_stopping, True
-            if already or self._is_opening:
-                return ()  # this thread stops it already, or opens it, and ends it then
-            if self._actors is None:
-                self._forgo()
-                return ()
-            try:
-                return self._shut_down(self._longest_stop() if timeout_s is None else timeout_s)
-            finally:
-                self._end()
+        return self._lifecycle.stop(timeout_s)
 
-    def _forgo(self) -> None:
-        """Let go of the store, with which nothing was opened."""
-        if not self._ended:
-            self._ended = True
-            self._store.close()
+    def escalate_stop(self, urgency: Urgency) -> None:
+        """Make a stop that is in progress more forceful; safe in any thread and in signal handlers."""
+        self._lifecycle.escalate_stop(urgency)
 
-    def _end(self) -> None:
-        """Do what is left to do, the last of it first in this list; all of it, whatever raises."""
-        with ExitStack() as last:
-            last.callback(self._tear_down)
-            last.callback(self._say_farewell)
-            last.callback(self._flush)
-            last.callback(self._finish_releases)
-            last.callback(self._prober.close, RELEASES_S)
-
-    def _shut_down(self, patience: float) -> tuple[StopResult, ...]:
-        inbox = Inbox()
-        if not tell(self._running().supervisor, Shutdown(inbox)):
-            logger.error("the supervisor was stopped by somebody else; what is left is killed")
-            return ()
-        try:
-            stopped: WorkersStopped = inbox.get(patience)
-        except RequestTimeoutError:
-            logger.error("not every worker stopped within {} s; what is left is killed", patience)
-            return ()
-        return stopped.results
-
-    def hasten(self, urgency: Urgency) -> None:
-        """Be firmer with the workers of a stop that is under way; safe in any thread."""
-        if self._actors is not None:
-            tell(self._actors.supervisor, Shutdown(None, urgency))
-
-    def _finish_releases(self) -> None:
-        """Have what the last ones left behind released, which takes a tool's own time at the most."""
-        longest = max(
-            (spec.release.timeout_s for spec in self._specs if spec.release is not None), default=0.0
-        )
-        if self._releases is not None and not self._releases.close(longest + RELEASES_S):
-            logger.error("not every work item was released in time")
+    hasten = escalate_stop  # the former name
 
     def at_stop(self, callback: Callable[[], None]) -> None:
-        """Have this called by `stop`, once every worker has stopped and every event has been told.
+        """Have this called by `stop`, after all workers have ended and all events were delivered.
 
-        What it tells the actors is still carried out and kept. It must not take long.
+        Messages that it sends to the actors are still handled and persisted. It must not take long.
         """
-        self._farewells = (*self._farewells, callback)
+        self._lifecycle.at_stop(callback)
 
-    def _say_farewell(self) -> None:
-        for callback in self._farewells:
-            try:
-                callback()
-            except Exception as error:  # noqa: BLE001  # the stop goes on
-                logger.opt(exception=error).error("a callback of a stop raised")
-        if self._farewells:
-            self._flush()
+    @property
+    def supervisor(self) -> pykka.ActorRef[Any]:
+        """The ref that takes the commands of `rekindle.actors.messages` by `tell`."""
+        return self._requests.actors.supervisor
 
-    def _flush(self) -> None:
-        inbox = Inbox()
-        if not tell(self._running().broker, Flush(inbox)):
-            return
-        try:
-            flushed: Flushed = inbox.get(ANSWER_S)
-        except RequestTimeoutError:
-            logger.error("the store did not answer; records may be lost")
-        else:
-            if flushed.unsaved:
-                logger.error("{} records could not be written and are lost", flushed.unsaved)
+    @property
+    def mark(self) -> str:
+        """The value of REKINDLE_SYSTEM in the environment of every process of this system."""
+        return self._requests.running.processes.mark
 
-    def _tear_down(self) -> None:
-        self._actors, self._ended = None, True
-        if self._processes is not None:
-            self._processes.close()
-        if self._runtime is not None:
-            self._runtime.close()
-        self._processes = self._runtime = None
-        self._store.close()
+    # ── orders ───────────────────────────────────────────────────────────────────────────
+
+    def start_worker(self, component_id: str) -> bool:
+        """Start one worker now, without waiting for its delay; returns False if it is running already.
+
+        Its counters stay, except those of a failed worker with `clear_failed_on_change` that is
+        another version now: they are cleared, and it is started.
+
+        Raises:
+            RequestRefusedError: it is failed and stays failed.
+            PausedError: it is paused.
+        """
+        return self._controls.start(component_id)
+
+    def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
+        """Stop one worker; it stays stopped until you start it or start a new system."""
+        return self._controls.stop((component_id,), timeout_s)[0]
+
+    def stop_workers(
+        self, timeout_s: float | None = None, urgency: Urgency = Urgency.GRACEFUL
+    ) -> tuple[StopResult, ...]:
+        """Stop all workers; the system stays open, and `start` starts them again."""
+        return self._controls.stop(None, timeout_s, urgency)
+
+    def restart(self, component_id: str) -> None:
+        """Clear a worker's counters and start it afresh, now.
+
+        Raises:
+            PausedError: it is paused; its counters stay.
+        """
+        self._controls.restart(component_id)
+
+    def reset(self, component_id: str) -> None:
+        """Clear a worker's counters and failure; it is not started."""
+        self._controls.reset(component_id)
+
+    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
+        """Pause these workers, or the whole system; a pause lasts across restarts of the supervisor.
+
+        With `for_s` the pause ends by itself after that many seconds.
+        """
+        self._controls.pause(component_ids or None, reason, for_s)
+
+    def resume(self, *component_ids: str) -> bool:
+        """End a pause; returns False if there was none."""
+        return self._controls.resume(component_ids or None)
+
+    def add(self, spec: WorkerSpec) -> None:
+        """Supervise one more worker."""
+        self._controls.add(spec)
+
+    def remove(self, component_id: str, timeout_s: float | None = None) -> None:
+        """Stop a worker and forget it."""
+        self._controls.remove(component_id, timeout_s)
+
+    def change(self, specs: Iterable[WorkerSpec]) -> Changes:
+        """Supervise exactly these workers from now on; workers that did not change are left alone."""
+        return self._controls.change(specs)
+
+    def audit(self, entry: AuditEntry) -> None:
+        """Have an operator's order persisted."""
+        self._controls.audit(entry)
+
+    def acknowledge(self, alert_id: int, by: str) -> None:
+        """Acknowledge an alert in a person's name; raises `RequestRefusedError` if there is no such alert."""
+        self._controls.acknowledge(alert_id, by)
+
+    def announce(self, event: Event) -> None:
+        """Have an event of the host's own gateway numbered, persisted and published like any other."""
+        self._controls.announce(event)
+
+    def reap_strangers(self) -> None:
+        """Reap ended children of this process that are not workers of this system.
+
+        Only for a process that does nothing but supervise and adopts what its workers leave behind:
+        in any other host it would take the exit status of the host's own children.
+        """
+        if self._requests.parts is not None:
+            self._requests.parts.processes.reap_orphans()
+
+    # ── jobs ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def jobs(self) -> Jobs:
+        """The job queues: what is in them, and what an operator can do with it."""
+        return self._controls.jobs
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that the workers of this system serve."""
+        return self._workers.queues
+
+    def enqueue(
+        self,
+        queue: str,
+        payload: object,
+        *,
+        priority: int = 0,
+        delay_s: float = 0.0,
+        max_retries: int | None = None,
+    ) -> int:
+        """Put a job into a queue and return its id. The job is durable when this returns.
+
+        Other programs use `rekindle.persistence.open_queue`, which explains the arguments.
+
+        Raises:
+            UnknownQueueError: no worker of this system serves the queue.
+            PayloadError: the payload is not JSON, or a number is out of range.
+            StoreUnavailableError: the database cannot be written to now.
+        """
+        return self._controls.enqueue(
+            queue, payload, priority=priority, delay_s=delay_s, max_retries=max_retries
+        )
+
+    # ── the present ──────────────────────────────────────────────────────────────────────
+
+    def report(self) -> StatusReport:
+        """Every worker and the state of the store."""
+        return self._queries.report()
+
+    def status(self, component_id: str) -> WorkerStatus:
+        """One worker."""
+        return self._queries.status(component_id)
+
+    def check(self, component_id: str) -> None:
+        """Raise `UnknownWorkerError` if there is no such worker."""
+        self._queries.status(component_id)
+
+    def spec(self, component_id: str) -> WorkerSpec:
+        """How a worker is declared."""
+        return self._workers.get(component_id)
+
+    def explain(self, component_id: str) -> str:
+        """Why a worker is in its state, when it is tried again, and what you can do."""
+        return self._queries.explain(component_id)
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """The open alerts and the latest closed ones, the most severe first."""
+        return self._queries.alerts()
+
+    def output(self, component_id: str) -> tuple[str, ...]:
+        """The last lines that a worker wrote."""
+        return self._queries.output(component_id)
+
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
+        """Output of these workers, or of all: the lines after a line number, or the last lines of each."""
+        return self._queries.written(*ids, after=after, last=last)
+
+    def usages(self) -> dict[str, Usage]:
+        """What every running worker uses at this moment, including the processes it started."""
+        return self._queries.usages()
+
+    def strays(self) -> tuple[tuple[int, str], ...]:
+        """Processes that a worker started and that left its session, as (pid, component_id).
+
+        They outlive their worker, and are killed with everything else if the supervisor is killed.
+        """
+        return self._queries.strays()
+
+    def notes(self) -> GatewayMemory:
+        """What gateways remember across restarts, by name."""
+        return self._requests.running.memory
+
+    def commit_times(self) -> CommitTimes:
+        """How long commits took."""
+        return self._requests.actors.commits
+
+    # ── the past ─────────────────────────────────────────────────────────────────────────
+
+    def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
+        """The latest persisted deaths of one worker or of all, newest first."""
+        return self._history.deaths(component_id, limit)
+
+    def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
+        """The evidence of a worker's latest deaths, newest first."""
+        return self._history.bundles(component_id, limit)
+
+    def bundle(self, component_id: str, generation: int) -> Bundle:
+        """The evidence of one death; raises `UnknownDeathError` if the store has none."""
+        return self._history.bundle(component_id, generation)
+
+    def timeline(self, component_id: str, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
+        """What happened to a worker, newest first, and its mean time between failures.
+
+        Raises:
+            UnknownWorkerError: there is no such worker, and the store does not know one either.
+        """
+        return self._queries.timeline(component_id, since_wall_ms, limit)
+
+    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
+        return self._history.audited(limit)
+
+    def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
+        """The persisted events after an event id, oldest first."""
+        return self._history.event_log(after_id, limit)
+
+    # ── events as they happen ────────────────────────────────────────────────────────────
+
+    def events(self, *topics: str) -> EventStream:
+        """Everything that happens from now on; with topics a snapshot of them first, then their changes.
+
+        A reader that does not keep up loses the oldest events; other readers are not affected.
+        """
+        return self._queries.events(*topics)
+
+    def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
+        """Send every event from now on to a receiver, such as the ref of a host's actor.
+
+        With topics such as `worker:*:status` it gets a `Snapshot` first, then a `StateChanged` for
+        every change; with topics of the event log, such as `event:*`, it gets numbered events.
+
+        Raises:
+            RequestRefusedError: a topic is malformed.
+        """
+        self._queries.subscribe(receiver, *topics)
+
+    def unsubscribe(self, receiver: Receiver, /) -> None:
+        """Stop sending events to a receiver."""
+        self._queries.unsubscribe(receiver)
+
+    def wait_for(self, component_id: str, *wanted: Status, timeout_s: float) -> WorkerStatus:
+        """Wait until a worker has one of these statuses; raises `RequestTimeoutError` if it gets none."""
+        return self.wait_until(component_id, lambda worker: worker.status in wanted, timeout_s)
+
+    def wait_until(
+        self, component_id: str, condition: Callable[[WorkerStatus], bool], timeout_s: float
+    ) -> WorkerStatus:
+        """Wait until a condition holds for a worker.
+
+        It is checked after every event and regularly in between: uptime changes without an event.
+
+        Raises:
+            RequestTimeoutError: it did not hold in that time.
+        """
+        return self._queries.wait_until(component_id, condition, timeout_s)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ..facts.records import MetaSet
 
 
-class Notes:
+class GatewayMemory:
     """What was remembered, and what is to be. Safe to use from any thread; never waits for the store."""
 
     def __init__(self, known: Mapping[str, str], keep: Callable[[MetaSet], object]) -> None:

@@ -1,75 +1,88 @@
-"""What everything that a host may do with a system needs: the actors, and their answers."""
+"""Requests to the actors of a running system, and the wait for their replies."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import Any
 
-from ..errors import PausedError, Problem, RequestRefusedError, SpecError, UnknownWorkerError
+import msgspec
+
+from ..errors import PausedError, RequestRefusedError
 from ..messages import Done, Refused, StatusReport, WorkersChanged, WorkersStopped
-from ..ports import Receiver, Store
-from ..processes.fingerprints import Fingerprints
+from ..ports import Receiver
 from ..processes.process_table import RealProcesses
 from ..runtime.resilient_actor import tell
-from ..spec.start_order import check_order, longest_stop_s
-from ..spec.worker_spec import WorkerSpec
 from .assembly import Actors
+from .declared_workers import DeclaredWorkers
+from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
 
-ANSWER_S = 5.0
-"""How long a request may take that waits for nothing but the actors."""
+REPLY_TIMEOUT_S = 5.0
+"""How long a request may take that waits only for actors."""
 
-Answer = Done | WorkersStopped | WorkersChanged | StatusReport
+Reply = Done | WorkersStopped | WorkersChanged | StatusReport
 
 
-class Asking:
-    """Tells the actors something, and waits for what they answer."""
+class RunningParts(msgspec.Struct, frozen=True):
+    """What exists only between the opening of a system and its end."""
 
-    def __init__(self, specs: Iterable[WorkerSpec], store: Store) -> None:
-        self._specs = distinct(specs)
-        self._knowing = threading.RLock()
-        """Held while the specs become others: two threads may both want that, or a signal's handler."""
-        self._store = store
-        self._actors: Actors | None = None
-        self._processes: RealProcesses | None = None
-        self._fingerprints = Fingerprints()
+    actors: Actors
+    processes: RealProcesses
+    memory: GatewayMemory
 
-    def _longest_stop(self) -> float:
-        return longest_stop_s(self._specs) + ANSWER_S
 
-    def _running(self) -> Actors:
-        if self._actors is None:
+class Requests:
+    """Sends requests to the Supervisor and waits for replies, from any thread."""
+
+    def __init__(self, workers: DeclaredWorkers) -> None:
+        self.parts: RunningParts | None = None
+        """None while the system is not running."""
+        self._workers = workers
+
+    @property
+    def running(self) -> RunningParts:
+        """The parts of the running system.
+
+        Raises:
+            RequestRefusedError: the system is not running.
+        """
+        if self.parts is None:
             raise RequestRefusedError("the system is not running")
-        return self._actors
+        return self.parts
 
-    def _unknown(self, component_id: str) -> UnknownWorkerError:
-        return UnknownWorkerError(component_id, (spec.id for spec in self._specs))
+    @property
+    def actors(self) -> Actors:
+        """The actors of the running system.
 
-    def _ask(self, request: Callable[[Receiver], object], timeout_s: float = ANSWER_S) -> Answer:
-        """Tell the Supervisor a request with a place for the answer, and wait for it there."""
+        Raises:
+            RequestRefusedError: the system is not running.
+        """
+        return self.running.actors
+
+    def supervisor(self, request: Callable[[Receiver], object], timeout_s: float = REPLY_TIMEOUT_S) -> Reply:
+        """Send the Supervisor a request that names an inbox, and return what arrives there.
+
+        Raises:
+            UnknownWorkerError: the request names a worker that does not exist.
+            PausedError: a pause prevents what the request asks for.
+            RequestRefusedError: the Supervisor declined, or has ended.
+            RequestTimeoutError: no reply arrived in time.
+        """
         inbox = Inbox()
-        if not tell(self._running().supervisor, request(inbox)):
+        if not tell(self.actors.supervisor, request(inbox)):
             raise RequestRefusedError("the supervisor has ended")
-        answer: Answer | Refused = inbox.get(timeout_s)
-        if isinstance(answer, Refused):
-            if answer.unknown is not None:
-                raise self._unknown(answer.unknown)
-            if answer.paused is not None:
-                raise PausedError(answer.reason, answer.paused)
-            raise RequestRefusedError(answer.reason)
-        return answer
+        reply: Reply | Refused = inbox.get(timeout_s)
+        if isinstance(reply, Refused):
+            if reply.unknown is not None:
+                raise self._workers.unknown(reply.unknown)
+            if reply.paused is not None:
+                raise PausedError(reply.reason, reply.paused)
+            raise RequestRefusedError(reply.reason)
+        return reply
 
-
-def distinct(specs: Iterable[WorkerSpec]) -> tuple[WorkerSpec, ...]:
-    """These workers, if they can be supervised together.
-
-    Raises:
-        SpecError: two of them share an id, or wait for each other.
-    """
-    chosen: dict[str, WorkerSpec] = {}
-    for spec in specs:
-        if spec.id in chosen:
-            raise SpecError(spec.id, [Problem("id", "is used by two workers")])
-        chosen[spec.id] = spec
-    check_order(chosen.values())
-    return tuple(chosen.values())
+    def alert_desk(self, request: Callable[[Receiver], object]) -> Any:
+        """Send the AlertDesk a request and return its reply; None in a system without alerts."""
+        inbox = Inbox()
+        if not tell(self.actors.alerts, request(inbox)):
+            return None
+        return inbox.get(REPLY_TIMEOUT_S)

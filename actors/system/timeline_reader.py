@@ -23,7 +23,7 @@ MOST_JOBS = 1000
 """So many of the latest jobs of a worker are looked at; many of them make one line."""
 
 
-class FlightRecorder:
+class TimelineReader:
     """Listens for samples, and answers with timelines."""
 
     def __init__(self, store: Store) -> None:

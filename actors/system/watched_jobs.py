@@ -8,7 +8,7 @@ from ..facts.jobs import JobCrash, JobView, NewJob, QueueStats
 from ..ports import Jobs
 
 
-class ToldJobs:
+class WatchedJobs:
     """The `Jobs` of a store; `touched` hears of every change, with the numbers of the jobs."""
 
     def __init__(self, jobs: Jobs, touched: Callable[[tuple[int, ...]], None]) -> None:

@@ -30,7 +30,7 @@ from rekindle.persistence import open_store
 def say_much(served: Served, times: int) -> None:
     """Have so many large events told."""
     for _ in range(times):
-        served.system._running().broker.tell(ActorReplaced("x", "x" * 50_000))
+        served.system.announce(ActorReplaced("x", "x" * 50_000))
 
 
 class Reader:

@@ -11,7 +11,7 @@ from rekindle.actors.facts.records import EventPage, EventRecord
 from rekindle.actors.messages import Event, Published, Snapshot, WorkerStarted
 from rekindle.actors.messages.event_json import numbered
 from rekindle.actors.ports import Receiver
-from rekindle.actors.system.gateway_memory import Notes
+from rekindle.actors.system.gateway_memory import GatewayMemory
 
 
 class Log(Desk):
@@ -58,5 +58,5 @@ class Log(Desk):
     def announce(self, event: Event) -> None:
         self.announced.append(event)
 
-    def notes(self) -> Notes:
-        return Notes(self.settings, lambda note: self.settings.update({note.key: note.value or ""}))
+    def notes(self) -> GatewayMemory:
+        return GatewayMemory(self.settings, lambda note: self.settings.update({note.key: note.value or ""}))

@@ -21,7 +21,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerStarted,
 )
-from rekindle.actors.system.gateway_memory import Notes
+from rekindle.actors.system.gateway_memory import GatewayMemory
 
 EVENTS = "rekindle.>"
 
@@ -36,7 +36,7 @@ class Pruned(Log):
 class Busy(Log):
     """A log in which something happens while a gateway begins."""
 
-    def notes(self) -> Notes:
+    def notes(self) -> GatewayMemory:
         if not self.records:
             self.write_many(1)
         return super().notes()

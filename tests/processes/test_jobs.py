@@ -278,7 +278,7 @@ def test_a_supervisor_killed_with_its_workers_counts_at_the_next_start(
     first = run(job_worker(stop=StopPolicy(ask_s=0.1, term_s=0.1)))
     job = first.enqueue("tag", {"do": "wait for", "file": str(tmp_path / "go")})
     pid_of(first, "worker:tag:0", job)
-    first._running().desk.stop()  # nobody releases anything any more
+    first._requests.actors.desk.stop()  # from now on no claim is released
     first.stop()
     assert rows("SELECT state FROM rekindle_job") == [("running",)]
     (tmp_path / "go").touch()

@@ -32,6 +32,8 @@ from rekindle.actors import (
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.records import Remembered
 from rekindle.actors.messages import StopResult, StopStepTaken
+from rekindle.actors.system.assembly import Actors
+from rekindle.actors.system.lifecycle import Lifecycle
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
@@ -133,7 +135,7 @@ def test_a_system_that_was_made_before_a_fork_is_neither_started_nor_stopped_the
     child = os.fork()
     if child == 0:
         try:
-            with pytest.raises(RequestRefusedError, match="before a fork: make it, and open its store, in"):
+            with pytest.raises(RequestRefusedError, match="before a fork: create it, and open its store, in"):
                 system.start()
             os._exit(0 if system.stop() == () else 1)
         finally:
@@ -145,15 +147,19 @@ def test_a_system_that_was_made_before_a_fork_is_neither_started_nor_stopped_the
         system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
 
 
-def test_a_stop_while_it_is_opened_is_obeyed_as_soon_as_it_is(database: Path) -> None:
+def test_a_stop_while_it_is_opened_is_obeyed_as_soon_as_it_is(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As of a host's signal handler: what is half made cannot be stopped yet."""
 
-    class Interrupted(System):
-        def _release_left_work(self, remembered: Remembered, mark: str) -> None:
-            assert self.stop() == ()
-            super()._release_left_work(remembered, mark)
+    release = Lifecycle._release_left_work
 
-    system = Interrupted([sleeper()], store=open_store(database))
+    def interrupted(lifecycle: Lifecycle, actors: Actors, remembered: Remembered, mark: str) -> None:
+        assert system.stop() == ()
+        release(lifecycle, actors, remembered, mark)
+
+    monkeypatch.setattr(Lifecycle, "_release_left_work", interrupted)
+    system = System([sleeper()], store=open_store(database))
     with pytest.raises(RequestRefusedError, match="stopped while it was opened"):
         system.start()
     open_store(database).close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ...messages import Event
-from ...system.gateway_memory import Notes
+from ...system.gateway_memory import GatewayMemory
 from ..operator import Operator
 
 
@@ -16,6 +16,6 @@ class Feed(Operator, Protocol):
         """Tell everyone. Never waits."""
         ...
 
-    def notes(self) -> Notes:
+    def notes(self) -> GatewayMemory:
         """What is remembered by name, across restarts too."""
         ...

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rekindle.actors.gateways.api.route import Served
     from rekindle.actors.gateways.operator import Operator
 
-    from .stored_past import Remembering
+    from .stored_past import StoredPast
 
 REMEMBERED = frozenset(
     {
@@ -56,19 +56,19 @@ def past_of(state: Path, database: str | None) -> Iterator[Reader]:
     # SQLAlchemy takes half a second to load: not before it is needed.
     from rekindle.persistence import open_past
 
-    from .stored_past import Remembering
+    from .stored_past import StoredPast
 
     with in_the_client_s_words():
-        remembering = Remembering(open_past(where))
-    with closing(remembering):
-        yield Past(remembering, state)
+        stored = StoredPast(open_past(where))
+    with closing(stored):
+        yield Past(stored, state)
 
 
 class Past:
     """What a database remembers; nobody supervises anything, and nobody is asked."""
 
-    def __init__(self, remembering: Remembering, state: Path) -> None:
-        self._remembering = remembering
+    def __init__(self, stored: StoredPast, state: Path) -> None:
+        self._stored = stored
         self._state = state
 
     def get(self, path: str) -> Any:
@@ -83,7 +83,7 @@ class Past:
         split = urlsplit(path)
         with in_the_client_s_words():
             if split.path == "/workers":
-                return {"workers": [{"component_id": id_} for id_ in self._remembering.known()]}
+                return {"workers": [{"component_id": id_} for id_ in self._stored.known()]}
             try:
                 return self._answer(split.path, parse_qsl(split.query))
             except errors.UnknownWorkerError as error:
@@ -100,7 +100,7 @@ class Past:
 
         served, named = _route(path)
         target, *number = named or [""]
-        operator = cast("Operator", self._remembering)  # those of its methods that look
+        operator = cast("Operator", self._stored)  # those of its methods that look
         served.check(target, operator)
         identity = Identity("", os.getpid(), time.time_ns() // 1_000_000, self._state)
         arguments = decode_query(query, served.query)

@@ -1,46 +1,75 @@
-"""What a store remembers, for whoever looks at it while nobody supervises."""
+"""The past of a system that is not running, read from its store."""
 
 from __future__ import annotations
 
+from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.facts.alert import Alert
-from rekindle.actors.messages import StatusReport
+from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.records import DeathRecord, EventPage
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
-from rekindle.actors.system.queries import Looking
+from rekindle.actors.system.history import History, mentions_worker
+from rekindle.actors.views.timeline import Timeline
 
 
-class Remembering(Looking):
-    """A system without actors: it can be asked about the past, and of the present it knows nobody."""
+class StoredPast:
+    """Answers what the routes about the past ask of a `System`."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__((), store)
+        self._store = store
+        self._history = History(store)
 
     def known(self) -> tuple[str, ...]:
-        """The workers of whom something is kept."""
-        kept = self._store.load()
-        return tuple(sorted({*kept.workers, *kept.generations}))
-
-    def report(self) -> StatusReport:
-        """Nobody runs."""
-        return StatusReport((), paused=False, unsaved=0, degraded=None)
+        """The workers that the store knows."""
+        stored = self._store.load()
+        return tuple(sorted({*stored.workers, *stored.generations}))
 
     def check(self, component_id: str) -> None:
-        """Make sure that something is kept of a worker.
+        """Check that the store knows a worker.
 
         Raises:
-            UnknownWorkerError: nothing is.
+            UnknownWorkerError: it does not.
         """
-        if component_id not in self.known():
-            raise self._unknown(component_id)
+        known = self.known()
+        if component_id not in known:
+            raise UnknownWorkerError(component_id, known)
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Those that were not over at the end, and the latest of those that were; the worst first."""
+        """The alerts that were open at the end and the latest closed ones, the most severe first."""
         return tuple(ordered(self._store.alerts()))
 
-    def close(self) -> None:
-        """Let go of the store."""
-        self._store.close()
+    def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
+        """The latest deaths, newest first."""
+        return self._history.deaths(component_id, limit)
 
-    def _unknown(self, component_id: str) -> UnknownWorkerError:
-        return UnknownWorkerError(component_id, self.known())
+    def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
+        """The evidence of a worker's latest deaths, newest first."""
+        return self._history.bundles(component_id, limit)
+
+    def bundle(self, component_id: str, generation: int) -> Bundle:
+        """The evidence of one death."""
+        return self._history.bundle(component_id, generation)
+
+    def timeline(self, component_id: str, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
+        """What happened to a worker, newest first.
+
+        Raises:
+            UnknownWorkerError: the store does not know the worker.
+        """
+        found = self._history.timeline(component_id, since_wall_ms, limit)
+        if not mentions_worker(found):
+            raise UnknownWorkerError(component_id, self.known())
+        return found
+
+    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
+        return self._history.audited(limit)
+
+    def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
+        """The persisted events after an event id, oldest first."""
+        return self._history.event_log(after_id, limit)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()

@@ -179,7 +179,7 @@ class Runner:
         if self._stops_asked == 1:
             self._orders.put("stop")
         else:
-            self._fleet.hasten(Urgency.FIRM if self._stops_asked == 2 else Urgency.KILL)
+            self._fleet.escalate_stop(Urgency.FIRM if self._stops_asked == 2 else Urgency.KILL)
 
     def _asked_to_reload(self) -> None:
         self._orders.put("reload")

@@ -1,0 +1,71 @@
+"""What the store holds of a system's past; it can be read whether the system runs or not."""
+
+from __future__ import annotations
+
+from ..deaths.crash_bundle import Bundle
+from ..errors import UnknownDeathError
+from ..facts.audit_entry import AuditEntry
+from ..facts.records import DeathRecord, EventPage
+from ..ports import Store
+from ..views.timeline import Timeline
+from .timeline_reader import TimelineReader
+
+
+class History:
+    """Deaths, their evidence, events, audited orders and timelines."""
+
+    def __init__(self, store: Store) -> None:
+        self.timelines = TimelineReader(store)
+        self._store = store
+
+    def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
+        """The latest deaths of one worker or of all, newest first."""
+        return self._store.deaths(component_id, limit=limit)
+
+    def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
+        """The evidence of a worker's latest deaths, newest first."""
+        return self._store.bundles(component_id, limit=limit)
+
+    def bundle(self, component_id: str, generation: int) -> Bundle:
+        """The evidence of one death.
+
+        Raises:
+            UnknownDeathError: that generation did not die, or its evidence was pruned.
+        """
+        found = self.evidence(component_id, generation)
+        if found is None:
+            raise UnknownDeathError(component_id, generation)
+        return found
+
+    def evidence(self, component_id: str, generation: int) -> Bundle | None:
+        """The evidence of one death, if the store has it."""
+        return next(iter(self._store.bundles(component_id, generation=generation)), None)
+
+    def timeline(
+        self, component_id: str, since_wall_ms: int = 0, limit: int = 100, *, uptime_s: float | None = None
+    ) -> Timeline:
+        """What happened to a worker, newest first; it is empty for a worker that the store does not know.
+
+        Args:
+            component_id: the worker.
+            since_wall_ms: leave out what happened before.
+            limit: the number of entries.
+            uptime_s: for how long its current process has been running.
+        """
+        running_ms = 0 if uptime_s is None else round(uptime_s * 1000)
+        return self.timelines.timeline(
+            component_id, since_wall_ms=since_wall_ms, limit=limit, running_ms=running_ms
+        )
+
+    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
+        """The latest orders of operators, newest first."""
+        return self._store.audit(limit)
+
+    def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
+        """The stored events after an event id, oldest first."""
+        return self._store.events(after_id, limit)
+
+
+def mentions_worker(timeline: Timeline) -> bool:
+    """Whether a timeline holds anything about the worker itself, beside events of the whole system."""
+    return bool(timeline.ever.deaths) or any(entry.generation for entry in timeline.entries)
