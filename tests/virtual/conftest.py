@@ -1,4 +1,4 @@
-"""What every test in virtual time may use."""
+"""The fixture that creates supervised systems in virtual time."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.virtual.bench import Bench
+from tests.virtual.simulated_system import SimulatedSystem
 
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 
-class Benches:
-    """Sets up systems, and ends them after the test."""
+class SystemFactory:
+    """Creates systems, and ends them after the test."""
 
     def __init__(self) -> None:
-        self._made: list[Bench] = []
+        self._created: list[SimulatedSystem] = []
 
-    def __call__(self, *specs: WorkerSpec, **settings: Any) -> Bench:
-        """A system with these workers; see `Bench`."""
-        made = Bench(*specs, **settings)
-        self._made.append(made)
-        return made
+    def __call__(self, *specs: WorkerSpec, **settings: Any) -> SimulatedSystem:
+        """A system with these workers; see `SimulatedSystem`."""
+        system = SimulatedSystem(*specs, **settings)
+        self._created.append(system)
+        return system
 
     def close(self) -> None:
         """End every system; none of them ever ran two processes of one worker at once."""
-        for each in self._made:
+        for each in self._created:
             each.close()
-        assert [each.processes.overlaps for each in self._made if each.processes.overlaps] == []
+        assert [each.processes.overlaps for each in self._created if each.processes.overlaps] == []
 
 
 @pytest.fixture
-def bench() -> Iterator[Benches]:
-    """Makes systems in virtual time."""
-    benches = Benches()
-    yield benches
-    benches.close()
+def new_system() -> Iterator[SystemFactory]:
+    """Creates systems in virtual time."""
+    factory = SystemFactory()
+    yield factory
+    factory.close()

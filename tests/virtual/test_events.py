@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
-from tests.virtual.bench import Listener, W, dies_after, lives, worker
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, W, lives, uptimes, worker
 
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages import (
@@ -29,7 +31,7 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import Behaviour, crashes_after, runs
 from rekindle.actors.spec.worker_spec import Command, PythonCall, command
 
 SEEDS = pytest.mark.parametrize("seed", range(20))
@@ -44,10 +46,10 @@ def word(event: Event) -> str:
 @SEEDS
 @PROGRAMS
 def test_ev_18_a_worker_that_is_given_up_is_told_in_this_order(
-    bench: Benches, seed: int, run: Command | PythonCall
+    new_system: SystemFactory, seed: int, run: Command | PythonCall
 ) -> None:
     spec = worker(run=run, restart={"max_lifetime": 1})
-    system = bench(spec, scripts=crashes_after(3), seed=seed).start()
+    system = new_system(spec, scripts=crashes_after(3), seed=seed).start()
     system.run(60)
     incarnation = ["WorkerStarted", "→healthy", "→dead", "WorkerDied"]
     assert [word(event) for event in system.listener.messages] == [
@@ -61,21 +63,21 @@ def test_ev_18_a_worker_that_is_given_up_is_told_in_this_order(
 @SEEDS
 @PROGRAMS
 def test_a_worker_that_dies_at_once_is_told_to_have_started_before_it_died(
-    bench: Benches, seed: int, run: Command | PythonCall
+    new_system: SystemFactory, seed: int, run: Command | PythonCall
 ) -> None:
-    script = lives(Life(dies_after_s=0, healthy_after_s=None), then=Life())
-    system = bench(worker(run=run), scripts=script, seed=seed).start()
+    script = lives(Behaviour(dies_after=0, healthy_after=None), then=runs())
+    system = new_system(worker(run=run), scripts=script, seed=seed).start()
     system.run(0.5)
     words = [word(event) for event in system.listener.messages]
     assert [each for each in words if each != "→healthy"] == ["WorkerStarted", "→dead", "WorkerDied"]
 
 
 @SEEDS
-def test_ev_18_never_is_a_worker_dead_after_it_failed(bench: Benches, seed: int) -> None:
+def test_ev_18_never_is_a_worker_dead_after_it_failed(new_system: SystemFactory, seed: int) -> None:
     # Taken for dead while it runs on: its real end comes after it was given up.
     spec = worker(restart={"give_up_exit_codes": (), "max_lifetime": 1})
-    script = lives(Life(heartbeat_s=None, ignores_term=True))
-    system = bench(spec, scripts=script, seed=seed).start()
+    script = lives(Behaviour(heartbeat=inf, ignores_term=True))
+    system = new_system(spec, scripts=script, seed=seed).start()
     system.run(300)
     changes = [new for _, new in system.changes()]
     assert changes[-2:] == [Status.DEAD, Status.FAILED]
@@ -83,15 +85,15 @@ def test_ev_18_never_is_a_worker_dead_after_it_failed(bench: Benches, seed: int)
     assert not system.processes.alive(W)
 
 
-def test_the_generations_of_events_tell_the_incarnations_apart(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3)).start()
+def test_the_generations_of_events_tell_the_incarnations_apart(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3)).start()
     system.run(60)
     assert [event.generation for _, event in system.events(WorkerStarted)] == [1, 2, 3]
     assert [event.death.generation for _, event in system.events(WorkerDied)] == [1, 2]
 
 
-def test_a_death_is_told_with_what_was_decided_on_it(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_a_death_is_told_with_what_was_decided_on_it(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     (told,) = system.deaths()
     assert (told.action, told.delay_s, told.restart_count) == ("restart", 1.0, 1)
@@ -99,15 +101,15 @@ def test_a_death_is_told_with_what_was_decided_on_it(bench: Benches) -> None:
     assert (told.death.uptime_ms, told.death.healthy_for_ms) == (3000, 3000)
 
 
-def test_a_death_is_told_with_the_job_that_the_worker_held(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(dies_after_s=3, job="order-7"), then=Life())).start()
+def test_a_death_is_told_with_the_job_that_the_worker_held(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(dies_after=3, job="order-7"), then=runs())).start()
     system.run(60)
     assert system.deaths()[0].death.job == "order-7"
     assert system.memory.deaths(W)[0].job == "order-7"
 
 
-def test_a_stop_is_told_as_a_stop(bench: Benches) -> None:
-    system = bench().start()
+def test_a_stop_is_told_as_a_stop(new_system: SystemFactory) -> None:
+    system = new_system().start()
     system.run(10)
     system.stop()
     system.run(60)
@@ -121,9 +123,9 @@ def test_a_stop_is_told_as_a_stop(bench: Benches) -> None:
 
 
 def test_who_subscribes_later_hears_what_comes_later_and_who_leaves_hears_nothing_more(
-    bench: Benches,
+    new_system: SystemFactory,
 ) -> None:
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     late = Listener(system.runtime.clock.monotonic)
     system.actors.broker.tell(Subscribe(late))
     system.run_to(3.5)
@@ -132,15 +134,15 @@ def test_who_subscribes_later_hears_what_comes_later_and_who_leaves_hears_nothin
     assert [word(event) for event in late.messages] == ["→healthy", "→dead", "WorkerDied"]
 
 
-def test_who_subscribes_twice_hears_everything_once(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3))
+def test_who_subscribes_twice_hears_everything_once(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3))
     system.actors.broker.tell(Subscribe(system.listener))
     system.start().run(60)
     assert len(system.events(WorkerDied)) == 1
 
 
-def test_a_host_of_actors_is_answered_by_messages(bench: Benches) -> None:
-    system = bench()
+def test_a_host_of_actors_is_answered_by_messages(new_system: SystemFactory) -> None:
+    system = new_system()
     host = Listener(system.runtime.clock.monotonic)
     for request in (
         StartWorkers(None, host),
@@ -153,16 +155,16 @@ def test_a_host_of_actors_is_answered_by_messages(bench: Benches) -> None:
     assert [type(answer) for answer in host.messages] == [Done, Refused, StatusReport, WorkersStopped]
 
 
-def test_a_failure_is_told_with_its_reason(bench: Benches) -> None:
-    system = bench(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
+def test_a_failure_is_told_with_its_reason(new_system: SystemFactory) -> None:
+    system = new_system(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
     system.run(60)
     ((at, failed),) = system.events(WorkerFailed)
     assert (at, failed.generation) == (3, 1)
     assert "exit code 1" in failed.reason
 
 
-def test_a_pause_is_told_when_it_begins_and_when_it_ends_by_itself(bench: Benches) -> None:
-    system = bench(worker(), scripts=lives(Life())).start()
+def test_a_pause_is_told_when_it_begins_and_when_it_ends_by_itself(new_system: SystemFactory) -> None:
+    system = new_system(worker(), scripts=lives(runs())).start()
     system.run(10)
     system.tell(PauseWorkers((W,), reason="repairs", for_s=60))
     system.tell(PauseWorkers(reason="all of it"))
@@ -179,8 +181,8 @@ def test_a_pause_is_told_when_it_begins_and_when_it_ends_by_itself(bench: Benche
     ]
 
 
-def test_a_reset_is_told(bench: Benches) -> None:
-    system = bench(worker(), scripts=lives(Life())).start()
+def test_a_reset_is_told(new_system: SystemFactory) -> None:
+    system = new_system(worker(), scripts=lives(runs())).start()
     system.run(10)
     system.tell(ResetWorker(W))
     system.run(1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.virtual.bench import W, worker
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import W, worker
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.rules.forecast import dying, forecast, recorded
@@ -15,10 +15,10 @@ HOURS = 6
 
 @pytest.mark.parametrize("preset", ["steady", "patient", "notify", "plugin"])
 @pytest.mark.parametrize("seconds", [1, 3, 45, 61, 290, 302, 600])
-def test_the_actors_do_what_was_forecast(bench: Benches, preset: str, seconds: int) -> None:
+def test_the_actors_do_what_was_forecast(new_system: SystemFactory, preset: str, seconds: int) -> None:
     spec = worker(preset=preset, restart={"enabled": True})
     seen = forecast(spec.restart, dying(seconds * 1000, Exit(code=1)), until_ms=HOURS * 3_600_000)
-    system = bench(spec, scripts=crashes_after(seconds)).start()
+    system = new_system(spec, scripts=crashes_after(seconds)).start()
     system.run(HOURS * 3600)
     happened = [(event.action, event.reason, round(event.delay_s * 1000)) for event in system.deaths()]
     assert happened == [
@@ -28,9 +28,9 @@ def test_the_actors_do_what_was_forecast(bench: Benches, preset: str, seconds: i
     assert starts[: len(seen.lives)] == [life.started_ms for life in seen.lives]
 
 
-def test_what_the_actors_recorded_is_what_a_replay_lives_through(bench: Benches) -> None:
+def test_what_the_actors_recorded_is_what_a_replay_lives_through(new_system: SystemFactory) -> None:
     spec = worker(preset="steady")
-    system = bench(spec, scripts=crashes_after(3)).start()
+    system = new_system(spec, scripts=crashes_after(3)).start()
     system.run(3600)
     deaths = tuple(reversed(system.memory.deaths(W)))
     again = forecast(spec.restart, recorded(deaths))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pykka
 import pytest
-from tests.virtual.bench import Bench, W, dies_after, ids, lives, worker, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.errors import StoreUnavailableError
@@ -28,10 +30,10 @@ from rekindle.actors.messages.internal import (
     Unregister,
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe
-from rekindle.actors.simulation import Life, Script, crashes_after
+from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after
 from rekindle.actors.spec.worker_spec import HealthPolicy, PauseMode, WorkerSpec
 
-SILENT = lives(Life(healthy_after_s=None))
+SILENT = lives(Behaviour(healthy_after=None))
 """A process that says only what the test lets it say."""
 
 HOUR_MS = 3_600_000
@@ -45,7 +47,7 @@ def observed(**health: object) -> WorkerSpec:
     return worker(restart={"enabled": False}, health=health)
 
 
-def say(system: Bench, *frames: tuple[float, str] | tuple[float, Frame]) -> None:
+def say(system: SimulatedSystem, *frames: tuple[float, str] | tuple[float, Frame]) -> None:
     """Have the worker send frames, each at its moment."""
     for moment, frame in frames:
         system.run_to(moment)
@@ -53,52 +55,52 @@ def say(system: Bench, *frames: tuple[float, str] | tuple[float, Frame]) -> None
     system.run(0)
 
 
-def test_hm_01_a_registration_is_pending_and_tells_nobody(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_01_a_registration_is_pending_and_tells_nobody(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     system.run(59.9)
     assert system.status().status is PENDING
     assert system.changes() == []
 
 
-def test_hm_02_the_first_healthy_frame_is_told_once(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_02_the_first_healthy_frame_is_told_once(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (7, "healthy"))
     changed = system.events(StatusChanged)
     assert [(at, event.old, event.new) for at, event in changed] == [(7, PENDING, HEALTHY)]
 
 
-def test_hm_03_a_worker_that_says_nothing_for_60_seconds_is_dead(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_03_a_worker_that_says_nothing_for_60_seconds_is_dead(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     system.run(300)
     ((at, event),) = system.events(StatusChanged)
     assert (at, event.new, event.misses) == (60, DEAD, 0)
     assert system.deaths()[0].death.cause is Cause.STARTUP_TIMEOUT
 
 
-def test_hm_04_pending_frames_do_not_prolong_the_startup(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_04_pending_frames_do_not_prolong_the_startup(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, *((float(moment), "pending") for moment in range(1, 60)))
     system.run(300)
     assert system.changes() == [(60, DEAD)]
 
 
-def test_hm_05_silence_makes_unhealthy_at_one_miss_and_dead_at_three(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_05_silence_makes_unhealthy_at_one_miss_and_dead_at_three(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     system.run(300)
     told = [(at, event.new, event.misses) for at, event in system.events(StatusChanged)]
     assert told == [(1, HEALTHY, 0), (6, UNHEALTHY, 1), (16, DEAD, 3)]
 
 
-def test_hm_06_a_healthy_frame_after_two_misses_asks_for_three_new_ones(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_06_a_healthy_frame_after_two_misses_asks_for_three_new_ones(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"), (12, "healthy"))
     system.run(300)
     assert system.changes() == [(1, HEALTHY), (6, UNHEALTHY), (12, HEALTHY), (17, UNHEALTHY), (27, DEAD)]
 
 
-def test_hm_07_a_frame_in_the_very_moment_of_the_check_makes_nothing_flap(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_07_a_frame_in_the_very_moment_of_the_check_makes_nothing_flap(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     for moment in range(0, 100, 5):
         system.processes.say(W, Frame(status="healthy"))
         system.runtime.settle()
@@ -107,36 +109,36 @@ def test_hm_07_a_frame_in_the_very_moment_of_the_check_makes_nothing_flap(bench:
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_hm_08_frames_every_six_seconds_flap_and_never_make_dead(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_08_frames_every_six_seconds_flap_and_never_make_dead(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, *((float(moment), "healthy") for moment in range(0, 61, 6)))
     flaps = [((at - 1, UNHEALTHY), (at, HEALTHY)) for at in range(6, 61, 6)]
     assert system.changes() == [(0, HEALTHY), *(change for flap in flaps for change in flap)]
 
 
-def test_hm_09_repeated_healthy_frames_tell_nobody(bench: Benches) -> None:
-    system = bench(observed()).start()
+def test_hm_09_repeated_healthy_frames_tell_nobody(new_system: SystemFactory) -> None:
+    system = new_system(observed()).start()
     system.run(3600)
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_hm_10_unhealthy_frames_do_not_stop_the_misses(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_10_unhealthy_frames_do_not_stop_the_misses(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"), *((float(moment), "unhealthy") for moment in range(2, 16)))
     system.run(60)
     assert system.changes() == [(1, HEALTHY), (2, UNHEALTHY), (16, DEAD)]
 
 
-def test_hm_11_a_recovery_that_falls_silent_is_dead_when_its_time_is_up(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_11_a_recovery_that_falls_silent_is_dead_when_its_time_is_up(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"), (5, Frame(status="recovering", recover_for_s=30)))
     system.run(300)
     assert system.changes() == [(1, HEALTHY), (5, RECOVERING), (35, DEAD)]
     assert system.deaths()[0].death.cause is Cause.RECOVERY_TIMEOUT
 
 
-def test_hm_12_a_healthy_frame_ends_a_recovery_and_its_deadline(bench: Benches) -> None:
-    system = bench(observed(staleness_s=None), scripts=SILENT).start()
+def test_hm_12_a_healthy_frame_ends_a_recovery_and_its_deadline(new_system: SystemFactory) -> None:
+    system = new_system(observed(staleness_s=None), scripts=SILENT).start()
     say(system, (1, "healthy"), (5, Frame(status="recovering", recover_for_s=30)), (20, "healthy"))
     system.run(300)
     assert system.changes() == [(1, HEALTHY), (5, RECOVERING), (20, HEALTHY)]
@@ -144,30 +146,32 @@ def test_hm_12_a_healthy_frame_ends_a_recovery_and_its_deadline(bench: Benches) 
 
 @pytest.mark.parametrize(("asked", "granted"), [(1, 5), (30, 30), (500, 120), (None, 120), (-3, 5)])
 def test_hm_13_the_recovery_time_is_kept_between_5_and_120_seconds(
-    bench: Benches, asked: float | None, granted: float
+    new_system: SystemFactory, asked: float | None, granted: float
 ) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (10, Frame(status="recovering", recover_for_s=asked)))
     system.run(300)
     assert system.changes() == [(10, RECOVERING), (10 + granted, DEAD)]
 
 
-def test_hm_14_what_is_told_is_the_time_that_the_worker_asked_for(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_14_what_is_told_is_the_time_that_the_worker_asked_for(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (10, Frame(status="recovering", recover_for_s=500)))
     assert [event.recover_for_s for _, event in system.events(StatusChanged)] == [500]
 
 
-def test_hm_15_asking_again_and_again_prolongs_a_recovery_to_120_seconds_at_most(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_15_asking_again_and_again_prolongs_a_recovery_to_120_seconds_at_most(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     again = Frame(status="recovering", recover_for_s=30)
     say(system, *((float(moment), again) for moment in range(10, 130, 5)))
     system.run(300)
     assert system.changes() == [(10, RECOVERING), (130, DEAD)]
 
 
-def test_hm_16_a_recovery_may_begin_before_the_first_healthy_frame(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_16_a_recovery_may_begin_before_the_first_healthy_frame(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (59, Frame(status="recovering")))
     system.run(300)
     assert system.changes() == [(59, RECOVERING), (179, DEAD)]
@@ -182,8 +186,10 @@ REACH: dict[str, tuple[tuple[float, str], ...]] = {
 
 
 @pytest.mark.parametrize("before", REACH)
-def test_hm_17_the_end_of_a_process_is_told_once_from_every_status(bench: Benches, before: str) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_17_the_end_of_a_process_is_told_once_from_every_status(
+    new_system: SystemFactory, before: str
+) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, *REACH[before])
     system.run_to(7)
     told = len(system.changes())
@@ -195,8 +201,8 @@ def test_hm_17_the_end_of_a_process_is_told_once_from_every_status(bench: Benche
     assert system.changes()[told:] == [(7, DEAD)]
 
 
-def test_hm_18_the_end_of_what_is_dead_or_failed_is_told_to_nobody(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_18_the_end_of_what_is_dead_or_failed_is_told_to_nobody(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     system.run(70)
     told = system.changes()
     system.actors.monitor.tell(ProcessExited(W, 1, Exit(code=1)))
@@ -205,8 +211,8 @@ def test_hm_18_the_end_of_what_is_dead_or_failed_is_told_to_nobody(bench: Benche
     assert system.changes() == told == [(60, DEAD)]
 
 
-def test_hm_19_a_late_healthy_frame_does_not_wake_the_dead(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_19_a_late_healthy_frame_does_not_wake_the_dead(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     system.run(70)
     system.actors.monitor.tell(FrameReceived(W, 1, Frame(status="healthy")))
     system.run(5)
@@ -214,8 +220,10 @@ def test_hm_19_a_late_healthy_frame_does_not_wake_the_dead(bench: Benches) -> No
     assert system.status().status is DEAD
 
 
-def test_hm_20_a_worker_is_marked_failed_once_and_nothing_is_heard_of_it_then(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_20_a_worker_is_marked_failed_once_and_nothing_is_heard_of_it_then(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     for message in (
         MarkFailed(W),
@@ -229,16 +237,18 @@ def test_hm_20_a_worker_is_marked_failed_once_and_nothing_is_heard_of_it_then(be
     assert system.changes() == [(1, HEALTHY), (1, FAILED)]
 
 
-def test_hm_21_marking_an_unknown_worker_failed_is_no_error(bench: Benches) -> None:
-    system = bench(observed()).start()
+def test_hm_21_marking_an_unknown_worker_failed_is_no_error(new_system: SystemFactory) -> None:
+    system = new_system(observed()).start()
     system.actors.monitor.tell(MarkFailed("nobody"))
     system.run(100)
     assert system.events(ActorReplaced) == []
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_hm_22_a_registration_of_a_failed_worker_is_refused_and_its_process_killed(bench: Benches) -> None:
-    system = bench()
+def test_hm_22_a_registration_of_a_failed_worker_is_refused_and_its_process_killed(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system()
     system.actors.monitor.tell(MarkFailed(W))
     system.start()
     system.run(60)
@@ -248,10 +258,10 @@ def test_hm_22_a_registration_of_a_failed_worker_is_refused_and_its_process_kill
     assert system.status().shown == "stopped"
 
 
-def test_hm_23_after_a_reset_the_worker_is_pending_when_it_starts_again(bench: Benches) -> None:
-    script = lives(Life(dies_after_s=1), then=Life(healthy_after_s=None))
+def test_hm_23_after_a_reset_the_worker_is_pending_when_it_starts_again(new_system: SystemFactory) -> None:
+    script = lives(dies_after(1), then=Behaviour(healthy_after=None))
     spec = worker(restart={"give_up_exit_codes": (1,)})
-    system = bench(spec, scripts=script).start()
+    system = new_system(spec, scripts=script).start()
     system.run(10)
     assert system.status().status is FAILED
     system.tell(ResetWorker(W))
@@ -262,8 +272,8 @@ def test_hm_23_after_a_reset_the_worker_is_pending_when_it_starts_again(bench: B
     assert system.memory.health[W].status == "pending"
 
 
-def test_hm_24_what_is_unregistered_is_silently_forgotten(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_hm_24_what_is_unregistered_is_silently_forgotten(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     for message in (Unregister(W), Unregister("nobody"), FrameReceived(W, 1, Frame(status="unhealthy"))):
         system.actors.monitor.tell(message)
@@ -271,9 +281,11 @@ def test_hm_24_what_is_unregistered_is_silently_forgotten(bench: Benches) -> Non
     assert system.changes() == [(1, HEALTHY)]
 
 
-def test_hm_25_the_next_incarnation_has_a_whole_startup_and_the_same_policy(bench: Benches) -> None:
-    script = lives(Life(healthy_after_s=55, heartbeat_s=None), Life(healthy_after_s=None))
-    system = bench(scripts=script).start()
+def test_hm_25_the_next_incarnation_has_a_whole_startup_and_the_same_policy(
+    new_system: SystemFactory,
+) -> None:
+    script = lives(Behaviour(healthy_after=55, heartbeat=inf), Behaviour(healthy_after=None))
+    system = new_system(scripts=script).start()
     system.run(200)
     # Frame at 55, dead at 70, again at 71, and 60 s later dead for the lack of a first frame.
     assert system.changes()[:4] == [(55, HEALTHY), (60, UNHEALTHY), (70, DEAD), (131, DEAD)]
@@ -290,8 +302,10 @@ def test_hm_25_the_next_incarnation_has_a_whole_startup_and_the_same_policy(benc
     ],
     ids=lambda late: type(late).__name__,
 )
-def test_hm_26_what_comes_late_of_an_older_generation_is_ignored(bench: Benches, late: object) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_hm_26_what_comes_late_of_an_older_generation_is_ignored(
+    new_system: SystemFactory, late: object
+) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     told = system.changes()
     system.actors.monitor.tell(late)
@@ -313,14 +327,14 @@ class Unwilling:
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1), KeyboardInterrupt()], ids=repr)
 def test_hm_27_a_listener_that_raises_costs_the_others_nothing(
-    bench: Benches, logs: list[str], error: BaseException
+    new_system: SystemFactory, logs: list[str], error: BaseException
 ) -> None:
-    system = bench(*workers(2), scripts=dies_after(3))
+    system = new_system(*workers(2), scripts=uptimes(3))
     system.actors.broker.tell(Subscribe(Unwilling(error)))
     later = type(system.listener)(system.runtime.clock.monotonic)
     system.actors.broker.tell(Subscribe(later))
     system.start().run(60)
-    assert later.heard == system.listener.heard
+    assert later.received == system.listener.received
     assert [system.starts(id_) for id_ in ids(2)] == [[0, 4]] * 2
     assert any("listener" in line or "receiver" in line for line in logs)
 
@@ -332,8 +346,8 @@ class Host(pykka.ThreadingActor):
         """Take anything."""
 
 
-def test_hm_27_a_listener_that_has_ended_costs_nobody_anything(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3))
+def test_hm_27_a_listener_that_has_ended_costs_nobody_anything(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3))
     host = system.runtime.start(Host)
     system.actors.broker.tell(Subscribe(host))
     host.stop(block=False)
@@ -341,9 +355,9 @@ def test_hm_27_a_listener_that_has_ended_costs_nobody_anything(bench: Benches) -
     assert system.starts() == [0, 4]
 
 
-def test_hm_28_without_the_store_every_status_is_told_as_with_it(bench: Benches) -> None:
+def test_hm_28_without_the_store_every_status_is_told_as_with_it(new_system: SystemFactory) -> None:
     def changes(fault: Exception | None) -> list[tuple[float, Status]]:
-        system = bench(observed(), scripts=lives(Life(heartbeat_s=None)))
+        system = new_system(observed(), scripts=lives(Behaviour(heartbeat=inf)))
         system.memory.fault = fault
         system.start().run(100)
         return system.changes()
@@ -352,20 +366,20 @@ def test_hm_28_without_the_store_every_status_is_told_as_with_it(bench: Benches)
 
 
 @pytest.mark.parametrize("jump_ms", [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS])
-def test_hm_29_f16_a_jump_of_the_wall_clock_changes_nothing(bench: Benches, jump_ms: int) -> None:
+def test_hm_29_f16_a_jump_of_the_wall_clock_changes_nothing(new_system: SystemFactory, jump_ms: int) -> None:
     def history(jump_ms: int) -> tuple[list[tuple[float, object]], list[tuple[float, str, int]]]:
-        system = bench(*workers(3, preset="patient"), scripts=crashes_after(7)).start()
+        system = new_system(*workers(3, preset="patient"), scripts=crashes_after(7)).start()
         for moment in (3, 7.5, 20, 40, 300):
             system.run_to(moment)
             system.runtime.virtual_clock.set_wall(jump_ms)
         system.run(600)
-        return system.listener.heard, system.processes.starts
+        return system.listener.received, system.processes.starts
 
     assert history(jump_ms) == history(0)
 
 
-def test_hm_30_a_paused_worker_that_falls_silent_is_not_dead(bench: Benches) -> None:
-    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+def test_hm_30_a_paused_worker_that_falls_silent_is_not_dead(new_system: SystemFactory) -> None:
+    system = new_system(worker(pause_mode=PauseMode.IDLE)).start()
     system.run(10)
     system.tell(PauseWorkers())
     system.processes.freeze(W)
@@ -373,8 +387,8 @@ def test_hm_30_a_paused_worker_that_falls_silent_is_not_dead(bench: Benches) -> 
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_hm_30_silence_counts_again_from_the_end_of_the_pause(bench: Benches) -> None:
-    system = bench(worker(pause_mode=PauseMode.IDLE, restart={"enabled": False})).start()
+def test_hm_30_silence_counts_again_from_the_end_of_the_pause(new_system: SystemFactory) -> None:
+    system = new_system(worker(pause_mode=PauseMode.IDLE, restart={"enabled": False})).start()
     system.run(10)
     system.tell(PauseWorkers())
     system.processes.freeze(W)
@@ -384,16 +398,16 @@ def test_hm_30_silence_counts_again_from_the_end_of_the_pause(bench: Benches) ->
     assert system.changes() == [(0, HEALTHY), (1005, UNHEALTHY), (1015, DEAD)]
 
 
-def test_hm_31_every_registered_worker_has_a_status(bench: Benches) -> None:
-    system = bench(*workers(5)).start()
+def test_hm_31_every_registered_worker_has_a_status(new_system: SystemFactory) -> None:
+    system = new_system(*workers(5)).start()
     system.run(1)
     known = [(each.component_id, each.status) for each in system.report().workers]
     assert known == [(id_, HEALTHY) for id_ in ids(5)]
     assert set(system.memory.health) == set(ids(5))
 
 
-def test_a_frozen_worker_is_told_from_a_busy_one(bench: Benches) -> None:
-    system = bench(observed()).start()
+def test_a_frozen_worker_is_told_from_a_busy_one(new_system: SystemFactory) -> None:
+    system = new_system(observed()).start()
     system.run(1)
     system.processes.freeze(W)
     system.run(60)
@@ -402,10 +416,10 @@ def test_a_frozen_worker_is_told_from_a_busy_one(bench: Benches) -> None:
 
 @pytest.mark.parametrize("away", [31.5, 40.0, 61.0, 3600.0])
 def test_p12_after_its_own_absence_the_monitor_waits_for_the_frames_in_the_pipes(
-    bench: Benches, away: float
+    new_system: SystemFactory, away: float
 ) -> None:
     # One miss of 30 s is death here. The check comes before the frames that were sent meanwhile.
-    system = bench(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
+    system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
     say(system, (0, "healthy"), (5, "healthy"))
     suspend(system, away)
     system.run(1)
@@ -413,8 +427,8 @@ def test_p12_after_its_own_absence_the_monitor_waits_for_the_frames_in_the_pipes
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_p12_every_absence_is_forgiven_to_those_who_were_heard_in_between(bench: Benches) -> None:
-    system = bench(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
+def test_p12_every_absence_is_forgiven_to_those_who_were_heard_in_between(new_system: SystemFactory) -> None:
+    system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
     for _ in range(5):
         say(system, (system.now, "healthy"))
         suspend(system, 100)
@@ -422,17 +436,17 @@ def test_p12_every_absence_is_forgiven_to_those_who_were_heard_in_between(bench:
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_p12_a_worker_that_hangs_is_found_after_one_grace(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_p12_a_worker_that_hangs_is_found_after_one_grace(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     suspend(system, 100)
     system.run(60)
     assert system.changes()[-1] == (116, DEAD)
 
 
-def test_p12_a_second_absence_is_forgiven_before_the_worker_was_heard(bench: Benches) -> None:
+def test_p12_a_second_absence_is_forgiven_before_the_worker_was_heard(new_system: SystemFactory) -> None:
     """It had been silent for 17 s in all that the monitor was there for: 30 s are allowed."""
-    system = bench(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
+    system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
     say(system, (0, "healthy"))
     suspend(system, 40)
     system.run(17)
@@ -442,8 +456,8 @@ def test_p12_a_second_absence_is_forgiven_before_the_worker_was_heard(bench: Ben
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_p12_a_slow_monitor_does_not_forgive_a_silence_for_ever(bench: Benches) -> None:
-    system = bench(observed(), scripts=SILENT).start()
+def test_p12_a_slow_monitor_does_not_forgive_a_silence_for_ever(new_system: SystemFactory) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     for _ in range(20):
         suspend(system, 8)
@@ -451,10 +465,10 @@ def test_p12_a_slow_monitor_does_not_forgive_a_silence_for_ever(bench: Benches) 
     assert system.changes()[-1][1] is DEAD
 
 
-def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(bench: Benches) -> None:
+def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(new_system: SystemFactory) -> None:
     starting, recovering = ids(2)
-    script: dict[str, Script] = {recovering: SILENT, starting: lives(Life(healthy_after_s=50))}
-    system = bench(*workers(2, restart={"enabled": False}), scripts=script).start()
+    script: dict[str, Script] = {recovering: SILENT, starting: lives(Behaviour(healthy_after=50))}
+    system = new_system(*workers(2, restart={"enabled": False}), scripts=script).start()
     system.processes.say(recovering, Frame(status="recovering", recover_for_s=40))
     system.run(10)
     suspend(system, 100)
@@ -465,13 +479,13 @@ def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(bench: Benche
     assert [new for _, new in system.changes(starting)] == [HEALTHY]
 
 
-def suspend(system: Bench, seconds: float) -> None:
+def suspend(system: SimulatedSystem, seconds: float) -> None:
     """Let time pass while nobody here is awake to see it."""
     system.runtime.virtual_clock.now += seconds
 
 
-def test_a_registration_that_is_repeated_changes_nothing(bench: Benches) -> None:
-    system = bench(observed()).start()
+def test_a_registration_that_is_repeated_changes_nothing(new_system: SystemFactory) -> None:
+    system = new_system(observed()).start()
     system.run(50)
     system.actors.monitor.tell(Register(W, 1, HealthPolicy(), reports_health=True))
     system.run(100)

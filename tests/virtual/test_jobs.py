@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import pytest
-from tests.virtual.bench import Bench, W, dies_after, lives, worker
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
 from tests.virtual.faults import Mistake, at
+from tests.virtual.simulated_system import SimulatedSystem, W, lives, uptimes, worker
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreUnavailableError
@@ -17,35 +18,37 @@ from rekindle.actors.facts.records import ClaimsReleased, Record
 from rekindle.actors.job_desk import JobDesk
 from rekindle.actors.messages import ChangeWorkers, JobConvicted, JobRequeued
 from rekindle.actors.messages.internal import IncarnationEnded
-from rekindle.actors.simulation import Life
+from rekindle.actors.simulation import Behaviour, runs
 from rekindle.persistence import MemoryStore
 
 JOBS: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
 
 
-def with_jobs(bench: Benches, *scripts: Any, **settings: Any) -> Bench:
+def with_jobs(new_system: SystemFactory, *scripts: Any, **settings: Any) -> SimulatedSystem:
     """A system with one worker that serves the queue `tag`, which has one job."""
-    system = bench(worker(**{**JOBS, **settings}), scripts=scripts[0] if scripts else None)
+    system = new_system(worker(**{**JOBS, **settings}), scripts=scripts[0] if scripts else None)
     system.memory.jobs.add("tag", [NewJob(payload="{}")])
     return system.start()
 
 
-def claim(system: Bench, generation: int = 1) -> int:
+def claim(system: SimulatedSystem, generation: int = 1) -> int:
     """Have the worker claim the job, which is ours to do: its process is a script."""
     claimed = system.memory.jobs.claim("tag", W, generation, "")
     assert claimed is not None
     return claimed.id
 
 
-def test_jr_01_an_idle_worker_s_death_touches_no_job(bench: Benches) -> None:
-    system = with_jobs(bench, dies_after(5.0))
+def test_jr_01_an_idle_worker_s_death_touches_no_job(new_system: SystemFactory) -> None:
+    system = with_jobs(new_system, uptimes(5.0))
     system.run(10.0)
     assert system.memory.jobs.get(1).state == "pending"
     assert system.events(JobRequeued) == []
 
 
-def test_jr_02_the_job_of_a_dead_worker_is_requeued_at_the_moment_of_its_death(bench: Benches) -> None:
-    system = with_jobs(bench, dies_after(5.0))
+def test_jr_02_the_job_of_a_dead_worker_is_requeued_at_the_moment_of_its_death(
+    new_system: SystemFactory,
+) -> None:
+    system = with_jobs(new_system, uptimes(5.0))
     system.run(1.0)
     job = claim(system)
     system.run(5.0)
@@ -54,9 +57,11 @@ def test_jr_02_the_job_of_a_dead_worker_is_requeued_at_the_moment_of_its_death(b
     assert system.memory.jobs.get(job).state == "pending"
 
 
-def test_jr_03_jr_06_the_third_death_convicts_although_the_worker_is_given_up(bench: Benches) -> None:
+def test_jr_03_jr_06_the_third_death_convicts_although_the_worker_is_given_up(
+    new_system: SystemFactory,
+) -> None:
     few = {"max_in_window": 2, "initial_delay_s": 1.0}
-    system = with_jobs(bench, dies_after(5.0, 5.0, 5.0), restart=few)
+    system = with_jobs(new_system, uptimes(5.0, 5.0, 5.0), restart=few)
     for generation in (1, 2, 3):
         system.runtime.run_until(lambda: system.status().pid is not None, system.now + 60)
         job = claim(system, generation)
@@ -66,8 +71,8 @@ def test_jr_03_jr_06_the_third_death_convicts_although_the_worker_is_given_up(be
     assert (convicted.job_id, convicted.crash_count, convicted.generation) == (job, 3, 3)
 
 
-def test_a_job_is_released_while_the_system_stops_and_not_counted(bench: Benches) -> None:
-    system = with_jobs(bench, lives(Life(stops_after_s=None, ignores_term=True)))
+def test_a_job_is_released_while_the_system_stops_and_not_counted(new_system: SystemFactory) -> None:
+    system = with_jobs(new_system, lives(Behaviour(ignores_request=True, ignores_term=True)))
     system.run(1.0)
     job = claim(system)
     assert system.shut_down()[0].killed
@@ -75,10 +80,10 @@ def test_a_job_is_released_while_the_system_stops_and_not_counted(bench: Benches
     assert (requeued.job_id, requeued.counted, requeued.crash_count) == (job, False, 0)
 
 
-def test_a_worker_that_hangs_keeps_its_job_until_its_process_is_gone(bench: Benches) -> None:
+def test_a_worker_that_hangs_keeps_its_job_until_its_process_is_gone(new_system: SystemFactory) -> None:
     """Until then it may still be at work: two must never hold one job."""
     system = with_jobs(
-        bench, lives(Life(heartbeat_s=None, stops_after_s=None, ignores_term=True), then=Life())
+        new_system, lives(Behaviour(heartbeat=inf, ignores_request=True, ignores_term=True), then=runs())
     )
     system.run(1.0)
     job = claim(system)
@@ -91,8 +96,8 @@ def test_a_worker_that_hangs_keeps_its_job_until_its_process_is_gone(bench: Benc
     assert crash.cause.startswith("heartbeat lost")
 
 
-def test_with_the_store_gone_the_release_waits_and_happens_in_order(bench: Benches) -> None:
-    system = with_jobs(bench, dies_after(5.0))
+def test_with_the_store_gone_the_release_waits_and_happens_in_order(new_system: SystemFactory) -> None:
+    system = with_jobs(new_system, uptimes(5.0))
     system.run(1.0)
     job = claim(system)
     system.memory.fault = StoreUnavailableError("gone")
@@ -104,8 +109,8 @@ def test_with_the_store_gone_the_release_waits_and_happens_in_order(bench: Bench
     assert (system.memory.jobs.get(job).state, system.memory.jobs.get(job).crash_count) == ("pending", 1)
 
 
-def test_jr_11_an_end_that_is_told_twice_is_recorded_once(bench: Benches) -> None:
-    system = with_jobs(bench)
+def test_jr_11_an_end_that_is_told_twice_is_recorded_once(new_system: SystemFactory) -> None:
+    system = with_jobs(new_system)
     system.run(1.0)
     claim(system)
     told = IncarnationEnded(
@@ -120,10 +125,10 @@ def test_jr_11_an_end_that_is_told_twice_is_recorded_once(bench: Benches) -> Non
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_desk_that_makes_a_mistake_releases_the_job_all_the_same(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch, after: bool
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
     mistake = Mistake(JobDesk, at(IncarnationEnded), after=after).put_in(monkeypatch)
-    system = with_jobs(bench, dies_after(5.0))
+    system = with_jobs(new_system, uptimes(5.0))
     system.run(1.0)
     job = claim(system)
     system.run(5.0)
@@ -146,16 +151,18 @@ class Journal(MemoryStore):
 
 @pytest.mark.parametrize("settings", [{}, JOBS])
 def test_only_workers_that_serve_queues_have_claims_to_release(
-    bench: Benches, settings: dict[str, Any]
+    new_system: SystemFactory, settings: dict[str, Any]
 ) -> None:
     store = Journal()
-    bench(worker(**settings), scripts=dies_after(5.0), store=store).start().run(10.0)
+    new_system(worker(**settings), scripts=uptimes(5.0), store=store).start().run(10.0)
     assert (ClaimsReleased in store.kinds) is bool(settings)
 
 
-def test_the_job_of_a_worker_that_serves_no_queue_any_more_is_released_all_the_same(bench: Benches) -> None:
+def test_the_job_of_a_worker_that_serves_no_queue_any_more_is_released_all_the_same(
+    new_system: SystemFactory,
+) -> None:
     """A reload took its queues away; the process that is stopped for it leaves its job behind."""
-    system = with_jobs(bench, lives(Life(stops_after_s=None, ignores_term=True), then=Life()))
+    system = with_jobs(new_system, lives(Behaviour(ignores_request=True, ignores_term=True), then=runs()))
     system.run(1.0)
     job = claim(system)
     system.tell(ChangeWorkers((worker(),)))

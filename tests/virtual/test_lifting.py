@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.virtual.bench import Bench, Listener, W, lives, worker
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, SimulatedSystem, W, lives, worker
 
 from rekindle.actors.messages import (
     AlertReport,
@@ -16,11 +16,11 @@ from rekindle.actors.messages import (
     StartWorkers,
     WorkersChanged,
 )
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import crashes_after, dies_after, runs
 from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
-FAILS_THEN_LIVES = lives(Life(dies_after_s=3), Life(dies_after_s=3), then=Life())
+FAILS_THEN_LIVES = lives(dies_after(3), dies_after(3), then=runs())
 
 
 def once(setting: bool = True, **others: object) -> WorkerSpec:
@@ -28,29 +28,31 @@ def once(setting: bool = True, **others: object) -> WorkerSpec:
     return worker(restart={"max_lifetime": 1, "clear_failed_on_change": setting}, **others)  # type: ignore[arg-type]
 
 
-def begin(system: Bench, version: str) -> None:
+def begin(system: SimulatedSystem, version: str) -> None:
     """Start everything, as this version of the worker."""
     system.tell(StartWorkers(None, None, {W: version}))
     system.run(60)
 
 
-def given_up(bench: Benches, setting: bool = True, **settings: object) -> Bench:
+def given_up(new_system: SystemFactory, setting: bool = True, **settings: object) -> SimulatedSystem:
     """A system whose worker was given up as version a-1."""
-    system = bench(once(setting), scripts=FAILS_THEN_LIVES, **settings)
+    system = new_system(once(setting), scripts=FAILS_THEN_LIVES, **settings)
     begin(system, "a-1")
     assert (system.status().shown, system.stored().failed_fingerprint) == ("failed", "a-1")
     return system
 
 
-def test_ps_10_the_same_version_stays_failed_when_the_application_comes_back(bench: Benches) -> None:
-    system = given_up(bench)
+def test_ps_10_the_same_version_stays_failed_when_the_application_comes_back(
+    new_system: SystemFactory,
+) -> None:
+    system = given_up(new_system)
     system.restart_application()
     begin(system, "a-1")
     assert (system.status().shown, system.starts()) == ("failed", [])
 
 
-def test_another_version_is_tried_when_the_application_comes_back(bench: Benches) -> None:
-    system = given_up(bench)
+def test_another_version_is_tried_when_the_application_comes_back(new_system: SystemFactory) -> None:
+    system = given_up(new_system)
     system.restart_application()
     begin(system, "b-1")
     assert (system.status().shown, system.status().restart_count) == ("healthy", 0)
@@ -61,8 +63,10 @@ def test_another_version_is_tried_when_the_application_comes_back(bench: Benches
     assert "failure_lifted" in [record.type for record in system.memory.events().events]
 
 
-def test_a_start_by_hand_lifts_the_failure_of_another_version_even_beside_others(bench: Benches) -> None:
-    system = given_up(bench)
+def test_a_start_by_hand_lifts_the_failure_of_another_version_even_beside_others(
+    new_system: SystemFactory,
+) -> None:
+    system = given_up(new_system)
     answers = Listener(lambda: system.now)
     system.tell(StartWorkers((W,), answers, {W: "a-1"}))
     system.tell(StartWorkers((W,), answers, {W: "a-2"}))
@@ -78,15 +82,15 @@ def test_a_start_by_hand_lifts_the_failure_of_another_version_even_beside_others
     assert event.reason == "its configuration changed"
 
 
-def test_without_the_setting_another_version_stays_failed(bench: Benches) -> None:
-    system = given_up(bench, setting=False)
+def test_without_the_setting_another_version_stays_failed(new_system: SystemFactory) -> None:
+    system = given_up(new_system, setting=False)
     system.restart_application()
     begin(system, "b-1")
     assert (system.status().shown, system.starts()) == ("failed", [])
 
 
-def test_another_version_that_fails_is_given_up_as_that_version(bench: Benches) -> None:
-    system = bench(once(), scripts=crashes_after(3))
+def test_another_version_that_fails_is_given_up_as_that_version(new_system: SystemFactory) -> None:
+    system = new_system(once(), scripts=crashes_after(3))
     begin(system, "a-1")
     system.restart_application()
     begin(system, "b-1")
@@ -94,8 +98,10 @@ def test_another_version_that_fails_is_given_up_as_that_version(bench: Benches) 
     assert system.stored().failed_fingerprint == "b-1"
 
 
-def test_a_reload_lifts_what_is_another_version_even_if_its_spec_is_the_same(bench: Benches) -> None:
-    system = given_up(bench)
+def test_a_reload_lifts_what_is_another_version_even_if_its_spec_is_the_same(
+    new_system: SystemFactory,
+) -> None:
+    system = given_up(new_system)
     same = system.ask(lambda reply: ChangeWorkers((once(),), reply, {W: "a-1"}))
     assert isinstance(same, WorkersChanged)
     assert (same.changes.lifted, system.status().shown) == ((), "failed")
@@ -106,8 +112,8 @@ def test_a_reload_lifts_what_is_another_version_even_if_its_spec_is_the_same(ben
     assert system.status().shown == "healthy"
 
 
-def test_a_reload_lifts_what_has_another_configuration(bench: Benches) -> None:
-    system = given_up(bench)
+def test_a_reload_lifts_what_has_another_configuration(new_system: SystemFactory) -> None:
+    system = given_up(new_system)
     changed = system.ask(lambda reply: ChangeWorkers((once(env={"A": "1"}),), reply, {W: "a-2"}))
     assert isinstance(changed, WorkersChanged)
     assert (changed.changes.restarted, changed.changes.lifted) == ((W,), (W,))
@@ -115,16 +121,16 @@ def test_a_reload_lifts_what_has_another_configuration(bench: Benches) -> None:
     assert (system.status().shown, len(system.starts())) == ("healthy", 3)
 
 
-def test_a_lifted_worker_that_is_paused_waits_for_the_end_of_the_pause(bench: Benches) -> None:
-    system = given_up(bench)
+def test_a_lifted_worker_that_is_paused_waits_for_the_end_of_the_pause(new_system: SystemFactory) -> None:
+    system = given_up(new_system)
     system.tell(PauseWorkers())
     system.tell(ChangeWorkers((once(),), None, {W: "b-1"}))
     system.run(5)
     assert (system.status().shown, len(system.starts())) == ("stopped", 2)
 
 
-def test_the_alert_of_a_lifted_worker_is_over(bench: Benches) -> None:
-    system = given_up(bench, alerts=AlertPolicy())
+def test_the_alert_of_a_lifted_worker_is_over(new_system: SystemFactory) -> None:
+    system = given_up(new_system, alerts=AlertPolicy())
     system.tell(ChangeWorkers((once(),), None, {W: "b-1"}))
     replies: list[AlertReport] = []
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, workers
 
 from rekindle.actors import persistence_actor
 from rekindle.actors.errors import StoreUnavailableError
@@ -24,7 +24,7 @@ from rekindle.actors.messages import (
 from rekindle.actors.messages.event_json import event_type
 from rekindle.actors.messages.internal import Flush
 from rekindle.actors.messages.internal.to_broker import Subscribe
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import crashes_after, dies_after, runs
 from rekindle.persistence import MemoryStore
 
 LOCKED = StoreUnavailableError("database is locked")
@@ -44,7 +44,7 @@ class Journal(MemoryStore):
         return settled
 
 
-def follower(system: Bench, *topics: str) -> Listener:
+def follower(system: SimulatedSystem, *topics: str) -> Listener:
     """Somebody who wants numbers."""
     listener = Listener(system.runtime.clock.monotonic)
     system.actors.broker.tell(Subscribe(listener, topics or ("event:*",)))
@@ -65,8 +65,10 @@ def is_gapless(numbers: list[int], first: int = 1) -> bool:
 
 
 @SEEDS
-def test_what_is_told_is_what_is_kept_under_numbers_without_a_gap(bench: Benches, seed: int) -> None:
-    system = bench(*workers(5), scripts=crashes_after(3), seed=seed)
+def test_what_is_told_is_what_is_kept_under_numbers_without_a_gap(
+    new_system: SystemFactory, seed: int
+) -> None:
+    system = new_system(*workers(5), scripts=crashes_after(3), seed=seed)
     listener = follower(system)
     system.start().run(600)
     assert [each.record for each in told(listener)] == kept(system.memory)
@@ -76,9 +78,9 @@ def test_what_is_told_is_what_is_kept_under_numbers_without_a_gap(bench: Benches
 
 
 @SEEDS
-def test_a_death_is_kept_in_one_transaction_with_its_events(bench: Benches, seed: int) -> None:
+def test_a_death_is_kept_in_one_transaction_with_its_events(new_system: SystemFactory, seed: int) -> None:
     store = Journal()
-    bench(*workers(3), scripts=crashes_after(3), store=store, seed=seed).start().run(600)
+    new_system(*workers(3), scripts=crashes_after(3), store=store, seed=seed).start().run(600)
     with_deaths = [batch for batch in store.batches if any(isinstance(each, DeathRecord) for each in batch)]
     assert with_deaths
     for batch in with_deaths:
@@ -89,9 +91,9 @@ def test_a_death_is_kept_in_one_transaction_with_its_events(bench: Benches, seed
             assert deaths <= found
 
 
-def test_a_death_costs_one_commit_before_its_restart(bench: Benches) -> None:
+def test_a_death_costs_one_commit_before_its_restart(new_system: SystemFactory) -> None:
     store = Journal()
-    system = bench(scripts=dies_after(3), store=store, event_linger_s=0.01).start()
+    system = new_system(scripts=uptimes(3), store=store, event_linger_s=0.01).start()
     system.run_to(2)
     store.batches.clear()
     system.run_to(3.4)  # the mirror is written half a second after a change
@@ -100,10 +102,10 @@ def test_a_death_costs_one_commit_before_its_restart(bench: Benches) -> None:
     assert others == []
 
 
-def test_an_event_that_comes_alone_waits_a_moment_for_a_record_to_go_with(bench: Benches) -> None:
+def test_an_event_that_comes_alone_waits_a_moment_for_a_record_to_go_with(new_system: SystemFactory) -> None:
     store = Journal()
-    script = lives(Life(dies_after_s=0.005), then=Life())
-    system = bench(scripts=script, store=store, event_linger_s=0.01).start()
+    script = lives(dies_after(0.005), then=runs())
+    system = new_system(scripts=script, store=store, event_linger_s=0.01).start()
     system.run(0.5)
     (batch,) = [each for each in store.batches if any(isinstance(one, DeathRecord) for one in each)]
     types = [each.type for each in batch if isinstance(each, EventRecord)]
@@ -111,8 +113,8 @@ def test_an_event_that_comes_alone_waits_a_moment_for_a_record_to_go_with(bench:
     assert types[-2:] == ["status_changed", "worker_died"]
 
 
-def test_the_numbers_go_on_after_a_restart_of_the_application(bench: Benches) -> None:
-    system = bench(scripts=crashes_after(3)).start()
+def test_the_numbers_go_on_after_a_restart_of_the_application(new_system: SystemFactory) -> None:
+    system = new_system(scripts=crashes_after(3)).start()
     system.run(20)
     before = len(kept(system.memory))
     system.restart_application(away_s=60)
@@ -122,8 +124,8 @@ def test_the_numbers_go_on_after_a_restart_of_the_application(bench: Benches) ->
     assert is_gapless([each.id for each in kept(system.memory)])
 
 
-def test_an_event_has_the_time_of_the_wall_clock(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_an_event_has_the_time_of_the_wall_clock(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     deaths = [each for each in kept(system.memory) if each.type == "worker_died"]
     assert [each.at_wall_ms for each in deaths] == [system.runtime.virtual_clock.wall_offset_ms + 3000]
@@ -134,9 +136,9 @@ def test_an_event_has_the_time_of_the_wall_clock(bench: Benches) -> None:
 
 @SEEDS
 def test_in_an_outage_events_are_told_at_once_and_written_later_with_the_same_numbers(
-    bench: Benches, seed: int
+    new_system: SystemFactory, seed: int
 ) -> None:
-    system = bench(*workers(3), scripts=crashes_after(3), seed=seed)
+    system = new_system(*workers(3), scripts=crashes_after(3), seed=seed)
     listener = follower(system)
     system.start().run_to(2)
     system.memory.fault = LOCKED
@@ -151,8 +153,8 @@ def test_in_an_outage_events_are_told_at_once_and_written_later_with_the_same_nu
     assert told(listener)[-1].kept
 
 
-def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3))
+def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3))
     listener = follower(system)
     system.memory.fault = LOCKED
     system.start().run(100)
@@ -164,10 +166,10 @@ def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(bench: B
 
 
 def test_events_that_outgrow_the_memory_in_an_outage_are_given_up_and_that_is_told(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(persistence_actor, "MOST_EVENTS", 20)
-    system = bench(*workers(3), scripts=crashes_after(3))
+    system = new_system(*workers(3), scripts=crashes_after(3))
     listener = follower(system)
     system.memory.fault = LOCKED
     system.start().run(600)
@@ -183,9 +185,9 @@ def test_events_that_outgrow_the_memory_in_an_outage_are_given_up_and_that_is_to
 
 
 def test_an_event_that_the_store_neither_takes_nor_refuses_is_told_after_two_seconds(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     # As one that hangs in a commit.
     monkeypatch.setattr(persistence_actor.PersistenceActor, "handle", lambda self, message: None)
@@ -198,8 +200,8 @@ def test_an_event_that_the_store_neither_takes_nor_refuses_is_told_after_two_sec
 # ── At the end ───────────────────────────────────────────────────────────────────────────
 
 
-def test_what_waits_for_a_record_is_written_when_the_application_ends(bench: Benches) -> None:
-    system = bench(event_linger_s=10.0).start()
+def test_what_waits_for_a_record_is_written_when_the_application_ends(new_system: SystemFactory) -> None:
+    system = new_system(event_linger_s=10.0).start()
     system.run(0.1)
     assert kept(system.memory) == []
     system.actors.broker.tell(Flush(Listener(system.runtime.clock.monotonic)))
@@ -211,8 +213,8 @@ def test_what_waits_for_a_record_is_written_when_the_application_ends(bench: Ben
     ]
 
 
-def test_a_follower_hears_first_how_far_the_log_is_and_its_latest_events(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_a_follower_hears_first_how_far_the_log_is_and_its_latest_events(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     listener = follower(system, "event:worker_died:*")
     snapshot, *others = listener.messages
@@ -225,9 +227,9 @@ def test_a_follower_hears_first_how_far_the_log_is_and_its_latest_events(bench: 
     assert [type(each.event) for each in told(listener)] == [WorkerDied]
 
 
-def test_ev_18_in_the_log_no_worker_is_dead_after_it_failed(bench: Benches) -> None:
+def test_ev_18_in_the_log_no_worker_is_dead_after_it_failed(new_system: SystemFactory) -> None:
     """EV-18, across an outage and a restart of the application."""
-    system = bench(*workers(3), scripts=crashes_after(3)).start()
+    system = new_system(*workers(3), scripts=crashes_after(3)).start()
     system.run_to(40)
     system.memory.fault = LOCKED
     system.run_to(80)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, worker, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors import persistence_actor
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
@@ -24,7 +24,7 @@ from rekindle.actors.messages import (
     WorkerDied,
 )
 from rekindle.actors.messages.internal import Flush, Flushed
-from rekindle.actors.simulation import Life, Script, crashes_after
+from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after, runs
 from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import WindowMode
 from rekindle.persistence import MemoryStore
@@ -38,7 +38,7 @@ class Journal(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.attempts: list[tuple[float, tuple[Record, ...]]] = []
-        self.system: Bench | None = None
+        self.system: SimulatedSystem | None = None
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Note the attempt, then write."""
@@ -50,7 +50,7 @@ class Journal(MemoryStore):
         return [at for at, records in self.attempts if any(isinstance(each, DeathRecord) for each in records)]
 
 
-def journalled(system: Bench, store: Journal) -> Bench:
+def journalled(system: SimulatedSystem, store: Journal) -> SimulatedSystem:
     store.system = system
     return system
 
@@ -58,8 +58,8 @@ def journalled(system: Bench, store: Journal) -> Bench:
 # ── Across a restart of the application ──────────────────────────────────────────────────
 
 
-def test_ps_08_the_delays_go_on_where_the_former_run_left_them(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3)).start()
+def test_ps_08_the_delays_go_on_where_the_former_run_left_them(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3)).start()
     system.run(30)
     system.restart_application(away_s=3600)
     system.processes.scripts[W] = dies_of(system, 3)
@@ -68,14 +68,14 @@ def test_ps_08_the_delays_go_on_where_the_former_run_left_them(bench: Benches) -
     assert system.deaths()[0].restart_count == 4
 
 
-def dies_of(system: Bench, seconds: float) -> Script:
+def dies_of(system: SimulatedSystem, seconds: float) -> Script:
     """Only the next incarnation dies, after so long."""
     first = system.status().generation + 1
-    return lambda generation: Life(dies_after_s=seconds) if generation == first else Life()
+    return lambda generation: dies_after(seconds) if generation == first else runs()
 
 
-def test_ps_09_a_full_window_is_remembered(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+def test_ps_09_a_full_window_is_remembered(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(50)
     assert system.stored().streak_count == 5
     system.restart_application(away_s=100)
@@ -85,8 +85,8 @@ def test_ps_09_a_full_window_is_remembered(bench: Benches) -> None:
     assert [death.action for death in system.deaths()] == ["mark_failed"]
 
 
-def test_ps_09_a_window_that_has_passed_meanwhile_is_no_reason_to_give_up(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+def test_ps_09_a_window_that_has_passed_meanwhile_is_no_reason_to_give_up(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(50)
     system.restart_application(away_s=300)
     system.start().run(1)
@@ -99,12 +99,12 @@ UP_FOR_S = 10 * 3600.0
 """How long the machine was up before it was rebooted: the new clock never gets near the old one."""
 
 
-def rebooted(bench: Benches, mode: WindowMode, *, away_s: float) -> list[WorkerDied]:
+def rebooted(new_system: SystemFactory, mode: WindowMode, *, away_s: float) -> list[WorkerDied]:
     """What becomes of a worker that dies twice before a reboot, and a third time after it."""
     # The third death is one too many; the one mode counts deaths, the other restarts.
     most = 3 if mode is WindowMode.SLIDING else 2
     policy = {"window_mode": mode, "max_in_window": most, "window_s": 300.0}
-    system = bench(worker(restart=policy), scripts=dies_after(UP_FOR_S, 3)).start()
+    system = new_system(worker(restart=policy), scripts=uptimes(UP_FOR_S, 3)).start()
     system.run_to(UP_FOR_S + 60)
     assert [death.action for death in system.deaths()] == ["restart", "restart"]
     system.restart_application(away_s=away_s)
@@ -116,21 +116,23 @@ def rebooted(bench: Benches, mode: WindowMode, *, away_s: float) -> list[WorkerD
 
 
 @pytest.mark.parametrize("mode", WindowMode)
-def test_f15_what_counted_before_a_reboot_counts_after_it(bench: Benches, mode: WindowMode) -> None:
-    (death,) = rebooted(bench, mode, away_s=30)
+def test_f15_what_counted_before_a_reboot_counts_after_it(
+    new_system: SystemFactory, mode: WindowMode
+) -> None:
+    (death,) = rebooted(new_system, mode, away_s=30)
     assert (death.action, death.restart_count) == ("mark_failed", 2)
 
 
 @pytest.mark.parametrize("mode", WindowMode)
 def test_f15_what_is_older_than_the_window_counts_no_longer_after_a_reboot(
-    bench: Benches, mode: WindowMode
+    new_system: SystemFactory, mode: WindowMode
 ) -> None:
-    (death,) = rebooted(bench, mode, away_s=6 * 3600)
+    (death,) = rebooted(new_system, mode, away_s=6 * 3600)
     assert (death.action, death.restart_count) == ("restart", 3)
 
 
-def test_ps_10_a_failed_worker_stays_failed_with_its_reason(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+def test_ps_10_a_failed_worker_stays_failed_with_its_reason(new_system: SystemFactory) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run(60)
     reason = system.status().failure_reason
     system.restart_application(away_s=3600)
@@ -140,8 +142,8 @@ def test_ps_10_a_failed_worker_stays_failed_with_its_reason(bench: Benches) -> N
     assert system.memory.health[W].status == "failed"
 
 
-def test_a_reset_failure_does_not_come_back_with_the_application(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+def test_a_reset_failure_does_not_come_back_with_the_application(new_system: SystemFactory) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=uptimes(3, 3)).start()
     system.run(60)
     system.tell(ResetWorker(W))
     system.restart_application()
@@ -149,8 +151,8 @@ def test_a_reset_failure_does_not_come_back_with_the_application(bench: Benches)
     assert system.status().status is Status.HEALTHY
 
 
-def test_a_delay_that_was_not_over_is_waited_for_after_the_restart(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+def test_a_delay_that_was_not_over_is_waited_for_after_the_restart(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(32)  # dead since 30, due at 46
     system.restart_application(away_s=2)
     system.start()
@@ -160,8 +162,8 @@ def test_a_delay_that_was_not_over_is_waited_for_after_the_restart(bench: Benche
     assert system.status().restart_count == system.stored().restart_count == 5
 
 
-def test_a_delay_that_was_over_meanwhile_is_not_waited_for(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+def test_a_delay_that_was_over_meanwhile_is_not_waited_for(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(32)
     system.restart_application(away_s=14)
     assert system.start().starts() == [0]
@@ -169,9 +171,9 @@ def test_a_delay_that_was_over_meanwhile_is_not_waited_for(bench: Benches) -> No
 
 @pytest.mark.parametrize("jump_ms", [-365 * 24 * 3_600_000, 365 * 24 * 3_600_000])
 def test_f16_a_wall_clock_that_was_set_meanwhile_makes_nobody_wait_longer_than_the_policy(
-    bench: Benches, jump_ms: int
+    new_system: SystemFactory, jump_ms: int
 ) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(32)
     system.runtime.virtual_clock.set_wall(jump_ms)
     system.restart_application()
@@ -180,8 +182,10 @@ def test_f16_a_wall_clock_that_was_set_meanwhile_makes_nobody_wait_longer_than_t
     assert system.starts()[0] <= 60
 
 
-def test_a_delay_is_not_waited_for_by_an_operator_who_starts_the_worker_twice(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3, 3)).start()
+def test_a_delay_is_not_waited_for_by_an_operator_who_starts_the_worker_twice(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(32)
     system.restart_application()
     system.start().run(1)
@@ -189,10 +193,10 @@ def test_a_delay_is_not_waited_for_by_an_operator_who_starts_the_worker_twice(be
     assert system.starts() == [1]
 
 
-def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(bench: Benches) -> None:
+def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(new_system: SystemFactory) -> None:
     store = MemoryStore()
     store.commit([mirror("gone"), mirror("gone too")])
-    system = bench(scripts=dies_after(3), store=store)
+    system = new_system(scripts=uptimes(3), store=store)
     assert store.health == {}
     system.start().run(10)
     assert set(store.health) == {W}
@@ -201,8 +205,8 @@ def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(bench
     assert system.stored().restart_count == 1
 
 
-def test_the_mirror_says_of_a_stopped_worker_that_it_is_stopped(bench: Benches) -> None:
-    system = bench(*workers(2)).start()
+def test_the_mirror_says_of_a_stopped_worker_that_it_is_stopped(new_system: SystemFactory) -> None:
+    system = new_system(*workers(2)).start()
     system.run(5)
     assert {each.status for each in system.memory.health.values()} == {"healthy"}
     system.stop(W)
@@ -214,8 +218,8 @@ def test_the_mirror_says_of_a_stopped_worker_that_it_is_stopped(bench: Benches) 
     assert (system.memory.health[W].status, system.memory.health[W].generation) == ("healthy", 2)
 
 
-def test_ps_16_an_old_heartbeat_in_the_mirror_causes_no_death(bench: Benches) -> None:
-    system = bench().start()
+def test_ps_16_an_old_heartbeat_in_the_mirror_causes_no_death(new_system: SystemFactory) -> None:
+    system = new_system().start()
     system.run(10)
     system.memory.commit([mirror(W)])
     system.run(100)
@@ -232,21 +236,21 @@ def mirror(id_: str) -> HealthMirrored:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_death_is_in_the_store_before_its_restart_begins(bench: Benches, seed: int) -> None:
+def test_a_death_is_in_the_store_before_its_restart_begins(new_system: SystemFactory, seed: int) -> None:
     store = MemoryStore()
     kept: list[int] = []
 
-    def script(generation: int) -> Life:
+    def script(generation: int) -> Behaviour:
         kept.append(len(store.deaths(W)))
-        return Life(dies_after_s=1)
+        return dies_after(1)
 
-    bench(worker(preset="plugin"), scripts=script, store=store, seed=seed).start().run(60)
+    new_system(worker(preset="plugin"), scripts=script, store=store, seed=seed).start().run(60)
     assert kept == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_death_is_written_in_the_moment_in_which_it_happens(bench: Benches) -> None:
+def test_a_death_is_written_in_the_moment_in_which_it_happens(new_system: SystemFactory) -> None:
     store = Journal()
-    system = journalled(bench(scripts=dies_after(3, 3), store=store), store)
+    system = journalled(new_system(scripts=uptimes(3, 3), store=store), store)
     system.start().run(60)
     assert store.tries_of_deaths() == [3, 7]
 
@@ -254,22 +258,26 @@ def test_a_death_is_written_in_the_moment_in_which_it_happens(bench: Benches) ->
 # ── Without the store ────────────────────────────────────────────────────────────────────
 
 
-def test_a_restart_without_delay_waits_two_seconds_for_the_store(bench: Benches) -> None:
-    system = bench(worker(preset="plugin"), scripts=dies_after(3))
+def test_a_restart_without_delay_waits_two_seconds_for_the_store(new_system: SystemFactory) -> None:
+    system = new_system(worker(preset="plugin"), scripts=uptimes(3))
     system.memory.fault = LOCKED
     system.start().run(60)
     assert system.starts() == [0, 5]
 
 
-def test_a_restart_after_16_seconds_comes_after_16_seconds_without_the_store(bench: Benches) -> None:
-    system = bench(worker(restart={"initial_delay_s": 16.0}), scripts=dies_after(3))
+def test_a_restart_after_16_seconds_comes_after_16_seconds_without_the_store(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(restart={"initial_delay_s": 16.0}), scripts=uptimes(3))
     system.memory.fault = LOCKED
     system.start().run(60)
     assert system.starts() == [0, 19]
 
 
-def test_a_restart_begins_as_soon_as_the_store_is_back_within_the_two_seconds(bench: Benches) -> None:
-    system = bench(worker(preset="plugin"), scripts=dies_after(3)).start()
+def test_a_restart_begins_as_soon_as_the_store_is_back_within_the_two_seconds(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(preset="plugin"), scripts=uptimes(3)).start()
     system.run_to(2)
     system.memory.fault = LOCKED
     system.run_to(3.5)
@@ -278,19 +286,21 @@ def test_a_restart_begins_as_soon_as_the_store_is_back_within_the_two_seconds(be
     assert system.starts() == [0, 4]  # the first retry, a second after the death
 
 
-def test_ps_13_the_write_is_tried_again_after_1_2_4_8_16_16_seconds(bench: Benches) -> None:
+def test_ps_13_the_write_is_tried_again_after_1_2_4_8_16_16_seconds(new_system: SystemFactory) -> None:
     store = Journal()
-    system = journalled(bench(scripts=crashes_after(1000), store=store), store)
+    system = journalled(new_system(scripts=crashes_after(1000), store=store), store)
     system.start().run_to(999)
     store.fault = LOCKED
     system.run_to(1000)
-    system.processes.scripts[W] = lives(Life())
+    system.processes.scripts[W] = lives(runs())
     system.run_to(1090)
     assert [at - 1000 for at in store.tries_of_deaths()] == [0, 1, 3, 7, 15, 31, 47, 63, 79]
 
 
-def test_ps_13_a_failed_worker_is_not_restarted_while_its_failure_cannot_be_written(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+def test_ps_13_a_failed_worker_is_not_restarted_while_its_failure_cannot_be_written(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run_to(5)
     system.memory.fault = LOCKED
     system.run(600)
@@ -301,8 +311,8 @@ def test_ps_13_a_failed_worker_is_not_restarted_while_its_failure_cannot_be_writ
     assert system.stored().failed_at_wall_ms is not None
 
 
-def test_ps_13_the_actors_answer_at_once_while_the_store_is_away(bench: Benches) -> None:
-    system = bench(*workers(2), scripts={ids(2)[0]: dies_after(3)})
+def test_ps_13_the_actors_answer_at_once_while_the_store_is_away(new_system: SystemFactory) -> None:
+    system = new_system(*workers(2), scripts={ids(2)[0]: uptimes(3)})
     system.memory.fault = LOCKED
     system.start().run_to(3.2)
     before = system.now
@@ -311,8 +321,8 @@ def test_ps_13_the_actors_answer_at_once_while_the_store_is_away(bench: Benches)
     assert system.now == before
 
 
-def test_ps_13_everybody_hears_that_the_store_is_away_and_that_it_is_back(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_ps_13_everybody_hears_that_the_store_is_away_and_that_it_is_back(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     system.memory.fault = LOCKED
     system.run_to(8)
@@ -323,8 +333,8 @@ def test_ps_13_everybody_hears_that_the_store_is_away_and_that_it_is_back(bench:
     assert [at for at, _ in system.events(StoreRecovered)] == [10]
 
 
-def test_ps_13_the_report_shows_what_is_unsaved(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_ps_13_the_report_shows_what_is_unsaved(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     assert (system.report().unsaved, system.report().degraded) == (0, None)
     system.memory.fault = LOCKED
@@ -335,8 +345,8 @@ def test_ps_13_the_report_shows_what_is_unsaved(bench: Benches) -> None:
     assert (system.report().unsaved, system.report().degraded) == (0, None)
 
 
-def test_ps_13_everything_is_caught_up_after_the_outage(bench: Benches) -> None:
-    system = bench(*workers(3), scripts=crashes_after(3)).start()
+def test_ps_13_everything_is_caught_up_after_the_outage(new_system: SystemFactory) -> None:
+    system = new_system(*workers(3), scripts=crashes_after(3)).start()
     system.run_to(5)
     system.memory.fault = LOCKED
     system.tell(PauseWorkers((ids(3)[2],)))
@@ -350,11 +360,11 @@ def test_ps_13_everything_is_caught_up_after_the_outage(bench: Benches) -> None:
 
 
 def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(persistence_actor, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
-    system = bench(*workers(3, restart=tireless), scripts=crashes_after(1)).start()
+    system = new_system(*workers(3, restart=tireless), scripts=crashes_after(1)).start()
     system.run_to(10)
     system.memory.fault = LOCKED
     system.run(600)
@@ -371,11 +381,11 @@ def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
 
 
 def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(persistence_actor, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
-    system = bench(worker(restart=tireless), scripts=crashes_after(1), alerts=AlertPolicy()).start()
+    system = new_system(worker(restart=tireless), scripts=crashes_after(1), alerts=AlertPolicy()).start()
     system.memory.fault = LOCKED
     system.run(600)
     assert len(system.deaths()) > 150
@@ -387,13 +397,13 @@ def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
 
 
 def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(persistence_actor, "MOST_WAITING", 10)
     # The sustained health is noticed by the death itself: the reset is in its record.
-    resting = lives(*[Life(dies_after_s=1)] * 3, Life(dies_after_s=60), *[Life(dies_after_s=1)] * 20, Life())
+    resting = lives(*[dies_after(1)] * 3, dies_after(60), *[dies_after(1)] * 20, runs())
     policy = {"max_consecutive": None, "reset_after_healthy_s": 60.0}
-    system = bench(worker(preset="plugin", restart=policy), scripts=resting).start()
+    system = new_system(worker(preset="plugin", restart=policy), scripts=resting).start()
     system.run_to(7)
     assert system.stored().streak_count == 3
     system.memory.fault = LOCKED
@@ -408,9 +418,9 @@ def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
 
 
 def test_f24_a_supervisor_whose_store_another_one_took_over_stands_down_once_and_writes_no_more(
-    bench: Benches,
+    new_system: SystemFactory,
 ) -> None:
-    system = bench(*workers(2)).start()
+    system = new_system(*workers(2)).start()
     system.run_to(5)
     system.memory.fault = StoreOwnedError("the store is in use by another supervisor")
     system.tell(PauseWorkers((W,)))
@@ -426,8 +436,8 @@ def test_f24_a_supervisor_whose_store_another_one_took_over_stands_down_once_and
     assert flushed(system) > 0
 
 
-def test_an_application_that_ends_after_an_outage_writes_what_it_can(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_an_application_that_ends_after_an_outage_writes_what_it_can(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     system.memory.fault = LOCKED
     system.run_to(3.5)
@@ -437,7 +447,7 @@ def test_an_application_that_ends_after_an_outage_writes_what_it_can(bench: Benc
     assert system.stored().restart_count == 1
 
 
-def flushed(system: Bench) -> int:
+def flushed(system: SimulatedSystem) -> int:
     """How many records could not be written."""
     listener = Listener(system.runtime.clock.monotonic)
     system.actors.persistence.tell(Flush(listener))
@@ -447,8 +457,8 @@ def flushed(system: Bench) -> int:
     return answer.unsaved
 
 
-def test_a_restart_from_memory_is_counted_once_when_the_store_comes_back(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_a_restart_from_memory_is_counted_once_when_the_store_comes_back(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     system.memory.fault = LOCKED
     system.run_to(40)
@@ -459,8 +469,8 @@ def test_a_restart_from_memory_is_counted_once_when_the_store_comes_back(bench: 
     assert system.starts() == [0, 5]
 
 
-def test_a_removed_worker_leaves_no_mirror_behind_after_an_outage(bench: Benches) -> None:
-    system = bench().start()
+def test_a_removed_worker_leaves_no_mirror_behind_after_an_outage(new_system: SystemFactory) -> None:
+    system = new_system().start()
     system.run(10)
     system.memory.fault = LOCKED
     system.processes.kill(W)
@@ -471,9 +481,9 @@ def test_a_removed_worker_leaves_no_mirror_behind_after_an_outage(bench: Benches
     assert system.memory.health == {}
 
 
-def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(bench: Benches) -> None:
+def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(new_system: SystemFactory) -> None:
     """What is too old is deleted; that the clock says so all of a sudden is no reason."""
-    system = bench(scripts=dies_after(3, 3)).start()
+    system = new_system(scripts=uptimes(3, 3)).start()
     system.run(60)
     system.runtime.virtual_clock.wall_offset_ms += 365 * 86_400_000
     system.run(2 * persistence_actor.PRUNE_AFTER_S)
@@ -482,9 +492,9 @@ def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(bench: Benches)
     assert "worker_died" in {event.type for event in events}
 
 
-def test_generations_go_on_though_the_last_one_left_no_death(bench: Benches) -> None:
+def test_generations_go_on_though_the_last_one_left_no_death(new_system: SystemFactory) -> None:
     """They are the names of lives: two of one name would be told apart by nobody."""
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     assert system.status().generation == 2
     system.restart_application()  # killed with it: no death is kept of the second

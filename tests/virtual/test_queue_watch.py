@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.virtual.bench import Listener, W, worker
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, W, worker
 
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.frames import Frame
@@ -14,7 +14,7 @@ from rekindle.actors.facts.topic_states import JobState, QueueState
 from rekindle.actors.messages import Snapshot, StateChanged
 from rekindle.actors.messages.internal import FrameReceived, QueuesTouched
 from rekindle.actors.messages.internal.to_broker import Subscribe
-from rekindle.actors.simulation import Life
+from rekindle.actors.simulation import dies_after
 
 TAG: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
 
@@ -69,9 +69,9 @@ def numbers(heard: Listener) -> list[tuple[str, int, int, int]]:
     ]
 
 
-def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(bench: Benches) -> None:
+def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(new_system: SystemFactory) -> None:
     """EV-10: the queue itself, and all queues together."""
-    system = bench(worker(**TAG)).start()
+    system = new_system(worker(**TAG)).start()
     system.run(1.0)
     heard = listener(system, "queue:tag:status", "queue:status")
     put_in(system)
@@ -84,9 +84,9 @@ def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(bench: Benches
     ]  # fmt: skip
 
 
-def test_a_job_is_told_of_from_its_beginning_to_its_end(bench: Benches) -> None:
+def test_a_job_is_told_of_from_its_beginning_to_its_end(new_system: SystemFactory) -> None:
     """Topic queue:jobs: the typed state, and nothing of it in the log of events."""
-    system = bench(worker(**TAG)).start()
+    system = new_system(worker(**TAG)).start()
     system.run(1.0)
     heard = listener(system, "queue:jobs", "event:*")
     (job,) = put_in(system, payload='{"path": "/music/a.flac"}')
@@ -102,9 +102,9 @@ def test_a_job_is_told_of_from_its_beginning_to_its_end(bench: Benches) -> None:
     assert told[1].state.path == "/music/a.flac"
 
 
-def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(bench: Benches) -> None:
+def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(new_system: SystemFactory) -> None:
     """EV-04, for jobs."""
-    system = bench(worker(**TAG)).start()
+    system = new_system(worker(**TAG)).start()
     system.run(1.0)
     put_in(system, 3)
     job = take(system)
@@ -119,9 +119,9 @@ def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(bench: Benches)
     assert listener(system, "queue:jobs").messages[0].states == ()
 
 
-def test_the_job_of_a_dead_worker_is_told_to_be_pending_again(bench: Benches) -> None:
+def test_the_job_of_a_dead_worker_is_told_to_be_pending_again(new_system: SystemFactory) -> None:
     """JR-02, for those who look."""
-    system = bench(worker(**TAG), scripts=lambda _: Life(dies_after_s=5.0)).start()
+    system = new_system(worker(**TAG), scripts=lambda _: dies_after(5.0)).start()
     system.run(1.0)
     heard = listener(system, "queue:jobs")
     put_in(system)
@@ -130,9 +130,9 @@ def test_the_job_of_a_dead_worker_is_told_to_be_pending_again(bench: Benches) ->
     assert jobs_told(heard) == [(job, "running"), (job, "pending")]
 
 
-def test_a_flood_of_short_jobs_is_looked_at_twice_a_second(bench: Benches) -> None:
+def test_a_flood_of_short_jobs_is_looked_at_twice_a_second(new_system: SystemFactory) -> None:
     """A thousand jobs cost a few looks, and the figures are right in the end."""
-    system = bench(worker(**TAG)).start()
+    system = new_system(worker(**TAG)).start()
     system.run(1.0)
     put_in(system, 1000)
     heard = listener(system, "queue:tag:status")
@@ -144,8 +144,8 @@ def test_a_flood_of_short_jobs_is_looked_at_twice_a_second(bench: Benches) -> No
     assert numbers(heard)[-1] == ("queue:tag:status", 0, 0, 1000)
 
 
-def test_while_nothing_happens_nobody_looks_and_no_timer_runs(bench: Benches) -> None:
-    system = bench(worker(**TAG)).start()
+def test_while_nothing_happens_nobody_looks_and_no_timer_runs(new_system: SystemFactory) -> None:
+    system = new_system(worker(**TAG)).start()
     system.run(1.0)
     put_in(system)
     finish(system, take(system))
@@ -156,8 +156,8 @@ def test_while_nothing_happens_nobody_looks_and_no_timer_runs(bench: Benches) ->
     assert asked == []
 
 
-def test_whoever_comes_later_is_shown_the_queues_first(bench: Benches) -> None:
-    system = bench(worker(**TAG)).start()
+def test_whoever_comes_later_is_shown_the_queues_first(new_system: SystemFactory) -> None:
+    system = new_system(worker(**TAG)).start()
     put_in(system, 3)
     system.run(1.0)
     snapshot = listener(system, "queue:*:status").messages[0]
@@ -167,15 +167,15 @@ def test_whoever_comes_later_is_shown_the_queues_first(bench: Benches) -> None:
     assert (state.type, state.state.queue_type, state.state.pending) == ("queue_update", "tag", 3)
 
 
-def test_without_a_queue_nobody_looks(bench: Benches) -> None:
-    system = bench(worker()).start()
+def test_without_a_queue_nobody_looks(new_system: SystemFactory) -> None:
+    system = new_system(worker()).start()
     put_in(system)
     system.run(5.0)
     assert numbers(listener(system, "queue:*:status")) == []
 
 
-def test_a_store_that_is_away_costs_a_look_now_and_then(bench: Benches, logs: list[str]) -> None:
-    system = bench(worker(**TAG)).start()
+def test_a_store_that_is_away_costs_a_look_now_and_then(new_system: SystemFactory, logs: list[str]) -> None:
+    system = new_system(worker(**TAG)).start()
     system.run(1.0)
     real, system.memory.jobs.stats = system.memory.jobs.stats, _away  # type: ignore[method-assign]
     heard = listener(system, "queue:tag:status")

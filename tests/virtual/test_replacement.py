@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from signal import SIGTERM
 from typing import Any
 
 import pytest
-from tests.virtual.bench import Bench, W, dies_after, ids, lives, worker, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
 from tests.virtual.faults import Chosen, Mistake, at
+from tests.virtual.simulated_system import SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.broker import Broker
 from rekindle.actors.deaths.death import Cause, Exit
@@ -64,7 +65,7 @@ from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.ports import Control
 from rekindle.actors.runtime.resilient_actor import ResilientActor
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
 from rekindle.actors.spec.worker_spec import PauseMode, command
 from rekindle.actors.supervision.worker import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
 from rekindle.actors.supervisor.actor import Supervisor
@@ -127,7 +128,7 @@ moments = pytest.mark.parametrize(
 )
 
 
-def life_of_a_worker(system: Bench) -> tuple[StopResult, ...]:
+def life_of_a_worker(system: SimulatedSystem) -> tuple[StopResult, ...]:
     """Start it, let it die once and come back, stop it, start it again."""
     system.start().run_to(60)
     assert system.starts() == [0, 4]
@@ -141,7 +142,7 @@ def life_of_a_worker(system: Bench) -> tuple[StopResult, ...]:
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_an_actor_that_raises_once_goes_on_as_if_nothing_had_happened(
-    bench: Benches,
+    new_system: SystemFactory,
     monkeypatch: pytest.MonkeyPatch,
     actor: type[ResilientActor],
     chosen: Chosen,
@@ -149,8 +150,8 @@ def test_an_actor_that_raises_once_goes_on_as_if_nothing_had_happened(
     after: bool,
 ) -> None:
     mistake = Mistake(actor, chosen, error=error, after=after).put_in(monkeypatch)
-    deaf = Life(stops_after_s=None)
-    system = bench(scripts=lives(Life(dies_after_s=3), then=deaf), seed=3)
+    deaf = Behaviour(ignores_request=True)
+    system = new_system(scripts=lives(dies_after(3), then=deaf), seed=3)
     (stopped,) = life_of_a_worker(system)
     assert mistake.made == 1
     assert (stopped.gone, stopped.killed) == (True, False)
@@ -173,10 +174,10 @@ LOST_FOR_GOOD = {"Declare", "StartWorkers", "ReportStatus", "StopWorkers", "Atte
     ],
 )
 def test_a_message_that_always_raises_is_dropped_and_what_it_said_is_found_out(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch, actor: type[ResilientActor], chosen: Chosen
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch, actor: type[ResilientActor], chosen: Chosen
 ) -> None:
     Mistake(actor, chosen, times=2).put_in(monkeypatch)
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(200)
     assert system.status().status is Status.HEALTHY
     assert system.processes.alive(W)
@@ -187,10 +188,10 @@ def test_a_message_that_always_raises_is_dropped_and_what_it_said_is_found_out(
 
 
 def test_a_supervisor_that_raises_while_all_are_healthy_leaves_them_alone(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
-    system = bench(*workers(5)).start()
+    system = new_system(*workers(5)).start()
     system.run(100)
     assert len(system.report().workers) == 5
     system.run(100)
@@ -199,10 +200,10 @@ def test_a_supervisor_that_raises_while_all_are_healthy_leaves_them_alone(
 
 
 def test_a_supervisor_that_raises_in_the_backoff_keeps_the_moment_of_the_restart(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
-    system = bench(worker(restart={"initial_delay_s": 16.0}), scripts=dies_after(3)).start()
+    system = new_system(worker(restart={"initial_delay_s": 16.0}), scripts=uptimes(3)).start()
     system.run_to(10)
     system.report()
     assert system.restart_timers() == [19]
@@ -212,21 +213,21 @@ def test_a_supervisor_that_raises_in_the_backoff_keeps_the_moment_of_the_restart
 
 
 def test_a_supervisor_that_raises_at_the_death_of_a_process_that_still_runs_ends_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It forgot the worker once: the monitor said dead, the process table said alive.
     Mistake(Supervisor, death, times=2).put_in(monkeypatch)
-    system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
+    system = new_system(scripts=lives(Behaviour(heartbeat=inf), then=runs())).start()
     system.run(60)
     assert (system.ends(), system.starts()) == ([15], [0, 16])
     assert system.memory.deaths(W)[0].cause is Cause.HEARTBEAT_LOST
 
 
 def test_a_supervisor_that_raises_keeps_sustained_health_on_its_way(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
-    system = bench(worker(preset="plugin"), scripts=dies_after(3)).start()
+    system = new_system(worker(preset="plugin"), scripts=uptimes(3)).start()
     system.run_to(40)
     system.report()
     system.run_to(62.9)
@@ -236,50 +237,50 @@ def test_a_supervisor_that_raises_keeps_sustained_health_on_its_way(
 
 
 def test_sustained_health_is_noted_although_the_supervisor_raises_at_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(HealthSustained)).put_in(monkeypatch)
-    system = bench(worker(preset="plugin"), scripts=dies_after(3)).start()
+    system = new_system(worker(preset="plugin"), scripts=uptimes(3)).start()
     system.run(100)
     assert system.stored().streak_count == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_starts_on_their_way_are_not_taken_for_deaths(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch, seed: int
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     Mistake(Supervisor, at(ProcessStarted)).put_in(monkeypatch)
-    system = bench(*workers(5), seed=seed).start()
+    system = new_system(*workers(5), seed=seed).start()
     system.run(60)
     assert system.deaths() == []
     assert len(system.processes.starts) == 5
 
 
 def test_starts_that_wait_for_others_are_not_taken_for_deaths(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(ProcessStarted)).put_in(monkeypatch)
-    slow = lives(Life(healthy_after_s=5))
-    system = bench(*workers(3), scripts=slow, max_concurrent_starts=1).start()
+    slow = lives(Behaviour(healthy_after=5))
+    system = new_system(*workers(3), scripts=slow, max_concurrent_starts=1).start()
     system.run(60)
     assert system.deaths() == []
     assert [system.starts(id_) for id_ in ids(3)] == [[0], [5], [10]]
 
 
 def test_a_monitor_that_raises_does_not_ask_for_a_second_first_frame(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The plugin preset gives 2 s to the first frame, and asks for no other one.
     Mistake(HealthMonitor, at(MirrorDue)).put_in(monkeypatch)
-    system = bench(worker(preset="plugin"), scripts=lives(Life(heartbeat_s=None))).start()
+    system = new_system(worker(preset="plugin"), scripts=lives(Behaviour(heartbeat=inf))).start()
     system.run(60)
     assert system.changes() == [(0, Status.HEALTHY)]
 
 
 def test_a_monitor_that_raises_remembers_who_is_paused(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+    system = new_system(worker(pause_mode=PauseMode.IDLE)).start()
     system.run(10)
     system.tell(PauseWorkers())
     system.processes.freeze(W)
@@ -289,41 +290,43 @@ def test_a_monitor_that_raises_remembers_who_is_paused(
     assert system.deaths() == []
 
 
-def test_a_monitor_that_raises_still_finds_who_hangs(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_monitor_that_raises_still_finds_who_hangs(
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Mistake(HealthMonitor, at(DeadlineReached)).put_in(monkeypatch)
-    system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
+    system = new_system(scripts=lives(Behaviour(heartbeat=inf), then=runs())).start()
     system.run(60)
     assert system.changes()[:3] == [(0, Status.HEALTHY), (10, Status.UNHEALTHY), (20, Status.DEAD)]
     assert system.starts() == [0, 21]
 
 
 def test_a_monitor_that_raises_again_and_again_still_finds_who_hangs(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hanging, lively = ids(2)
     of_the_lively = at(FrameReceived, where=lambda message: message.component_id == lively)
     Mistake(HealthMonitor, of_the_lively, times=1000).put_in(monkeypatch)
-    script = lives(Life(heartbeat_s=None), then=Life())
-    system = bench(*workers(2), scripts={hanging: script}).start()
+    script = lives(Behaviour(heartbeat=inf), then=runs())
+    system = new_system(*workers(2), scripts={hanging: script}).start()
     system.run(60)
     assert Status.DEAD in [new for _, new in system.changes(hanging)]
     assert len(system.starts(hanging)) == 2
 
 
 def test_a_monitor_that_raises_at_every_check_does_nothing_else_only_once_a_second(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mistake = Mistake(HealthMonitor, at(DeadlineReached), times=1000).put_in(monkeypatch)
-    system = bench(*workers(2), scripts={ids(2)[0]: lives(Life(heartbeat_s=None))}).start()
+    system = new_system(*workers(2), scripts={ids(2)[0]: lives(Behaviour(heartbeat=inf))}).start()
     system.run(60)
     assert mistake.made <= 2 * 60
     assert system.status(ids(2)[1]).status is Status.HEALTHY
 
 
 def test_a_monitor_that_raises_keeps_the_failed_failed(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run(20)
     Mistake(HealthMonitor, at(Unregister)).put_in(monkeypatch)
     system.actors.monitor.tell(Unregister("nobody"))
@@ -334,20 +337,20 @@ def test_a_monitor_that_raises_keeps_the_failed_failed(
 
 
 def test_a_proxy_that_raises_on_the_ladder_climbs_it_anew(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(WorkerProxy, at(LadderElapsed), times=2).put_in(monkeypatch)
-    system = bench(scripts=lives(Life(stops_after_s=None, ignores_term=True))).start()
+    system = new_system(scripts=lives(Behaviour(ignores_request=True, ignores_term=True))).start()
     (stopped,) = system.stop(within=40)
     assert stopped.killed
     assert system.now <= 24
 
 
 def test_a_proxy_that_raises_tells_an_idle_worker_again(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(WorkerProxy, at(PauseProcess), times=2).put_in(monkeypatch)
-    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+    system = new_system(worker(pause_mode=PauseMode.IDLE)).start()
     system.run(10)
     system.tell(PauseWorkers())
     system.run(10)
@@ -355,10 +358,10 @@ def test_a_proxy_that_raises_tells_an_idle_worker_again(
 
 
 def test_a_supervisor_that_raises_in_the_middle_of_a_stop_does_not_prolong_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(ReportStatus)).put_in(monkeypatch)
-    system = bench(scripts=lives(Life(stops_after_s=30))).start()
+    system = new_system(scripts=lives(Behaviour(stops_after=30))).start()
     system.tell(StopWorkers())
     system.run(5)
     system.report()
@@ -366,31 +369,31 @@ def test_a_supervisor_that_raises_in_the_middle_of_a_stop_does_not_prolong_it(
     assert system.now == 10
 
 
-def test_the_broker_keeps_its_listeners(bench: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_broker_keeps_its_listeners(new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     Mistake(Broker, healthy).put_in(monkeypatch)
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     assert [event.actor for _, event in system.events(ActorReplaced)] == ["Broker"]
     assert [new for _, new in system.changes()] == [Status.HEALTHY, Status.DEAD, Status.HEALTHY]
 
 
 def test_a_broker_that_always_raises_does_not_keep_itself_busy(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mistake = Mistake(Broker, lambda message: True, times=10_000).put_in(monkeypatch)
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     assert system.starts() == [0, 4]
     assert mistake.made < 100
 
 
 def test_a_persistence_actor_that_raises_loses_nothing(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(PersistenceActor, at(Keep, KeepTogether, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(
         monkeypatch
     )
-    system = bench(*workers(5), scripts=crashes_after(3)).start()
+    system = new_system(*workers(5), scripts=crashes_after(3)).start()
     system.run(600)
     assert [system.stored(id_).restart_count for id_ in ids(5)] == [5] * 5
     assert [len(system.memory.deaths(id_)) for id_ in ids(5)] == [6] * 5
@@ -412,15 +415,15 @@ class Careless(MemoryStore):
         return super().commit(records)
 
 
-def test_a_mistake_in_the_store_loses_nothing(bench: Benches) -> None:
-    system = bench(*workers(3), scripts=crashes_after(3), store=Careless(2, 3, 5, 7, 8, 9, 12)).start()
+def test_a_mistake_in_the_store_loses_nothing(new_system: SystemFactory) -> None:
+    system = new_system(*workers(3), scripts=crashes_after(3), store=Careless(2, 3, 5, 7, 8, 9, 12)).start()
     system.run(600)
     assert [system.stored(id_).restart_count for id_ in ids(3)] == [5] * 3
     assert system.report().unsaved == 0
 
 
-def test_a_mistake_in_the_store_is_shown_as_unsaved(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3), store=Careless(*range(3, 100))).start()
+def test_a_mistake_in_the_store_is_shown_as_unsaved(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3), store=Careless(*range(3, 100))).start()
     system.run(10)
     assert system.report().unsaved == 1
     assert system.events(StoreDegraded) != []
@@ -428,11 +431,11 @@ def test_a_mistake_in_the_store_is_shown_as_unsaved(bench: Benches) -> None:
 
 
 def test_a_persistence_actor_that_raises_with_nothing_to_write_writes_what_comes_later(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It took the store for degraded once, found nothing to write, and never wrote again.
     Mistake(PersistenceActor, at(Flush)).put_in(monkeypatch)
-    system = bench(scripts=dies_after(30)).start()
+    system = new_system(scripts=uptimes(30)).start()
     system.run(10)
     system.actors.persistence.tell(Flush(system.listener))
     system.run(50)
@@ -444,7 +447,7 @@ def test_a_persistence_actor_that_raises_with_nothing_to_write_writes_what_comes
     "kind", [CancelTimers, KeepRecord, Announce, Schedule], ids=lambda kind: kind.__name__
 )
 def test_an_effect_that_raises_does_not_keep_the_others_from_happening(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch, kind: type[Effect]
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch, kind: type[Effect]
 ) -> None:
     perform, armed = Crew._perform, [True]
 
@@ -455,16 +458,16 @@ def test_an_effect_that_raises_does_not_keep_the_others_from_happening(
         perform(self, worker, effect)
 
     monkeypatch.setattr(Crew, "_perform", perform_badly)
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     assert system.starts() == [0, 4]
     assert system.stored().restart_count == system.status().restart_count == 1
 
 
 def test_a_process_table_that_cannot_even_be_asked_to_spawn_is_a_death(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = bench()
+    system = new_system()
     spawn: Callable[[Any], None] = system.processes.spawn
     refusals = [OSError("out of everything")]
 
@@ -480,27 +483,27 @@ def test_a_process_table_that_cannot_even_be_asked_to_spawn_is_a_death(
 
 
 def test_a_command_is_answered_although_the_supervisor_raised_at_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(StartWorkers)).put_in(monkeypatch)
-    system = bench()
+    system = new_system()
     assert system.ask(lambda reply: StartWorkers(None, reply)) == Done()
     assert system.starts() == [0]
 
 
 def test_the_exit_of_a_worker_is_known_although_the_monitor_raised_at_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(ProcessExited)).put_in(monkeypatch)
-    script = lives(Life(dies_after_s=3, exit=Exit(code=0)), then=Life())
-    system = bench(worker(restart={"restart_on": "on_failure"}), scripts=script).start()
+    script = lives(dies_after(3, exit=0), then=runs())
+    system = new_system(worker(restart={"restart_on": "on_failure"}), scripts=script).start()
     system.run(60)
     assert system.starts() == [0]
     assert system.memory.deaths(W)[0].exit_code == 0
 
 
-def test_a_report_from_before_a_start_says_nothing_about_it(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_a_report_from_before_a_start_says_nothing_about_it(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     system.tell(ProcessReported(W, None, told=1))
     system.run(60)
@@ -509,7 +512,7 @@ def test_a_report_from_before_a_start_says_nothing_about_it(bench: Benches) -> N
 
 
 def test_a_failure_is_kept_although_an_effect_before_it_raised(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perform, armed = Crew._perform, [True]
 
@@ -520,19 +523,19 @@ def test_a_failure_is_kept_although_an_effect_before_it_raised(
         perform(self, worker, effect)
 
     monkeypatch.setattr(Crew, "_perform", perform_badly)
-    system = bench(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
+    system = new_system(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
     system.run(60)
     assert system.status().shown == "failed"
     assert system.stored().failed_at_wall_ms is not None
 
 
 def test_a_stop_that_waits_for_the_end_of_a_failed_worker_is_answered_although_the_end_was_missed(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(WorkerProxy, at(ProcessExited), times=2).put_in(monkeypatch)
-    stubborn = Life(heartbeat_s=None, ignores_term=True)
-    system = bench(
-        worker(restart={"max_lifetime": 1}), scripts=lives(Life(spawn_error="no"), stubborn)
+    stubborn = Behaviour(heartbeat=inf, ignores_term=True)
+    system = new_system(
+        worker(restart={"max_lifetime": 1}), scripts=lives(cannot_be_spawned("no"), stubborn)
     ).start()
     system.run_to(16.5)  # given up at 16, killed at 18
     assert system.status().shown == "failed"
@@ -542,69 +545,69 @@ def test_a_stop_that_waits_for_the_end_of_a_failed_worker_is_answered_although_t
 
 
 def test_a_stale_process_is_ended_although_the_proxy_missed_the_order(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(WorkerProxy, at(StopProcess), times=2).put_in(monkeypatch)
-    system = bench(scripts=lives(Life(heartbeat_s=None), then=Life())).start()
+    system = new_system(scripts=lives(Behaviour(heartbeat=inf), then=runs())).start()
     system.run(60)
     assert (system.ends(), system.starts()) == ([15], [0, 16])
 
 
 def test_a_plain_program_is_healthy_although_the_monitor_missed_its_start(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(ProcessStarted), times=2).put_in(monkeypatch)
-    system = bench(worker(run=command("app"))).start()
+    system = new_system(worker(run=command("app"))).start()
     system.run(300)
     assert system.changes() == [(0, Status.HEALTHY)]
 
 
 def test_a_failure_is_told_although_the_monitor_missed_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(MarkFailed), times=2).put_in(monkeypatch)
-    system = bench(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
+    system = new_system(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
     system.run(60)
     assert system.changes()[-1] == (3, Status.FAILED)
 
 
 def test_a_stop_is_no_death_although_the_monitor_missed_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(Unregister), times=2).put_in(monkeypatch)
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.run(1)
     system.stop()
     assert system.changes() == [(0, Status.HEALTHY)]
 
 
 def test_the_mirror_is_written_although_the_monitor_raised_at_it(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(MirrorDue), times=2).put_in(monkeypatch)
-    system = bench().start()
+    system = new_system().start()
     system.run(10)
     assert system.memory.health[W].status == "healthy"
 
 
 def test_the_place_of_a_stopped_start_is_free_although_the_supervisor_missed_its_end(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(Supervisor, at(ProcessGone), times=2).put_in(monkeypatch)
-    slow = lives(Life(healthy_after_s=30))
-    system = bench(*workers(2), scripts=slow, max_concurrent_starts=1).start()
+    slow = lives(Behaviour(healthy_after=30))
+    system = new_system(*workers(2), scripts=slow, max_concurrent_starts=1).start()
     system.stop(ids(2)[0])
     system.run(1)
     assert system.starts(ids(2)[1]) == [0]
 
 
 def test_an_answer_from_before_a_start_is_not_believed_after_a_second_mistake(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found by hypothesis: `nothing runs`, asked before the start, outlived it and left an orphan."""
     Mistake(WorkerProxy, at(StartProcess)).put_in(monkeypatch)
     Mistake(WorkerProxy, at(ProcessFound)).put_in(monkeypatch)
-    system = bench(worker(restart={"min_delay_s": 0, "initial_delay_s": 0})).start()
+    system = new_system(worker(restart={"min_delay_s": 0, "initial_delay_s": 0})).start()
     system.run(5)
     assert system.starts() == [0]
     assert system.deaths() == []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from math import inf
 
 import pytest
-from tests.virtual.bench import CRASH, W, dies_after, ids, lives, worker, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import CRASH, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.deaths.death import Action, Cause, Exit
 from rekindle.actors.facts.health_status import Status
@@ -26,31 +27,33 @@ from rekindle.actors.messages import (
     WorkerUnkillable,
 )
 from rekindle.actors.messages.internal import BackoffElapsed
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
 from rekindle.actors.spec.worker_spec import command
 from rekindle.persistence import MemoryStore
 
-SILENT = Life(heartbeat_s=None)
+SILENT = Behaviour(heartbeat=inf)
 """Healthy once, never heard of again: taken for dead 15 s after its frame, and still there."""
 
 
-def test_sc_01_a_death_is_counted_and_leaves_one_timer_of_the_delay(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3)).start()
+def test_sc_01_a_death_is_counted_and_leaves_one_timer_of_the_delay(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3)).start()
     system.run_to(7)  # the second death
     assert system.status().restart_count == 2
     assert system.restart_timers() == [9]
     assert system.status().next_attempt_in_s == 2
 
 
-def test_sc_02_a_second_report_of_a_death_leaves_exactly_one_timer(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_sc_02_a_second_report_of_a_death_leaves_exactly_one_timer(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(3.5)
     system.tell(system.events(StatusChanged)[-1][1])
     assert system.restart_timers() == [4]
 
 
-def test_sc_03_an_incarnation_that_is_reported_dead_a_thousand_times_counts_once(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_sc_03_an_incarnation_that_is_reported_dead_a_thousand_times_counts_once(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(3.5)
     death = system.events(StatusChanged)[-1][1]
     for _ in range(1000):
@@ -60,8 +63,10 @@ def test_sc_03_an_incarnation_that_is_reported_dead_a_thousand_times_counts_once
     assert (system.status().restart_count, system.stored().restart_count) == (1, 1)
 
 
-def test_sc_04_giving_up_marks_the_worker_failed_keeps_the_reason_and_leaves_no_timer(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+def test_sc_04_giving_up_marks_the_worker_failed_keeps_the_reason_and_leaves_no_timer(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run_to(7)
     assert system.changes()[-1] == (7, Status.FAILED)
     assert system.stored().failure_reason == system.status().failure_reason
@@ -69,10 +74,10 @@ def test_sc_04_giving_up_marks_the_worker_failed_keeps_the_reason_and_leaves_no_
     assert system.restart_timers() == []
 
 
-def test_sc_05_a_failure_without_a_reason_is_given_one(bench: Benches) -> None:
+def test_sc_05_a_failure_without_a_reason_is_given_one(new_system: SystemFactory) -> None:
     store = MemoryStore()
     store.commit([failure_without_reason()])
-    assert bench(store=store).status().failure_reason == "Restart limit exceeded"
+    assert new_system(store=store).status().failure_reason == "Restart limit exceeded"
 
 
 def failure_without_reason() -> DeathRecord:
@@ -92,9 +97,9 @@ def failure_without_reason() -> DeathRecord:
 
 @pytest.mark.parametrize("hold", [PauseWorkers(), StopWorkers()], ids=["paused", "stopped"])
 def test_sc_06_sc_07_a_timer_that_fires_all_the_same_starts_nothing(
-    bench: Benches, hold: PauseWorkers | StopWorkers
+    new_system: SystemFactory, hold: PauseWorkers | StopWorkers
 ) -> None:
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(3.5)
     system.tell(hold)
     assert system.restart_timers() == []
@@ -104,8 +109,8 @@ def test_sc_06_sc_07_a_timer_that_fires_all_the_same_starts_nothing(
     assert system.status().restart_count == 1
 
 
-def test_sc_08_a_timer_of_an_older_generation_is_ignored(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3)).start()
+def test_sc_08_a_timer_of_an_older_generation_is_ignored(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3)).start()
     system.run_to(7.5)
     system.tell(BackoffElapsed(W, generation=1, attempt=1))
     system.tell(BackoffElapsed(W, generation=2, attempt=1))
@@ -113,9 +118,9 @@ def test_sc_08_a_timer_of_an_older_generation_is_ignored(bench: Benches) -> None
     assert system.starts() == [0, 4, 9]
 
 
-def test_sc_09_a_spawn_that_fails_is_a_death_and_doubles_the_delay(bench: Benches) -> None:
-    broken = Life(spawn_error="Permission denied")
-    system = bench(scripts=lives(Life(dies_after_s=3), broken, broken, Life())).start()
+def test_sc_09_a_spawn_that_fails_is_a_death_and_doubles_the_delay(new_system: SystemFactory) -> None:
+    broken = cannot_be_spawned("Permission denied")
+    system = new_system(scripts=lives(dies_after(3), broken, broken, runs())).start()
     system.run(60)
     assert system.starts() == [0, 4, 6, 10]
     assert [each.cause for each in reversed(system.memory.deaths(W))] == [
@@ -125,47 +130,51 @@ def test_sc_09_a_spawn_that_fails_is_a_death_and_doubles_the_delay(bench: Benche
     ]
 
 
-def test_sc_09_spawns_that_always_fail_end_at_the_limit(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(spawn_error="Exec format error"))).start()
+def test_sc_09_spawns_that_always_fail_end_at_the_limit(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(cannot_be_spawned("Exec format error"))).start()
     system.run(3600)
     assert system.starts() == [0, 1, 3, 7, 15, 31]
     assert "Exec format error" in str(system.status().failure_reason)
 
 
-def test_sc_10_a_timer_for_an_unknown_worker_changes_nothing(bench: Benches) -> None:
-    system = bench().start()
-    before = list(system.listener.heard)
+def test_sc_10_a_timer_for_an_unknown_worker_changes_nothing(new_system: SystemFactory) -> None:
+    system = new_system().start()
+    before = list(system.listener.received)
     system.tell(BackoffElapsed("nobody", generation=1, attempt=1))
-    assert system.listener.heard == before
+    assert system.listener.received == before
     assert system.starts("nobody") == []
 
 
-def test_sc_11_a_stale_process_is_terminated_and_reaped_before_its_successor_starts(bench: Benches) -> None:
-    system = bench(scripts=lives(SILENT, then=Life())).start()
+def test_sc_11_a_stale_process_is_terminated_and_reaped_before_its_successor_starts(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=lives(SILENT, then=runs())).start()
     system.run(60)
     assert system.processes.signals == [(15, W, signal.SIGTERM)]
     assert system.ends() == [15]
     assert system.starts() == [0, 16]
 
 
-def test_sc_11_a_stale_process_that_takes_its_time_holds_the_restart_back(bench: Benches) -> None:
-    stubborn = Life(heartbeat_s=None, ignores_term=True)
-    system = bench(scripts=lives(stubborn, then=Life())).start()
+def test_sc_11_a_stale_process_that_takes_its_time_holds_the_restart_back(new_system: SystemFactory) -> None:
+    stubborn = Behaviour(heartbeat=inf, ignores_term=True)
+    system = new_system(scripts=lives(stubborn, then=runs())).start()
     system.run(60)
     assert system.ends() == [17]
     assert system.starts() == [0, 17]
 
 
-def test_sc_11_the_end_of_a_stale_process_is_added_to_its_death(bench: Benches) -> None:
-    system = bench(scripts=lives(SILENT, then=Life())).start()
+def test_sc_11_the_end_of_a_stale_process_is_added_to_its_death(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(SILENT, then=runs())).start()
     system.run(60)
     death = system.memory.deaths(W)[0]
     assert (death.cause, death.signal) == (Cause.HEARTBEAT_LOST, signal.SIGTERM)
 
 
-def test_sc_12_a_process_that_ignores_term_is_killed_after_2_1_and_half_a_second(bench: Benches) -> None:
-    frozen = Life(heartbeat_s=None, ignores_term=True, ignores_kill=True)
-    system = bench(scripts=lives(frozen, then=Life())).start()
+def test_sc_12_a_process_that_ignores_term_is_killed_after_2_1_and_half_a_second(
+    new_system: SystemFactory,
+) -> None:
+    frozen = Behaviour(heartbeat=inf, ignores_term=True, ignores_kill=True)
+    system = new_system(scripts=lives(frozen, then=runs())).start()
     system.run(60)
     assert [(at - 15, number) for at, _, number in system.processes.signals] == [
         (0, signal.SIGTERM),
@@ -176,32 +185,32 @@ def test_sc_12_a_process_that_ignores_term_is_killed_after_2_1_and_half_a_second
     assert system.starts() == [0]
 
 
-def test_sc_12_once_an_unkillable_process_is_gone_its_successor_starts(bench: Benches) -> None:
-    frozen = Life(heartbeat_s=None, ignores_term=True, ignores_kill=True)
-    system = bench(scripts=lives(frozen, then=Life())).start()
+def test_sc_12_once_an_unkillable_process_is_gone_its_successor_starts(new_system: SystemFactory) -> None:
+    frozen = Behaviour(heartbeat=inf, ignores_term=True, ignores_kill=True)
+    system = new_system(scripts=lives(frozen, then=runs())).start()
     system.run(60)
     system.processes.kill(W)
     system.run(0)
     assert system.starts() == [0, 60]
 
 
-def test_sc_13_a_restarted_worker_keeps_its_id_and_its_place(bench: Benches) -> None:
-    system = bench(*workers(3), scripts={ids(3)[1]: dies_after(3)}).start()
+def test_sc_13_a_restarted_worker_keeps_its_id_and_its_place(new_system: SystemFactory) -> None:
+    system = new_system(*workers(3), scripts={ids(3)[1]: uptimes(3)}).start()
     before = [each.component_id for each in system.report().workers]
     system.run(60)
     assert [each.component_id for each in system.report().workers] == before == list(ids(3))
     assert [each.generation for each in system.report().workers] == [1, 2, 1]
 
 
-def test_sc_14_ids_of_every_kind_are_restarted(bench: Benches) -> None:
+def test_sc_14_ids_of_every_kind_are_restarted(new_system: SystemFactory) -> None:
     names = ("worker:tag:0", "worker_1", "worker", "a_b:c.d-e", "7", "_")
-    system = bench(*(worker(name) for name in names), scripts=dies_after(3)).start()
+    system = new_system(*(worker(name) for name in names), scripts=uptimes(3)).start()
     system.run(60)
     assert [system.starts(name) for name in names] == [[0, 4]] * len(names)
 
 
-def test_sc_15_ten_workers_that_die_at_once_have_ten_timers_and_ten_counts(bench: Benches) -> None:
-    system = bench(*workers(10), scripts=dies_after(3)).start()
+def test_sc_15_ten_workers_that_die_at_once_have_ten_timers_and_ten_counts(new_system: SystemFactory) -> None:
+    system = new_system(*workers(10), scripts=uptimes(3)).start()
     system.run_to(3.5)
     assert [system.restart_timers(id_) for id_ in ids(10)] == [[4]] * 10
     system.run(60)
@@ -209,9 +218,9 @@ def test_sc_15_ten_workers_that_die_at_once_have_ten_timers_and_ten_counts(bench
     assert [system.stored(id_).restart_count for id_ in ids(10)] == [1] * 10
 
 
-def test_sc_15_no_more_workers_start_at_a_time_than_allowed(bench: Benches) -> None:
-    slow = lives(Life(healthy_after_s=5, dies_after_s=100), then=Life(healthy_after_s=5))
-    system = bench(*workers(10), scripts=slow, max_concurrent_starts=3).start()
+def test_sc_15_no_more_workers_start_at_a_time_than_allowed(new_system: SystemFactory) -> None:
+    slow = lives(Behaviour(healthy_after=5, dies_after=100), then=Behaviour(healthy_after=5))
+    system = new_system(*workers(10), scripts=slow, max_concurrent_starts=3).start()
     system.run(99)
     first = sorted(at for at, _, _ in system.processes.starts)
     assert first == [0, 0, 0, 5, 5, 5, 10, 10, 10, 15]
@@ -227,26 +236,32 @@ def starting_at_once(starts: list[tuple[float, str, int]], seconds: float) -> li
     return [sum(at - seconds < other <= at for other in moments) for at in moments]
 
 
-def test_sc_15_a_start_that_is_stopped_gives_its_place_to_the_next(bench: Benches) -> None:
+def test_sc_15_a_start_that_is_stopped_gives_its_place_to_the_next(new_system: SystemFactory) -> None:
     first, second = ids(2)
-    system = bench(*workers(2), scripts=lives(Life(healthy_after_s=30)), max_concurrent_starts=1).start()
+    system = new_system(
+        *workers(2), scripts=lives(Behaviour(healthy_after=30)), max_concurrent_starts=1
+    ).start()
     system.run(1)
     system.tell(StopWorkers((first,)))
     system.run(1)
     assert (system.starts(first), system.starts(second)) == ([0], [1])
 
 
-def test_sc_15_a_worker_that_is_stopped_while_its_start_waits_never_starts(bench: Benches) -> None:
+def test_sc_15_a_worker_that_is_stopped_while_its_start_waits_never_starts(new_system: SystemFactory) -> None:
     first, second = ids(2)
-    system = bench(*workers(2), scripts=lives(Life(healthy_after_s=30)), max_concurrent_starts=1).start()
+    system = new_system(
+        *workers(2), scripts=lives(Behaviour(healthy_after=30)), max_concurrent_starts=1
+    ).start()
     assert system.stop(second) != ()
     system.run(60)
     assert (system.starts(first), system.starts(second)) == ([0], [])
     assert system.status(second).shown == "stopped"
 
 
-def test_sc_16_a_manual_restart_during_the_backoff_cancels_the_timer_and_starts_now(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3)).start()
+def test_sc_16_a_manual_restart_during_the_backoff_cancels_the_timer_and_starts_now(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3)).start()
     system.run_to(20)  # dead since 19, due at 27
     assert system.restart_timers() == [27]
     assert system.ask(lambda reply: RestartWorker(W, reply)) == Done()
@@ -255,8 +270,10 @@ def test_sc_16_a_manual_restart_during_the_backoff_cancels_the_timer_and_starts_
     assert system.status().restart_count == 0
 
 
-def test_sc_16_a_manual_start_during_the_backoff_starts_now_and_keeps_the_count(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3, 3)).start()
+def test_sc_16_a_manual_start_during_the_backoff_starts_now_and_keeps_the_count(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3, 3)).start()
     system.run_to(20)
     system.start(W)
     system.run(60)
@@ -264,8 +281,8 @@ def test_sc_16_a_manual_start_during_the_backoff_starts_now_and_keeps_the_count(
     assert system.status().restart_count == 4
 
 
-def test_a_manual_restart_of_a_running_worker_ends_the_old_process_first(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+def test_a_manual_restart_of_a_running_worker_ends_the_old_process_first(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.run(10)
     system.tell(RestartWorker(W))
     system.run(60)
@@ -273,8 +290,8 @@ def test_a_manual_restart_of_a_running_worker_ends_the_old_process_first(bench: 
     assert system.deaths() == []
 
 
-def test_a_worker_that_closes_its_channel_and_lives_on_is_replaced(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(), Life())).start()
+def test_a_worker_that_closes_its_channel_and_lives_on_is_replaced(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(runs(), runs())).start()
     system.run(5)
     system.processes.close_channel(W)
     system.run(60)
@@ -282,22 +299,22 @@ def test_a_worker_that_closes_its_channel_and_lives_on_is_replaced(bench: Benche
     assert (system.ends(), system.starts()) == ([5], [0, 6])
 
 
-def test_a_worker_that_is_added_later_starts_like_the_others(bench: Benches) -> None:
-    system = bench(scripts={"late": dies_after(3)}).start()
+def test_a_worker_that_is_added_later_starts_like_the_others(new_system: SystemFactory) -> None:
+    system = new_system(scripts={"late": uptimes(3)}).start()
     system.run(10)
     assert system.ask(lambda reply: AddWorker(worker("late"), reply)) == Done()
     system.run(60)
     assert system.starts("late") == [10, 14]
 
 
-def test_the_id_of_a_worker_can_be_added_only_once(bench: Benches) -> None:
-    system = bench().start()
+def test_the_id_of_a_worker_can_be_added_only_once(new_system: SystemFactory) -> None:
+    system = new_system().start()
     assert isinstance(system.ask(lambda reply: AddWorker(worker(), reply)), Refused)
     assert system.starts() == [0]
 
 
-def test_a_removed_worker_is_stopped_and_forgotten(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_a_removed_worker_is_stopped_and_forgotten(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     stopped = system.ask(lambda reply: RemoveWorker(W, reply))
     system.run(60)
@@ -307,8 +324,10 @@ def test_a_removed_worker_is_stopped_and_forgotten(bench: Benches) -> None:
     assert W not in system.memory.health
 
 
-def test_the_deaths_of_a_worker_that_was_removed_and_added_again_are_counted(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3)).start()
+def test_the_deaths_of_a_worker_that_was_removed_and_added_again_are_counted(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3)).start()
     system.run(4.5)
     system.tell(RemoveWorker(W))
     system.run(1)
@@ -318,8 +337,8 @@ def test_the_deaths_of_a_worker_that_was_removed_and_added_again_are_counted(ben
     assert len(system.memory.deaths(W)) == 2
 
 
-def test_a_worker_that_is_being_removed_cannot_be_started(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=5))).start()
+def test_a_worker_that_is_being_removed_cannot_be_started(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=5))).start()
     system.tell(RemoveWorker(W))
     assert isinstance(system.ask(lambda reply: StartWorkers((W,), reply)), Refused)
     system.start()
@@ -328,16 +347,16 @@ def test_a_worker_that_is_being_removed_cannot_be_started(bench: Benches) -> Non
     assert system.starts() == [0]
 
 
-def test_a_plain_program_is_healthy_for_as_long_as_it_runs(bench: Benches) -> None:
-    system = bench(worker(run=command("sleep", "inf"))).start()
+def test_a_plain_program_is_healthy_for_as_long_as_it_runs(new_system: SystemFactory) -> None:
+    system = new_system(worker(run=command("sleep", "inf"))).start()
     system.run(24 * 3600)
     assert system.changes() == [(0, Status.HEALTHY)]
     assert [event.generation for _, event in system.events(WorkerStarted)] == [1]
 
 
-def test_a_plain_program_that_dies_is_restarted(bench: Benches) -> None:
-    script = lives(Life(dies_after_s=100, exit=Exit(signal=11)), then=Life())
-    system = bench(worker(run=command("sleep", "100")), scripts=script).start()
+def test_a_plain_program_that_dies_is_restarted(new_system: SystemFactory) -> None:
+    script = lives(dies_after(100, signal=11), then=runs())
+    system = new_system(worker(run=command("sleep", "100")), scripts=script).start()
     system.run(3600)
     assert system.starts() == [0, 101]
     assert system.deaths()[0].death.exit == Exit(signal=11) != CRASH

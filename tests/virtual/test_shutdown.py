@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from math import inf
 
 import pytest
-from tests.virtual.bench import Listener, W, dies_after, ids, lives, worker, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.health_status import Status
@@ -26,19 +27,19 @@ from rekindle.actors.messages import (
     WorkerStopped,
 )
 from rekindle.actors.ports import Control
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import Behaviour, crashes_after, runs
 from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.worker_spec import PauseMode
 from rekindle.actors.supervision.pauses import ENABLED
 from rekindle.persistence import MemoryStore
 
 A, B = ids(2)
-DEAF = Life(stops_after_s=None, ignores_term=True)
+DEAF = Behaviour(ignores_request=True, ignores_term=True)
 """Ends by nothing but SIGKILL."""
 
 
-def test_sd_01_a_shutdown_cancels_every_pending_restart(bench: Benches) -> None:
-    system = bench(*workers(2), scripts=dies_after(3)).start()
+def test_sd_01_a_shutdown_cancels_every_pending_restart(new_system: SystemFactory) -> None:
+    system = new_system(*workers(2), scripts=uptimes(3)).start()
     system.run_to(3.5)
     assert system.restart_timers(A) == system.restart_timers(B) == [4]
     system.shut_down()
@@ -47,15 +48,17 @@ def test_sd_01_a_shutdown_cancels_every_pending_restart(bench: Benches) -> None:
     assert (system.starts(A), system.starts(B)) == ([0], [0])
 
 
-def test_sd_02_a_stop_without_a_living_worker_cancels_the_timers_all_the_same(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_sd_02_a_stop_without_a_living_worker_cancels_the_timers_all_the_same(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(3.5)
     assert system.stop() == (StopResult(W, None, None),)
     assert system.restart_timers() == []
 
 
-def test_sd_03_a_death_in_the_middle_of_a_stop_is_no_death(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(dies_after_s=5, stops_after_s=None))).start()
+def test_sd_03_a_death_in_the_middle_of_a_stop_is_no_death(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(dies_after=5, ignores_request=True))).start()
     system.run(3)
     assert system.stop() == (StopResult(W, Exit(code=1), None),)
     assert system.now == 5
@@ -63,8 +66,8 @@ def test_sd_03_a_death_in_the_middle_of_a_stop_is_no_death(bench: Benches) -> No
     assert (system.memory.deaths(), system.stored().restart_count) == ((), 0)
 
 
-def test_sd_04_a_worker_that_is_stopped_during_its_backoff_stays_stopped(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3)).start()
+def test_sd_04_a_worker_that_is_stopped_during_its_backoff_stays_stopped(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3)).start()
     system.run_to(3.5)
     system.stop()
     system.run(3)
@@ -72,8 +75,8 @@ def test_sd_04_a_worker_that_is_stopped_during_its_backoff_stays_stopped(bench: 
     assert system.starts() == [0]
 
 
-def test_sd_05_a_worker_that_ignores_everything_is_killed_after_12_seconds(bench: Benches) -> None:
-    system = bench(scripts=lives(DEAF)).start()
+def test_sd_05_a_worker_that_ignores_everything_is_killed_after_12_seconds(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(DEAF)).start()
     system.run(5)
     (result,) = system.stop()
     assert system.now - 5 == 12
@@ -86,17 +89,17 @@ def test_sd_05_a_worker_that_ignores_everything_is_killed_after_12_seconds(bench
 
 
 def test_sd_05_a_stop_of_an_unkillable_worker_is_answered_after_13_and_a_half_seconds(
-    bench: Benches,
+    new_system: SystemFactory,
 ) -> None:
-    immortal = Life(stops_after_s=None, ignores_term=True, ignores_kill=True)
-    system = bench(scripts=lives(immortal)).start()
+    immortal = Behaviour(ignores_request=True, ignores_term=True, ignores_kill=True)
+    system = new_system(scripts=lives(immortal)).start()
     (result,) = system.stop()
     assert system.now == 13.5
     assert not result.gone
 
 
-def test_sd_06_a_graceful_worker_is_stopping_then_stopped_without_a_death(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+def test_sd_06_a_graceful_worker_is_stopping_then_stopped_without_a_death(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.run(5)
     system.tell(StopWorkers())
     assert system.status().shown == "stopping"
@@ -106,16 +109,16 @@ def test_sd_06_a_graceful_worker_is_stopping_then_stopped_without_a_death(bench:
     assert [new for _, new in system.changes()] == [Status.HEALTHY]
 
 
-def test_sd_07_a_second_stop_changes_nothing_and_is_answered(bench: Benches) -> None:
-    system = bench().start()
+def test_sd_07_a_second_stop_changes_nothing_and_is_answered(new_system: SystemFactory) -> None:
+    system = new_system().start()
     assert system.stop() == (StopResult(W, Exit(code=0), None),)
-    before = list(system.listener.heard)
+    before = list(system.listener.received)
     assert system.stop() == (StopResult(W, None, None),)
-    assert system.listener.heard == before
+    assert system.listener.received == before
 
 
-def test_sd_07_a_stop_in_the_middle_of_a_stop_asks_only_once(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+def test_sd_07_a_stop_in_the_middle_of_a_stop_asks_only_once(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.tell(StopWorkers())
     system.run(1)
     assert system.stop() == (StopResult(W, Exit(code=0), None),)
@@ -124,20 +127,20 @@ def test_sd_07_a_stop_in_the_middle_of_a_stop_asks_only_once(bench: Benches) -> 
 
 
 def test_who_waits_for_a_stop_is_answered_although_somebody_starts_the_worker_meanwhile(
-    bench: Benches,
+    new_system: SystemFactory,
 ) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     inbox = Listener(lambda: system.now)
     system.tell(StopWorkers((W,), inbox))
     system.run(1)
     system.tell(StartWorkers((W,)))
     system.run(30)
-    assert inbox.heard == [(4, WorkersStopped((StopResult(W, Exit(code=0), None, relaunched=True),)))]
+    assert inbox.received == [(4, WorkersStopped((StopResult(W, Exit(code=0), None, relaunched=True),)))]
     assert system.starts() == [0, 4]
 
 
-def test_sd_08_a_second_start_starts_only_what_is_missing(bench: Benches) -> None:
-    system = bench(*workers(2)).start()
+def test_sd_08_a_second_start_starts_only_what_is_missing(new_system: SystemFactory) -> None:
+    system = new_system(*workers(2)).start()
     system.run(5)
     system.stop(B)
     system.start()
@@ -145,10 +148,10 @@ def test_sd_08_a_second_start_starts_only_what_is_missing(bench: Benches) -> Non
     assert len(system.report().workers) == 2
 
 
-def test_sd_09_a_disabled_system_starts_nothing(bench: Benches) -> None:
+def test_sd_09_a_disabled_system_starts_nothing(new_system: SystemFactory) -> None:
     store = MemoryStore()
     store.commit([MetaSet(ENABLED, "false")])
-    system = bench(store=store).start()
+    system = new_system(store=store).start()
     system.run(60)
     assert system.starts() == []
     assert system.report().paused
@@ -160,15 +163,15 @@ def test_sd_09_a_disabled_system_starts_nothing(bench: Benches) -> None:
     ("kept", "starts"), [(None, [0.0]), ("true", [0.0]), ("TRUE", [0.0]), ("false", []), ("False ", [])]
 )
 def test_sd_10_the_enabled_flag_is_on_unless_it_says_false(
-    bench: Benches, kept: str | None, starts: list[float]
+    new_system: SystemFactory, kept: str | None, starts: list[float]
 ) -> None:
     store = MemoryStore()
     store.commit([MetaSet(ENABLED, kept)])
-    assert bench(store=store).start().starts() == starts
+    assert new_system(store=store).start().starts() == starts
 
 
-def test_sd_10_a_pause_survives_a_restart_of_the_application(bench: Benches) -> None:
-    system = bench(*workers(2)).start()
+def test_sd_10_a_pause_survives_a_restart_of_the_application(new_system: SystemFactory) -> None:
+    system = new_system(*workers(2)).start()
     system.tell(PauseWorkers((A,)))
     system.run(5)
     system.restart_application()
@@ -179,8 +182,8 @@ def test_sd_10_a_pause_survives_a_restart_of_the_application(bench: Benches) -> 
     assert system.starts(A) == [0]
 
 
-def test_sd_11_a_pause_lets_the_job_finish_and_the_worker_go(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=9, job=42))).start()
+def test_sd_11_a_pause_lets_the_job_finish_and_the_worker_go(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=9, job=42))).start()
     system.run(5)
     assert system.ask(lambda reply: PauseWorkers(None, reply)) == Done()
     assert system.memory.load().meta[ENABLED] == "false"
@@ -192,8 +195,8 @@ def test_sd_11_a_pause_lets_the_job_finish_and_the_worker_go(bench: Benches) -> 
     assert (system.status().shown, system.status().paused) == ("stopped", True)
 
 
-def test_sd_12_an_idle_pause_keeps_the_process_healthy_without_a_job(bench: Benches) -> None:
-    system = bench(worker(pause_mode=PauseMode.IDLE), scripts=lives(Life(job=42))).start()
+def test_sd_12_an_idle_pause_keeps_the_process_healthy_without_a_job(new_system: SystemFactory) -> None:
+    system = new_system(worker(pause_mode=PauseMode.IDLE), scripts=lives(Behaviour(job=42))).start()
     system.run(5)
     assert system.status().current_job == 42
     system.tell(PauseWorkers())
@@ -207,17 +210,19 @@ def test_sd_12_an_idle_pause_keeps_the_process_healthy_without_a_job(bench: Benc
     assert system.starts() == [0]
 
 
-def test_sd_12_a_worker_that_is_paused_while_its_start_waits_idles_once_it_is_there(bench: Benches) -> None:
-    slow = lives(Life(healthy_after_s=5))
+def test_sd_12_a_worker_that_is_paused_while_its_start_waits_idles_once_it_is_there(
+    new_system: SystemFactory,
+) -> None:
+    slow = lives(Behaviour(healthy_after=5))
     specs = (worker(A), worker(B, pause_mode=PauseMode.IDLE))
-    system = bench(*specs, scripts=slow, max_concurrent_starts=1).start()
+    system = new_system(*specs, scripts=slow, max_concurrent_starts=1).start()
     system.tell(PauseWorkers((B,)))
     system.run(10)
     assert system.processes.controls == [(5, B, Control.PAUSE)]
 
 
-def test_sd_13_pausing_and_resuming_leaves_the_count_as_it_was(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3, 3, 3)).start()
+def test_sd_13_pausing_and_resuming_leaves_the_count_as_it_was(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3, 3, 3)).start()
     system.run(30)
     for _ in range(3):
         system.tell(PauseWorkers())
@@ -228,9 +233,9 @@ def test_sd_13_pausing_and_resuming_leaves_the_count_as_it_was(bench: Benches) -
     assert len(system.starts()) == 7
 
 
-def test_sd_14_a_resume_starts_the_others_and_leaves_the_failed_one_failed(bench: Benches) -> None:
+def test_sd_14_a_resume_starts_the_others_and_leaves_the_failed_one_failed(new_system: SystemFactory) -> None:
     specs = (worker(A, restart={"max_lifetime": 1}), worker(B))
-    system = bench(*specs, scripts={A: crashes_after(3)}).start()
+    system = new_system(*specs, scripts={A: crashes_after(3)}).start()
     system.run(20)
     system.tell(PauseWorkers())
     system.run(5)
@@ -242,9 +247,9 @@ def test_sd_14_a_resume_starts_the_others_and_leaves_the_failed_one_failed(bench
 
 @pytest.mark.parametrize("command", [ResumeWorkers(), StartWorkers((W,))], ids=["resume", "start"])
 def test_sd_15_a_failed_worker_that_is_reset_starts_only_when_it_is_told_to(
-    bench: Benches, command: ResumeWorkers | StartWorkers
+    new_system: SystemFactory, command: ResumeWorkers | StartWorkers
 ) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=uptimes(3, 3)).start()
     system.run(20)
     assert system.ask(lambda reply: ResetWorker(W, reply)) == Done()
     system.run(20)
@@ -256,16 +261,16 @@ def test_sd_15_a_failed_worker_that_is_reset_starts_only_when_it_is_told_to(
     assert system.stored().failed_at_wall_ms is None
 
 
-def test_a_start_of_a_failed_worker_is_refused_with_its_reason(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
+def test_a_start_of_a_failed_worker_is_refused_with_its_reason(new_system: SystemFactory) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run(20)
     refused = system.ask(lambda reply: StartWorkers((W,), reply))
     assert isinstance(refused, Refused)
     assert "lifetime" in refused.reason
 
 
-def test_a_restart_of_a_failed_worker_resets_and_starts_it(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+def test_a_restart_of_a_failed_worker_resets_and_starts_it(new_system: SystemFactory) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=uptimes(3, 3)).start()
     system.run(20)
     system.tell(RestartWorker(W))
     system.run(20)
@@ -274,9 +279,9 @@ def test_a_restart_of_a_failed_worker_resets_and_starts_it(bench: Benches) -> No
 
 
 def test_sd_16_a_pause_during_the_backoff_cancels_the_timer_and_a_resume_starts_at_once(
-    bench: Benches,
+    new_system: SystemFactory,
 ) -> None:
-    system = bench(scripts=dies_after(3, 3)).start()
+    system = new_system(scripts=uptimes(3, 3)).start()
     system.run_to(7.5)
     system.tell(PauseWorkers())
     assert system.restart_timers() == []
@@ -286,8 +291,10 @@ def test_sd_16_a_pause_during_the_backoff_cancels_the_timer_and_a_resume_starts_
     assert system.status().restart_count == 2
 
 
-def test_sd_16_a_worker_that_an_operator_stopped_is_not_started_by_a_resume(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+def test_sd_16_a_worker_that_an_operator_stopped_is_not_started_by_a_resume(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.tell(StopWorkers())
     system.run(1)
     system.tell(PauseWorkers())
@@ -299,9 +306,9 @@ def test_sd_16_a_worker_that_an_operator_stopped_is_not_started_by_a_resume(benc
 
 @pytest.mark.parametrize("whose", [(W,), None], ids=["its own", "everything"])
 def test_a_start_and_a_restart_under_a_pause_are_refused_and_change_nothing(
-    bench: Benches, whose: tuple[str, ...] | None
+    new_system: SystemFactory, whose: tuple[str, ...] | None
 ) -> None:
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     system.tell(PauseWorkers(whose, reason="new disk"))
     system.run(10)
@@ -314,8 +321,10 @@ def test_a_start_and_a_restart_under_a_pause_are_refused_and_change_nothing(
     assert len(system.starts()) == 2
 
 
-def test_a_stopped_worker_under_a_pause_is_told_to_need_a_resume_and_then_a_start(bench: Benches) -> None:
-    system = bench().start()
+def test_a_stopped_worker_under_a_pause_is_told_to_need_a_resume_and_then_a_start(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system().start()
     system.stop(W)
     system.tell(PauseWorkers())
     refused = system.ask(lambda reply: StartWorkers((W,), reply))
@@ -324,8 +333,10 @@ def test_a_stopped_worker_under_a_pause_is_told_to_need_a_resume_and_then_a_star
     )
 
 
-def test_who_starts_what_runs_or_resumes_what_is_not_paused_hears_that_it_was_so(bench: Benches) -> None:
-    system = bench().start()
+def test_who_starts_what_runs_or_resumes_what_is_not_paused_hears_that_it_was_so(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system().start()
     system.run(5)
     assert system.ask(lambda reply: StartWorkers((W,), reply)) == Done(already=True)
     assert system.ask(lambda reply: ResumeWorkers((W,), reply)) == Done(already=True)
@@ -335,22 +346,24 @@ def test_who_starts_what_runs_or_resumes_what_is_not_paused_hears_that_it_was_so
     assert system.ask(lambda reply: StartWorkers((W,), reply)) == Done()
 
 
-def test_a_resume_that_starts_a_worker_that_was_reset_is_not_called_needless(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=dies_after(3, 3)).start()
+def test_a_resume_that_starts_a_worker_that_was_reset_is_not_called_needless(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=uptimes(3, 3)).start()
     system.run(20)
     system.tell(ResetWorker(W))
     assert system.ask(lambda reply: ResumeWorkers(None, reply)) == Done()
 
 
-def test_sd_17_ten_workers_that_ignore_everything_are_stopped_together(bench: Benches) -> None:
-    system = bench(*workers(10), scripts=lives(DEAF)).start()
+def test_sd_17_ten_workers_that_ignore_everything_are_stopped_together(new_system: SystemFactory) -> None:
+    system = new_system(*workers(10), scripts=lives(DEAF)).start()
     results = system.shut_down()
     assert system.now == 12
     assert [result.killed for result in results] == [True] * 10
 
 
-def test_sd_19_a_start_in_the_middle_of_a_stop_waits_for_its_end(bench: Benches) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+def test_sd_19_a_start_in_the_middle_of_a_stop_waits_for_its_end(new_system: SystemFactory) -> None:
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.tell(StopWorkers())
     system.run(1)
     system.start()
@@ -360,9 +373,9 @@ def test_sd_19_a_start_in_the_middle_of_a_stop_waits_for_its_end(bench: Benches)
 
 @pytest.mark.parametrize("command", [StartWorkers, ResumeWorkers], ids=["start", "resume"])
 def test_sd_19_a_start_in_the_middle_of_a_shutdown_is_refused(
-    bench: Benches, command: type[StartWorkers | ResumeWorkers]
+    new_system: SystemFactory, command: type[StartWorkers | ResumeWorkers]
 ) -> None:
-    system = bench(scripts=lives(Life(stops_after_s=4))).start()
+    system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
     system.tell(Shutdown())
     system.run(1)
     refused = system.ask(lambda reply: command(None, reply))
@@ -372,8 +385,8 @@ def test_sd_19_a_start_in_the_middle_of_a_shutdown_is_refused(
     assert system.starts() == [0]
 
 
-def test_f17_workers_that_crash_and_start_during_a_shutdown_stay_down(bench: Benches) -> None:
-    system = bench(*workers(10), scripts=crashes_after(0.5)).start()
+def test_f17_workers_that_crash_and_start_during_a_shutdown_stay_down(new_system: SystemFactory) -> None:
+    system = new_system(*workers(10), scripts=crashes_after(0.5)).start()
     system.run(3.25)
     results = system.shut_down()
     assert sorted(result.component_id for result in results) == list(ids(10))
@@ -384,8 +397,8 @@ def test_f17_workers_that_crash_and_start_during_a_shutdown_stay_down(bench: Ben
     assert not any(system.processes.alive(id_) for id_ in ids(10))
 
 
-def test_a_paused_idle_worker_that_dies_is_started_by_the_resume(bench: Benches) -> None:
-    system = bench(worker(pause_mode=PauseMode.IDLE)).start()
+def test_a_paused_idle_worker_that_dies_is_started_by_the_resume(new_system: SystemFactory) -> None:
+    system = new_system(worker(pause_mode=PauseMode.IDLE)).start()
     system.run(5)
     system.tell(PauseWorkers())
     system.processes.kill(W)
@@ -397,9 +410,9 @@ def test_a_paused_idle_worker_that_dies_is_started_by_the_resume(bench: Benches)
     assert system.status().restart_count == 0
 
 
-def test_sd_05_a_kill_reaches_one_that_was_taken_for_dead_and_still_ends(bench: Benches) -> None:
-    hung = Life(heartbeat_s=None, ignores_term=True, stops_after_s=None)
-    system = bench(worker("x", stop={"term_s": 60.0}), scripts={"x": lives(hung)}).start()
+def test_sd_05_a_kill_reaches_one_that_was_taken_for_dead_and_still_ends(new_system: SystemFactory) -> None:
+    hung = Behaviour(heartbeat=inf, ignores_term=True, ignores_request=True)
+    system = new_system(worker("x", stop={"term_s": 60.0}), scripts={"x": lives(hung)}).start()
     system.run_to(16)
     assert system.status("x").shown == "crashed"
     answer = Listener(system.runtime.clock.monotonic)
@@ -409,20 +422,20 @@ def test_sd_05_a_kill_reaches_one_that_was_taken_for_dead_and_still_ends(bench: 
     assert len(answer.messages) == 1
 
 
-def test_sd_05_whoever_stops_an_unkillable_one_again_hears_so_again(bench: Benches) -> None:
-    unkillable = Life(stops_after_s=None, ignores_term=True, ignores_kill=True)
-    system = bench(worker("x"), worker("y"), scripts={"x": lives(unkillable)}).start()
+def test_sd_05_whoever_stops_an_unkillable_one_again_hears_so_again(new_system: SystemFactory) -> None:
+    unkillable = Behaviour(ignores_request=True, ignores_term=True, ignores_kill=True)
+    system = new_system(worker("x"), worker("y"), scripts={"x": lives(unkillable)}).start()
     system.run_to(1)
     assert [result.gone for result in system.stop("x", within=30)] == [False]
     assert [result.gone for result in system.shut_down()] == [False, True]
 
 
-def test_a_pause_excuses_no_start_that_others_wait_for(bench: Benches) -> None:
-    system = bench(
+def test_a_pause_excuses_no_start_that_others_wait_for(new_system: SystemFactory) -> None:
+    system = new_system(
         worker("slow", pause_mode=PauseMode.IDLE),
         worker("other"),
         max_concurrent_starts=1,
-        scripts={"slow": lives(Life(), Life(healthy_after_s=None)), "other": lives(Life(), Life())},
+        scripts={"slow": lives(runs(), Behaviour(healthy_after=None)), "other": lives(runs(), runs())},
     ).start()
     system.run_to(5)
     system.processes.kill("slow")

@@ -6,12 +6,13 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from math import inf
 
 import pytest
 from msgspec.structs import replace
-from tests.virtual.bench import Bench, ids, worker
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
 from tests.virtual.faults import Mistake
+from tests.virtual.simulated_system import SimulatedSystem, ids, worker
 
 from rekindle.actors.broker import Broker
 from rekindle.actors.deaths.death import Action
@@ -31,7 +32,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.runtime.resilient_actor import ResilientActor
-from rekindle.actors.simulation import Life, Script
+from rekindle.actors.simulation import Behaviour, Script, dies_after, runs
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
 from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.actors.worker_proxy import WorkerProxy
@@ -55,15 +56,15 @@ def crew() -> tuple[WorkerSpec, ...]:
 def fate(chance: random.Random) -> Script:
     """Lives as bad as they come."""
 
-    def script(_generation: int) -> Life:
-        return Life(
-            dies_after_s=chance.choice([None, None, 0.0, 1.0, 7.5, 60.0, 301.0]),
-            healthy_after_s=chance.choice([0.0, 0.0, 1.5, None]),
-            heartbeat_s=chance.choice([2.0, 2.0, 2.0, None]),
-            spawn_error=chance.choice([None] * 9 + ["Permission denied"]),
-            stops_after_s=chance.choice([0.0, 3.0, None]),
-            ignores_term=chance.random() < 0.2,
+    def script(_generation: int) -> Behaviour:
+        life = Behaviour(
+            dies_after=chance.choice([None, None, 0.0, 1.0, 7.5, 60.0, 301.0]),
+            healthy_after=chance.choice([0.0, 0.0, 1.5, None]),
+            heartbeat=chance.choice([2.0, 2.0, 2.0, inf]),
+            cannot_be_spawned=chance.choice([None] * 9 + ["Permission denied"]),
         )
+        stops = chance.choice([runs(), Behaviour(stops_after=3.0), Behaviour(ignores_request=True)])
+        return life | stops | Behaviour(ignores_term=chance.random() < 0.2)
 
     return script
 
@@ -71,7 +72,7 @@ def fate(chance: random.Random) -> Script:
 class Storm:
     """Does something to a system, again and again, and looks whether the rules hold."""
 
-    def __init__(self, system: Bench, chance: random.Random) -> None:
+    def __init__(self, system: SimulatedSystem, chance: random.Random) -> None:
         self.system = system
         self.chance = chance
         self.decided: Counter[str] = Counter()
@@ -119,7 +120,7 @@ class Storm:
 
     def count_decisions(self) -> None:
         """Take note of the restarts that were decided since."""
-        heard = self.system.listener.heard
+        heard = self.system.listener.received
         for _, event in heard[self._heard :]:
             if isinstance(event, WorkerDied):
                 self.decided[event.component_id] += event.action == Action.RESTART
@@ -148,10 +149,10 @@ def waits(status: WorkerStatus) -> bool:
 
 
 @pytest.mark.parametrize("decade", range(20))
-def test_two_hundred_storms_break_no_rule(bench: Benches, decade: int) -> None:
+def test_two_hundred_storms_break_no_rule(new_system: SystemFactory, decade: int) -> None:
     for seed in range(10 * decade, 10 * decade + 10):
         chance = random.Random(seed)
-        system = bench(
+        system = new_system(
             *crew(), scripts=fate(chance), seed=seed, max_concurrent_starts=chance.choice([None, 2])
         )
         storm = Storm(system.start(), chance)
@@ -161,7 +162,7 @@ def test_two_hundred_storms_break_no_rule(bench: Benches, decade: int) -> None:
         assert_all_can_be_started_and_stopped(system)
 
 
-def assert_books_are_right(system: Bench, storm: Storm) -> None:
+def assert_books_are_right(system: SimulatedSystem, storm: Storm) -> None:
     """Store, memory and events agree on every death and every restart."""
     told = Counter((death.component_id, death.death.generation) for _, death in system.events(WorkerDied))
     kept = [(death.component_id, death.generation) for death in system.memory.deaths(limit=10_000)]
@@ -173,12 +174,12 @@ def assert_books_are_right(system: Bench, storm: Storm) -> None:
         assert (system.stored(id_).failed_at_wall_ms is not None) == (status.shown == "failed")
 
 
-def history(bench: Benches, seed: int) -> list[str]:
+def history(new_system: SystemFactory, seed: int) -> list[str]:
     """Everything that a storm led to, as text."""
     chance = random.Random(seed)
-    system = bench(*crew(), scripts=fate(chance), seed=seed).start()
+    system = new_system(*crew(), scripts=fate(chance), seed=seed).start()
     Storm(system, chance).rage(30)
-    told = [repr(each) for each in system.listener.heard]
+    told = [repr(each) for each in system.listener.received]
     done = [
         repr(each) for each in (*system.processes.starts, *system.processes.ends, *system.processes.signals)
     ]
@@ -186,17 +187,17 @@ def history(bench: Benches, seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_same_seed_gives_the_same_history(bench: Benches, seed: int) -> None:
-    assert history(bench, seed) == history(bench, seed)
+def test_the_same_seed_gives_the_same_history(new_system: SystemFactory, seed: int) -> None:
+    assert history(new_system, seed) == history(new_system, seed)
 
 
-def test_another_seed_gives_another_history(bench: Benches) -> None:
-    assert history(bench, 1) != history(bench, 2)
+def test_another_seed_gives_another_history(new_system: SystemFactory) -> None:
+    assert history(new_system, 1) != history(new_system, 2)
 
 
-def test_another_seed_gives_another_order_of_the_same_events(bench: Benches) -> None:
+def test_another_seed_gives_another_order_of_the_same_events(new_system: SystemFactory) -> None:
     def run(seed: int) -> list[str]:
-        system = bench(*(worker(id_) for id_ in IDS), scripts=lambda _: Life(dies_after_s=3.0), seed=seed)
+        system = new_system(*(worker(id_) for id_ in IDS), scripts=lambda _: dies_after(3.0), seed=seed)
         system.start().run(600)
         return [repr(each) for each in system.listener.messages]
 
@@ -211,9 +212,11 @@ def test_another_seed_gives_another_order_of_the_same_events(bench: Benches) -> 
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_restarts_of_the_application_in_the_middle_of_a_storm_lose_nothing(bench: Benches, seed: int) -> None:
+def test_restarts_of_the_application_in_the_middle_of_a_storm_lose_nothing(
+    new_system: SystemFactory, seed: int
+) -> None:
     chance = random.Random(seed)
-    system = bench(*crew(), scripts=fate(chance), seed=seed).start()
+    system = new_system(*crew(), scripts=fate(chance), seed=seed).start()
     for _ in range(4):
         storm = Storm(system, chance)
         storm.rage(15)
@@ -231,11 +234,13 @@ ACTORS: tuple[type[ResilientActor], ...] = (Supervisor, HealthMonitor, WorkerPro
 
 @pytest.mark.parametrize("seed", range(40))
 def test_storms_in_which_the_actors_raise_at_random_break_no_rule(
-    bench: Benches, monkeypatch: pytest.MonkeyPatch, seed: int
+    new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance, slips = random.Random(seed), random.Random(seed)
     mistakes = [careless(actor, slips).put_in(monkeypatch) for actor in ACTORS]
-    system = bench(*crew(), scripts=fate(chance), seed=seed, max_concurrent_starts=chance.choice([None, 2]))
+    system = new_system(
+        *crew(), scripts=fate(chance), seed=seed, max_concurrent_starts=chance.choice([None, 2])
+    )
     storm = Storm(system.start(), chance)
     storm.rage(30)
     assert any(mistake.made for mistake in mistakes)
@@ -253,7 +258,7 @@ def careless(actor: type[ResilientActor], slips: random.Random) -> Mistake:
     return Mistake(actor, slip(slips, set()), error=error, times=1_000_000, after=slips.random() < 0.5)
 
 
-def assert_all_can_be_started_and_stopped(system: Bench) -> None:
+def assert_all_can_be_started_and_stopped(system: SimulatedSystem) -> None:
     """Nothing that happened before keeps the workers from running, or from ending."""
     system.processes.scripts.clear()
     for command in (ResumeWorkers(), ResumeWorkers(IDS), *(RestartWorker(id_) for id_ in IDS)):

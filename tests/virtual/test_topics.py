@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.virtual.bench import Bench, Listener, W, dies_after, ids, lives, worker, workers
-from tests.virtual.conftest import Benches
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.topic_states import SystemHealthState, WorkerState
 from rekindle.actors.messages import RemoveWorker, Snapshot, StateChanged
 from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
 from rekindle.actors.messages.topics import ALL_STATES, worker_topic
-from rekindle.actors.simulation import Life, crashes_after
+from rekindle.actors.simulation import Behaviour, crashes_after
 
 
-def watcher(system: Bench, *topics: str) -> Listener:
+def watcher(system: SimulatedSystem, *topics: str) -> Listener:
     listener = Listener(system.runtime.clock.monotonic)
     system.actors.broker.tell(Subscribe(listener, topics or ALL_STATES))
     system.runtime.settle()
@@ -28,9 +28,9 @@ def words(listener: Listener, topic: str = worker_topic(W)) -> list[Any]:
     return [each.state.status if isinstance(each.state, WorkerState) else each.state for each in told]
 
 
-def test_ev_04_a_snapshot_comes_first_and_contains_the_workers(bench: Benches) -> None:
+def test_ev_04_a_snapshot_comes_first_and_contains_the_workers(new_system: SystemFactory) -> None:
     """EV-04."""
-    system = bench(*workers(2))
+    system = new_system(*workers(2))
     listener = watcher(system, "worker:*:status")
     (snapshot,) = listener.messages
     assert isinstance(snapshot, Snapshot)
@@ -41,9 +41,11 @@ def test_ev_04_a_snapshot_comes_first_and_contains_the_workers(bench: Benches) -
     assert words(listener) == ["starting", "healthy"]
 
 
-def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(bench: Benches) -> None:
+def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(
+    new_system: SystemFactory,
+) -> None:
     """EV-05: the envelope itself is the gateway's."""
-    system = bench(scripts=lives(Life(job=42))).start()
+    system = new_system(scripts=lives(Behaviour(job=42))).start()
     system.run(1)
     listener = watcher(system, "worker:tag:0:status")
     (snapshot,) = listener.messages
@@ -55,25 +57,27 @@ def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(b
     )
 
 
-def test_ev_06_a_state_that_is_reported_twice_is_told_once(bench: Benches) -> None:
+def test_ev_06_a_state_that_is_reported_twice_is_told_once(new_system: SystemFactory) -> None:
     """EV-06: frames come every second, and say the same."""
-    system = bench()
+    system = new_system()
     listener = watcher(system)
     system.start().run(60)
     assert words(listener) == ["starting", "healthy"]
 
 
-def test_ev_08_who_leaves_hears_nothing_more_and_who_is_gone_is_forgotten(bench: Benches) -> None:
+def test_ev_08_who_leaves_hears_nothing_more_and_who_is_gone_is_forgotten(new_system: SystemFactory) -> None:
     """EV-08."""
-    system = bench(scripts=dies_after(3)).start()
+    system = new_system(scripts=uptimes(3)).start()
     listener = watcher(system, "worker:*:status")
     system.actors.broker.tell(Unsubscribe(listener))
     system.run(60)
     assert len(listener.messages) == 1
 
 
-def test_a_death_and_a_failure_are_seen_in_the_workers_and_in_the_systems_state(bench: Benches) -> None:
-    system = bench(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3))
+def test_a_death_and_a_failure_are_seen_in_the_workers_and_in_the_systems_state(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3))
     listener = watcher(system)
     system.start().run(60)
     assert words(listener) == ["starting", "healthy", "crashed", "starting", "healthy", "crashed", "failed"]
@@ -83,8 +87,8 @@ def test_a_death_and_a_failure_are_seen_in_the_workers_and_in_the_systems_state(
     assert health.errors[0].startswith(f"{W} was given up: ")
 
 
-def test_an_outage_of_the_store_is_seen_in_the_systems_state(bench: Benches) -> None:
-    system = bench(scripts=dies_after(3))
+def test_an_outage_of_the_store_is_seen_in_the_systems_state(new_system: SystemFactory) -> None:
+    system = new_system(scripts=uptimes(3))
     listener = watcher(system, "system:health")
     system.start().run_to(2)
     system.memory.fault = StoreUnavailableError("database is locked")
@@ -97,8 +101,8 @@ def test_an_outage_of_the_store_is_seen_in_the_systems_state(bench: Benches) -> 
     ]
 
 
-def test_a_worker_that_is_removed_has_no_state_any_more(bench: Benches) -> None:
-    system = bench(*workers(2)).start()
+def test_a_worker_that_is_removed_has_no_state_any_more(new_system: SystemFactory) -> None:
+    system = new_system(*workers(2)).start()
     listener = watcher(system)
     system.tell(RemoveWorker(W))
     system.run(20)

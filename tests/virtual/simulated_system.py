@@ -24,7 +24,14 @@ from rekindle.actors.messages import (
 from rekindle.actors.messages.internal import BackoffElapsed
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.ports import Receiver, Store
-from rekindle.actors.simulation import Life, Script, ScriptedProcesses, SimulationRuntime
+from rekindle.actors.simulation import (
+    Behaviour,
+    Script,
+    ScriptedProcesses,
+    SimulationRuntime,
+    dies_after,
+    runs,
+)
 from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
 from rekindle.actors.system.assembly import Actors, assemble
@@ -52,47 +59,47 @@ def worker(
     return WorkerSpec.from_preset(id_, run, preset, restart=restart, health=health, **others)  # type: ignore[arg-type]
 
 
-def lives(*planned: Life, then: Life | None = None) -> Script:
-    """These lives one after the other, then the last one, or another, for ever."""
+def lives(*planned: Behaviour, then: Behaviour | None = None) -> Script:
+    """These lives one after the other, then the last one, or another one, for all later incarnations."""
     rest = planned[-1] if then is None else then
     return lambda generation: planned[generation - 1] if generation <= len(planned) else rest
 
 
-def dies_after(*seconds: float) -> Script:
-    """Incarnations that live for so long, each; the one after them lives on."""
-    return lives(*(Life(dies_after_s=each) for each in seconds), then=Life())
+def uptimes(*seconds: float) -> Script:
+    """Incarnations that die after these times, one after the other; the one after them lives on."""
+    return lives(*(dies_after(each) for each in seconds), then=runs())
 
 
 class Listener:
-    """Writes down what it is told, and when."""
+    """Records the messages that it receives, and when."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self.heard: list[tuple[float, Any]] = []
+        self.received: list[tuple[float, Any]] = []
 
     def tell(self, message: object) -> None:
-        """Write a message down."""
-        self.heard.append((self._now(), message))
+        """Record a message."""
+        self.received.append((self._now(), message))
 
     @property
     def messages(self) -> list[Any]:
-        """What was heard, without the times."""
-        return [message for _, message in self.heard]
+        """The messages without the times."""
+        return [message for _, message in self.received]
 
 
 class ScriptedProber:
-    """Answers probes as a test says."""
+    """Answers probes as the test decides."""
 
     def __init__(self) -> None:
         self.answer: Callable[[], None] = lambda: None
 
     def tell(self, message: object) -> None:
-        """Be asked to probe."""
+        """Take the request for a probe."""
         self.answer()
 
 
-class Bench:
-    """One supervised system, and everything that it says."""
+class SimulatedSystem:
+    """A supervised system, and every event that it publishes."""
 
     def __init__(
         self,
@@ -171,12 +178,12 @@ class Bench:
         self.runtime.settle()
 
     def ask(self, request: Callable[[Receiver], object]) -> Any:
-        """The answer to a request that needs no time; None if there is none yet."""
+        """The reply to a request that needs no time; None if there is none yet."""
         listener = Listener(self.runtime.clock.monotonic)
         self.tell(request(listener))
         return listener.messages[0] if listener.messages else None
 
-    def start(self, *ids: str) -> Bench:
+    def start(self, *ids: str) -> SimulatedSystem:
         """Start these workers, or all of them."""
         self.tell(StartWorkers(ids or None))
         return self
@@ -192,21 +199,21 @@ class Bench:
     def _await_stop(self, request: Callable[[Receiver], object], within: float) -> tuple[StopResult, ...]:
         listener = Listener(self.runtime.clock.monotonic)
         self.actors.supervisor.tell(request(listener))
-        self.runtime.run_until(lambda: bool(listener.heard), self.now + within)
+        self.runtime.run_until(lambda: bool(listener.received), self.now + within)
         answer = listener.messages[0]
         assert isinstance(answer, WorkersStopped)
         return answer.results
 
-    # ── what there is to see ─────────────────────────────────────────────────────────────
+    # ── what a test observes ─────────────────────────────────────────────────────────────
 
     def report(self) -> StatusReport:
-        """What the Supervisor says of everything."""
+        """The status of the whole system, as the Supervisor reports it."""
         report = self.ask(ReportStatus)
         assert isinstance(report, StatusReport)
         return report
 
     def status(self, id_: str = W) -> WorkerStatus:
-        """What the Supervisor says of one worker."""
+        """The status of one worker, as the Supervisor reports it."""
         return next(each for each in self.report().workers if each.component_id == id_)
 
     def starts(self, id_: str = W) -> list[float]:
@@ -224,7 +231,7 @@ class Bench:
 
     def events(self, kind: type[E]) -> list[tuple[float, E]]:
         """The events of one kind, with their times."""
-        return [(at, event) for at, event in self.listener.heard if isinstance(event, kind)]
+        return [(at, event) for at, event in self.listener.received if isinstance(event, kind)]
 
     def deaths(self, id_: str = W) -> list[WorkerDied]:
         """The deaths that were announced."""
@@ -244,15 +251,15 @@ class Bench:
         ]
 
     def stored(self, id_: str = W) -> RememberedWorker:
-        """What the store knows of a worker."""
+        """What the store has of a worker."""
         return self._store.load().workers.get(id_, RememberedWorker())
 
 
 def ids(number: int) -> tuple[str, ...]:
-    """So many component ids."""
+    """This many component ids."""
     return tuple(f"worker:tag:{index}" for index in range(number))
 
 
 def workers(number: int, preset: str = "steady", **settings: Any) -> Iterable[WorkerSpec]:
-    """So many workers of one kind."""
+    """This many workers of one kind."""
     return tuple(worker(id_, preset, **settings) for id_ in ids(number))
