@@ -1,9 +1,9 @@
 """The HealthMonitor: the sole authority for every worker's health.
 
-Owns one health state and one deadline per registered incarnation. Hears frames, closed
-channels, exits and registrations; tells `StatusChanged` to the Supervisor and the Broker, and
-the mirror to the PersistenceActor. It never reads the mirror back. If it raises, it keeps what it
-heard, grants everyone the time that it was away, and asks what it may have missed.
+Owns one health state and one deadline per registered incarnation. Receives frames, closed
+channels, exits and registrations; sends `StatusChanged` to the Supervisor and the Broker, and
+the mirror to the PersistenceActor. It never reads the mirror back. If it raises, it keeps the
+states, extends every deadline by the time it was away, and asks for what it may have missed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .messages import StatusChanged, WorkerStarted
 from .messages.internal import (
     Attend,
     ChannelClosed,
-    Condemn,
     DeadlineReached,
+    ExpectLimitKill,
     FrameReceived,
     JobChanged,
     KeepMirror,
@@ -61,19 +61,19 @@ from .runtime.resilient_actor import ResilientActor, tell
 from .spec.worker_spec import HealthPolicy
 
 ABSENCE_S = 1.0
-"""A check that comes this late shows that we were suspended, and misses nothing but ourselves."""
+"""A check that runs this late shows that the supervisor was suspended, not that workers were silent."""
 
 MOST_EXTENSIONS = 3
-"""So many absences in a row are extensions to a silent worker; for ever would hide that it hangs."""
+"""How many suspends in a row extend a silent worker's deadline; without a limit a hang would stay hidden."""
 
 MIRROR_DELAY_S = 0.5
-"""How long a change of health may wait before people see it in the store."""
+"""How long a change of health may wait before it is persisted for people to read."""
 
 _ELAPSED = Elapsed()
 
 
 class HealthMonitor(ResilientActor):
-    """Decides, from what it hears, how every worker is."""
+    """Derives the health of every worker from frames, exits and time."""
 
     def __init__(
         self, *, runtime: Runtime, processes: Processes, persistence: Receiver, broker: Receiver
@@ -90,13 +90,13 @@ class HealthMonitor(ResilientActor):
         self._timer_due = float("inf")
 
     def recover(self) -> None:
-        """Keep what was heard, which a handler cannot change by halves; ask what was missed."""
+        """Keep the states, which a handler replaces as a whole; ask for what was missed."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._timer_due = None, float("inf")
         self._queue.clear()
         self._unmirrored.clear()
-        # What raised once may raise again: not before long, or we would do nothing else.
+        # A check that raised may raise again: not at once, or the monitor would do nothing else.
         soon = self._runtime.clock.monotonic() + ABSENCE_S
         for worker in self._workers.values():
             worker.checked_at = None
@@ -106,7 +106,7 @@ class HealthMonitor(ResilientActor):
         tell(self._supervisor, MonitorReplaced())
 
     def handle(self, message: MonitorMessage) -> None:
-        """Take in one piece of news."""
+        """Handle one message."""
         match message:
             case FrameReceived(component_id=id_, generation=generation, frame=frame):
                 self._frame(id_, generation, frame)
@@ -122,8 +122,8 @@ class HealthMonitor(ResilientActor):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
                 self._lost(id_, generation, Lost(Cause.PROTOCOL, detail=detail))
-            case Condemn(component_id=id_, generation=generation, detail=detail):
-                self._condemn(id_, generation, detail)
+            case ExpectLimitKill(component_id=id_, generation=generation, detail=detail):
+                self._limit_exceeded(id_, generation, detail)
             case ProcessFound(component_id=id_, generation=generation):
                 self._found(id_, generation)
             case Register():
@@ -166,7 +166,7 @@ class HealthMonitor(ResilientActor):
     def _mark_failed(self, component_id: str) -> None:
         worker = self._workers.get(component_id)
         if worker is None:
-            # Failed in a former run: there never was an incarnation to watch in this one.
+            # It failed in a former run, so this run has no incarnation of it.
             now = self._runtime.clock.monotonic()
             self._workers[component_id] = ObservedWorker(
                 component_id, 0, HealthPolicy(), False, Failed(), now
@@ -184,17 +184,17 @@ class HealthMonitor(ResilientActor):
             self._grant(worker)
             self._watch(worker)
 
-    # ── what is heard ────────────────────────────────────────────────────────────────────
+    # ── what happens to workers ────────────────────────────────────────────────────────────────────
 
     def _frame(self, component_id: str, generation: int, frame: Frame) -> None:
         worker = self._current(component_id, generation)
         if worker is None or worker.state.status in (Status.DEAD, Status.FAILED):
             return
         if frame.component_id is not None and frame.component_id != component_id:
-            logger.warning("{} sent a frame in the name of {!r}", component_id, frame.component_id)
+            logger.warning("health: {} sent a frame with the id of {!r}", component_id, frame.component_id)
         worker.heartbeat_wall_ms = self._runtime.clock.wall_ms()
         now = worker.heard_at = self._runtime.clock.monotonic()
-        worker.progress = progress.heard(worker.progress, frame, now)
+        worker.progress = progress.after_frame(worker.progress, frame, now)
         worker.extensions = 0
         job = frame.job
         if job != worker.job:
@@ -210,22 +210,22 @@ class HealthMonitor(ResilientActor):
         if worker is None:
             return
         worker.pid = pid
-        # Said by the same actor as what follows, so that nobody hears of its health or its death first.
+        # Sent by this actor, so that no subscriber receives its health or its death before its start.
         tell(self.broker, WorkerStarted(component_id, generation, pid))
         if not worker.reports_health:
             self._advance(worker, Launched())
 
-    def _condemn(self, component_id: str, generation: int, detail: str) -> None:
+    def _limit_exceeded(self, component_id: str, generation: int, detail: str) -> None:
         worker = self._current(component_id, generation)
         if worker is not None:
-            worker.condemned = detail
+            worker.limit_exceeded = detail
 
     def _exited(self, component_id: str, generation: int, exit_: Exit, remains: Remains | None) -> None:
-        """A process ended; one that we killed for what it used died of that, if it died of the kill."""
+        """A process ended; if the supervisor killed it for exceeding a limit, that is the cause."""
         lost = Lost(exit_.cause, exit_)
         worker = self._current(component_id, generation)
-        if worker is not None and worker.condemned is not None and exit_.signal == signal.SIGKILL:
-            lost = Lost(Cause.RESOURCE_LIMIT, exit_, worker.condemned)
+        if worker is not None and worker.limit_exceeded is not None and exit_.signal == signal.SIGKILL:
+            lost = Lost(Cause.RESOURCE_LIMIT, exit_, worker.limit_exceeded)
         self._lost(component_id, generation, lost, remains)
 
     def _lost(self, component_id: str, generation: int, lost: Lost, remains: Remains | None = None) -> None:
@@ -234,24 +234,24 @@ class HealthMonitor(ResilientActor):
             self._advance(worker, lost, remains)
 
     def _found(self, component_id: str, generation: int | None) -> None:
-        """What runs, now that somebody was made anew; what was last said may be lost with the Supervisor."""
+        """Compare with what runs after an actor was restarted; repeat the last change, which may be lost."""
         worker = self._workers.get(component_id)
         if worker is None:
             return
-        said = worker.last
+        before = worker.last_change
         if generation != worker.generation:
             self._advance(worker, Lost(Cause.UNKNOWN, detail="ended unnoticed"))
         elif not worker.reports_health:
             self._advance(worker, Launched())
-        if worker.last is said is not None:
-            tell(self._supervisor, said)
+        if worker.last_change is before is not None:
+            tell(self._supervisor, before)
 
     # ── deadlines ────────────────────────────────────────────────────────────────────────
 
     def _watch(self, worker: ObservedWorker, not_before: float = 0.0) -> None:
-        """Queue the worker's deadline, unless an earlier check of it is queued already.
+        """Queue the worker's deadline, unless an earlier check of it is queued.
 
-        A frame moves the deadline without touching the queue: the check that comes too early
+        A frame moves the deadline and leaves the queue alone: the check that runs too early
         queues the next one. So a heartbeat costs no timer.
         """
         due = worker.due
@@ -265,9 +265,9 @@ class HealthMonitor(ResilientActor):
         self._arm()
 
     def _arm(self) -> None:
-        """Have a timer for the first check that is queued; those that nobody waits for any more go."""
+        """Set the timer for the first queued check, and drop stale checks before it."""
         queue = self._queue
-        while queue and not self._is_awaited(*queue[0]):
+        while queue and not self._is_current(*queue[0]):
             heapq.heappop(queue)
         if not queue or queue[0][0] >= self._timer_due:
             return
@@ -278,7 +278,7 @@ class HealthMonitor(ResilientActor):
         self._timer_due = due
         self._timer = self._runtime.timers.after(delay, self.actor_ref, DeadlineReached(due))
 
-    def _is_awaited(self, due: float, component_id: str, generation: int) -> bool:
+    def _is_current(self, due: float, component_id: str, generation: int) -> bool:
         worker = self._current(component_id, generation)
         return worker is not None and worker.checked_at == due
 
@@ -303,7 +303,7 @@ class HealthMonitor(ResilientActor):
         self._advance(worker, _ELAPSED if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
 
     def _extend_after_absence(self, late: float) -> None:
-        """After a suspend every heartbeat looks overdue; the frames are still in the pipes."""
+        """After a suspend every heartbeat looks overdue; the frames are still in the channels."""
         if late > ABSENCE_S:
             for worker in self._workers.values():
                 self._extend(worker)
@@ -345,10 +345,10 @@ class HealthMonitor(ResilientActor):
             misses=step.change.misses,
             recover_for_s=step.change.recover_for_s,
         )
-        worker.state, worker.last = step.state, changed
+        worker.state, worker.last_change = step.state, changed
         tell(self._supervisor, changed)
         if death is None:
-            # A death is told by the Supervisor, together with what it decides on it.
+            # The Supervisor publishes a death together with its decision.
             tell(self.broker, changed)
         self._watch(worker)
         self._mirror(worker)
@@ -374,13 +374,13 @@ class HealthMonitor(ResilientActor):
         )
 
     def _detail(self, worker: ObservedWorker, cause: Cause, detail: str) -> str:
-        """A silent process is hung; what the system says of it tells a stopped one from a busy one."""
+        """Add the kernel's state of a hung process, which tells a stopped one from a busy one."""
         if cause not in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
             return detail
         return f"hung ({self._processes.condition(worker.component_id)}), {detail}"
 
     def _mirror(self, worker: ObservedWorker) -> None:
-        """Note that the mirror is out of date; it is brought up to date a little later, all at once."""
+        """Mark the worker's mirror as stale; all stale ones are written together a little later."""
         if not self._unmirrored:
             self._runtime.timers.after(MIRROR_DELAY_S, self.actor_ref, MirrorDue())
         self._unmirrored.add(worker.component_id)

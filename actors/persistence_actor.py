@@ -49,7 +49,6 @@ from .messages.internal import (
 from .messages.internal.to_broker import EventsKept
 from .ports import Receiver, Runtime, Store, Timer
 from .rules.batch_limits import compacted, without_long_parts
-from .runtime.lanes import wake_lane
 from .runtime.resilient_actor import ResilientActor, tell
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -190,7 +189,6 @@ class PersistenceActor(ResilientActor):
             self.actor_ref.tell(CommitBatch())
 
     def _commit(self) -> None:
-        wake_lane()
         batch, events, mirror = self._waiting, self._events, self._mirror
         settled: tuple[JobSettled, ...] = ()
         try:
@@ -238,7 +236,6 @@ class PersistenceActor(ResilientActor):
         self._prune_timer = None
         if self._failures:
             return  # the first commit that succeeds brings us back
-        wake_lane()
         try:
             more = self._store.prune(self._retention, self._plausible_wall_ms())
         except StoreOwnedError as error:

@@ -1,9 +1,9 @@
 """The WorkerProxy: one worker's process, from spawn to reap.
 
-Owns the state of that process and the timer of its stop ladder. Hears what to do from the
-Supervisor and what happened from the process table; tells the Supervisor `ProcessStarted`,
+Owns the state of that process and the timer of its stop ladder. Receives orders from the
+Supervisor and events from the process table; sends the Supervisor `ProcessStarted`,
 `ProcessGone` and `WorkerUnkillable`. If it raises, it asks the process table what runs, and
-the Supervisor repeats its wishes.
+the Supervisor repeats its orders.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from .spec.worker_spec import WorkerSpec
 
 
 class WorkerProxy(ResilientActor):
-    """Stands for one worker's process."""
+    """Controls one worker's process."""
 
     def __init__(
         self,
@@ -76,25 +76,25 @@ class WorkerProxy(ResilientActor):
         self._monitor = monitor
         self._terms = Terms(spec.stop, spec.run.reports_health)
         self._state: State = Absent()
-        self._told = 0
-        """The latest generation that was to be started."""
+        self._ordered = 0
+        """The latest generation that the Supervisor ordered."""
         self._timer: Timer | None = None
 
     def recover(self) -> None:
-        """Ask what runs; a ladder that may have lost its step begins anew when it is wished for again."""
+        """Ask what runs; an interrupted ladder starts over when the Supervisor repeats its order."""
         self._cancel_timer()
         if isinstance(self._state, Stopping):
             self._state = Alive(self._state.generation, self._state.pid)
         self._ask_what_runs()
 
     def handle(self, message: ProxyMessage) -> None:
-        """Do what is wanted, take note of what happened."""
+        """Handle one message."""
         match message:
             case StartProcess(generation=generation):
-                self._told = generation
+                self._ordered = generation
                 self._advance(Start(generation))
             case StopProcess(generation=generation, urgency=urgency, hung=hung):
-                # One that cannot show its stacks is not waited for.
+                # A worker that cannot write its stacks gets no time for it.
                 asked = hung and self._processes.can_show_stacks(self._spec.id, generation)
                 self._advance(Stop(generation, urgency, asked))
             case PauseProcess(generation=generation, paused=paused):
@@ -119,17 +119,17 @@ class WorkerProxy(ResilientActor):
                 self.unexpected(unknown)
 
     def _ask_what_runs(self) -> None:
-        self._processes.report(self._spec.id, _TaggedReply(self.actor_ref, self._told))
+        self._processes.report(self._spec.id, _TaggedReply(self.actor_ref, self._ordered))
 
     def _found(self, found: ProcessFound) -> None:
-        if isinstance(self._state, Spawning) and found.told != self._told:
-            return  # asked before this start: the answer knows nothing of it
+        if isinstance(self._state, Spawning) and found.told != self._ordered:
+            return  # asked before this start, so the answer is stale
         if found.generation is None or found.pid is None:
             self._cancel_timer()
             self._state = Absent()
         elif isinstance(self._state, Absent | Spawning):
             self._state = Alive(found.generation, found.pid)
-        tell(self._supervisor, ProcessReported(self._spec.id, found.generation, self._told))
+        tell(self._supervisor, ProcessReported(self._spec.id, found.generation, self._ordered))
 
     def _advance(self, trigger: Trigger) -> None:
         step = advance(self._state, trigger, self._terms)
@@ -172,12 +172,12 @@ class WorkerProxy(ResilientActor):
 
 
 class _TaggedReply:
-    """Has the answer say what its asker knew: one that comes late must not be taken for a new one."""
+    """Adds to the reply which generation was ordered when it was asked for, so that a stale one is known."""
 
-    def __init__(self, proxy: Receiver, told: int) -> None:
+    def __init__(self, proxy: Receiver, ordered: int) -> None:
         self._proxy = proxy
-        self._told = told
+        self._ordered = ordered
 
     def tell(self, message: ProcessFound) -> None:
-        """Hand the answer on."""
-        self._proxy.tell(replace(message, told=self._told))
+        """Pass the reply on."""
+        self._proxy.tell(replace(message, told=self._ordered))

@@ -1,9 +1,9 @@
 """The real process table: watches pidfds, channels and output pipes.
 
-It starts, signals and reaps our children, and nobody else's: starts on the thread of a launcher, all
-else on the thread of one loop. What is wanted of it is posted there, so a descriptor is only ever
-used by the thread that closes it. The actors have a thread of their own, which the loop helps with
-what it tells them: a worker that floods us with output must not keep them from answering.
+It starts, signals and reaps our own children and no others: starts on the launcher's thread, everything
+else on the thread of one loop. Orders are posted there, so only the thread that closes a descriptor
+uses it. The actors have threads of their own: a worker that floods the supervisor with output must not
+keep them from answering.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..messages.internal import (
     SpawnFailed,
 )
 from ..ports import Clock, Control, Receiver, SpawnRequest
-from ..runtime.lanes import Call, Lane, attempt
+from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
 from .child import Child
@@ -71,9 +71,7 @@ class RealProcesses:
         guarded: bool = True,
         database: str | None = None,
         fingerprints: Fingerprints | None = None,
-        lane: Lane | None = None,
     ) -> None:
-        """A table of no processes yet; its thread helps the lane of those who are told of them."""
         self.mark = uuid.uuid4().hex
         """Stands in the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._clock = clock
@@ -93,7 +91,7 @@ class RealProcesses:
         self._memory = OomKills()
         try:
             self._launcher = Launcher()
-            self._loop = self._watching(lane)
+            self._loop = self._start_loop()
         except BaseException:
             self._spawner.close()
             self._memory.close()
@@ -102,10 +100,10 @@ class RealProcesses:
         if self._guardian is not None:
             self._loop.post(self._guardian.start)
 
-    def _watching(self, lane: Lane | None) -> EpollLoop:
+    def _start_loop(self) -> EpollLoop:
         try:
-            return EpollLoop("watcher", lane)
-        except BaseException:  # no thread or no descriptor was to be had
+            return EpollLoop("watcher")
+        except BaseException:  # no thread could be started, or no descriptor is left
             self._launcher.close(CLOSE_S)
             raise
 

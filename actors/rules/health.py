@@ -4,13 +4,13 @@
        │                          │  └──one miss──────────▶ │
        │      recovering frame    ▼                         │
        └───────────────────▶ recovering ◀───────────────────┘
-       └─ startup timeout ─┐      │ its time is up          │ the last miss
+       └─ startup timeout ─┐      │ recovery timeout        │ the last miss
                            ▼      ▼                         ▼
                           dead ◀── also from anywhere: exit, closed channel, bad protocol
                            └── given up ──▶ failed
 
-Dead is said once; nothing but giving up leads out of it, and nothing at all out of failed.
-Times are seconds of a monotonic clock, handed in by the caller.
+Death is reported once; only giving up leads out of dead, and nothing leads out of failed.
+Times are seconds of a monotonic clock, passed in by the caller.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..spec.worker_spec import HealthPolicy
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """Started, and not yet heard to be healthy."""
+    """Started, without a healthy frame yet."""
 
     since: float
     status = Status.PENDING
 
 
 class Healthy(msgspec.Struct, frozen=True):
-    """Reported to be healthy lately."""
+    """The last healthy frame is recent."""
 
     since: float
     seen: float
@@ -39,7 +39,7 @@ class Healthy(msgspec.Struct, frozen=True):
 
 
 class Unhealthy(msgspec.Struct, frozen=True):
-    """Silent for at least one interval, or unwell by its own word."""
+    """Silent for at least one interval, or unhealthy by its own report."""
 
     seen: float
     misses: int
@@ -47,7 +47,7 @@ class Unhealthy(msgspec.Struct, frozen=True):
 
 
 class Recovering(msgspec.Struct, frozen=True):
-    """Asked for time; the whole episode is bounded, however often it asks again."""
+    """The worker asked for time; the whole recovery is bounded, however often it asks again."""
 
     entered: float
     until: float
@@ -55,13 +55,13 @@ class Recovering(msgspec.Struct, frozen=True):
 
 
 class Dead(msgspec.Struct, frozen=True):
-    """Gone, or as good as gone."""
+    """Ended, or about to be ended."""
 
     status = Status.DEAD
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Given up until somebody resets it."""
+    """Given up until an operator resets it."""
 
     status = Status.FAILED
 
@@ -76,11 +76,11 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 class Elapsed(msgspec.Struct, frozen=True):
-    """Time passed: look at the deadlines."""
+    """Time passed: check the deadline."""
 
 
 class Launched(msgspec.Struct, frozen=True):
-    """A worker that sends no frames is running: that is all the health it will ever show."""
+    """A worker without a channel runs: that is all that is known of its health."""
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 class Granted(msgspec.Struct, frozen=True):
-    """The observer itself was away (suspended, paused): silence until now proves nothing."""
+    """The monitor was away, or the worker paused: the silence until now does not count."""
 
 
 Trigger = Reported | Elapsed | Launched | Lost | GivenUp | Granted
@@ -116,7 +116,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The state after a trigger, and the change to tell, if any."""
+    """The state after a trigger, and the change to report, if any."""
 
     state: State
     change: Change | None = None
@@ -146,7 +146,7 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
 
 
 def deadline(state: State, policy: HealthPolicy) -> float | None:
-    """When time alone changes this state next; None is never."""
+    """When time alone changes this state next; None: never."""
     match state:
         case Pending(since=since):
             return since + policy.startup_timeout_s
@@ -166,7 +166,7 @@ def healthy_for(state: State, now: float) -> float:
 
 
 def clamp_recovery(asked: float | None, policy: HealthPolicy) -> float:
-    """The time that is granted for a recovery; asking for none in particular gets the most."""
+    """The time granted for a recovery; a worker that names no time gets the most."""
     assert policy.recovery_min_s is not None and policy.recovery_max_s is not None
     if asked is None:
         return policy.recovery_max_s
@@ -181,7 +181,7 @@ def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> S
         case "recovering" if policy.recovery_max_s is not None:
             return _recovering(state, frame.recover_for_s, policy, now)
         case "unhealthy" | "recovering" if isinstance(state, Healthy):
-            # It does not count as a sign of health: the misses run on from the last one.
+            # Not a sign of health: misses are counted from the last healthy frame.
             return _to(state, Unhealthy(state.seen, 0), frame.detail)
         case _:
             return Step(state)
@@ -216,8 +216,8 @@ def _elapsed(state: State, policy: HealthPolicy, now: float) -> Step:
 
 def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step:
     assert policy.staleness_s is not None
-    # The caller saw a deadline pass, so there is one miss more, whichever way the division is
-    # rounded; and the next deadline lies ahead, or whoever waits for it would wait no time at all.
+    # A deadline has passed, so there is one miss more, however the division is rounded; and the next
+    # deadline must lie in the future, or the caller's timer would fire at once.
     before = state.misses if isinstance(state, Unhealthy) else 0
     misses = max(before + 1, int((now - seen) / policy.staleness_s))
     if now >= seen + policy.staleness_s * (misses + 1):

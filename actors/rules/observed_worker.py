@@ -14,7 +14,7 @@ from .progress import Progress
 
 
 class ObservedWorker(msgspec.Struct):
-    """One worker under observation; `generation` is the incarnation that counts."""
+    """What the HealthMonitor knows of one worker; `generation` is its current incarnation."""
 
     component_id: str
     generation: int
@@ -29,27 +29,27 @@ class ObservedWorker(msgspec.Struct):
     progress: Progress = msgspec.field(default_factory=Progress)
     paused: bool = False
     checked_at: float | None = None
-    """The deadline that stands in the queue for it."""
-    last: StatusChanged | None = None
-    """What was last said of it."""
+    """The deadline of its check in the queue."""
+    last_change: StatusChanged | None = None
+    """The last change that was sent."""
     extensions: int = 0
-    """How many absences of our own its silence was extensions since it was heard."""
-    condemned: str | None = None
-    """Why it is being killed, if it is."""
+    """How often its deadline was extended since its last frame because the supervisor was suspended."""
+    limit_exceeded: str | None = None
+    """The limit for which the supervisor is killing it, if it is."""
 
     @property
     def must_report(self) -> bool:
-        """A plain program never sends a frame: that it was started is all that can be asked of it."""
+        """Whether it has a deadline: a program without a channel has one for its start only."""
         return self.reports_health or isinstance(self.state, Pending)
 
     @property
     def silence_is_allowed(self) -> bool:
-        """A pause excuses silence, not a start that takes too long: others may wait for its end."""
+        """Whether it is paused. A start has its deadline all the same: other workers may wait for it."""
         return self.paused and not isinstance(self.state, Pending)
 
     @property
     def due(self) -> float | None:
-        """When time alone changes something next: its silence, or its work that does not move."""
+        """When time alone changes its health next: because of silence, or of work without progress."""
         silent = deadline(self.state, self.policy)
         if self.progress.moved is None or not self._must_progress:
             return silent
@@ -59,16 +59,16 @@ class ObservedWorker(msgspec.Struct):
         return min(silent, still)
 
     def stuck(self, now: float) -> str | None:
-        """How long its work has not moved, if that is too long."""
+        """How long its work made no progress, in words, if that is too long."""
         return progress.stuck(self.progress, self.policy, now) if self._must_progress else None
 
     @property
     def _must_progress(self) -> bool:
-        """One that starts or recovers has time of its own."""
+        """Not while it starts or recovers, which have deadlines of their own."""
         return isinstance(self.state, (Healthy, Unhealthy))
 
     def mirrored(self) -> HealthMirrored:
-        """Its health, as people may read it."""
+        """Its health as a record for people to read."""
         return HealthMirrored(
             component_id=self.component_id,
             generation=self.generation,

@@ -1,9 +1,9 @@
-"""Pure: whether a worker's work moves on, beside whether the worker is alive.
+"""Pure: whether a worker's work makes progress, beside whether the worker is alive.
 
-Heartbeats come from a side thread and go on when the work hangs. What moves is the mark of
-progress and the job. A worker that names its jobs is expected to move while it holds one, and
-rests in between; one that never names any is expected to move from its first mark on. Saying
-that it is busy for a while puts the deadline off until then.
+Heartbeats come from a side thread and continue when the work hangs. Progress is a change of the
+mark or of the job. A worker that reports its jobs must make progress while it holds one, and
+none in between; one that never reports a job must make progress from its first mark on. A
+worker that reports to be busy until some time has at least that long.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..spec.worker_spec import HealthPolicy
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What the work of one incarnation last showed."""
+    """The last mark and job of one incarnation."""
 
     mark: Job | None = None
     job: Job | None = None
     moved: float | None = None
-    """When it last moved, in monotonic seconds; None while nothing is expected of it."""
+    """When it last made progress, in monotonic seconds; None while none is expected."""
     busy_until: float | None = None
     names_jobs: bool = False
 
 
-def heard(progress: Progress, frame: Frame, now: float) -> Progress:
-    """What a frame adds."""
+def after_frame(progress: Progress, frame: Frame, now: float) -> Progress:
+    """The progress after a frame."""
     job, mark = frame.job, frame.progress
     names_jobs = progress.names_jobs or job is not None
     expected = job is not None or (not names_jobs and mark is not None)
@@ -39,7 +39,7 @@ def heard(progress: Progress, frame: Frame, now: float) -> Progress:
 
 
 def deadline(progress: Progress, policy: HealthPolicy) -> float | None:
-    """By when it must have moved; None is never."""
+    """By when it must make progress; None: never."""
     if policy.progress_timeout_s is None or progress.moved is None:
         return None
     due = progress.moved + policy.progress_timeout_s
@@ -47,12 +47,12 @@ def deadline(progress: Progress, policy: HealthPolicy) -> float | None:
 
 
 def granted(progress: Progress, now: float) -> Progress:
-    """The observer was away, or the worker paused: what did not move until now proves nothing."""
+    """The monitor was away or the worker paused: start the time over."""
     return progress if progress.moved is None else replace(progress, moved=now)
 
 
 def stuck(progress: Progress, policy: HealthPolicy, now: float) -> str | None:
-    """How long its work has not moved, in words, if that is too long."""
+    """How long its work made no progress, in words, if that is too long."""
     due = deadline(progress, policy)
     if due is None or now < due or progress.moved is None:
         return None

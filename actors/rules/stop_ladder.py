@@ -5,7 +5,7 @@
        └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
 
 TERM stands for the signal that the policy names. There is never more than one process: a start
-while one is there is ignored.
+while one exists is ignored.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Rung(msgspec.Struct, frozen=True):
 
 
 STACKS_S = 0.5
-"""How long a hung worker has to write its stacks down; that takes it a moment, if it can at all."""
+"""How long a hung worker has to write its stacks."""
 
 
 def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool = False) -> tuple[Rung, ...]:
-    """The steps that end a process, in order; `stacks` has it say first where it hangs."""
+    """The steps that end a process, in order; `stacks` asks a hung one for its stacks first."""
     if stacks and urgency is Urgency.FIRM:
         return (Rung(None, STACKS_S, stacks=True), *ladder(policy, urgency, has_channel))
     kill = (Rung(signal.SIGKILL, policy.kill_s), Rung(signal.SIGKILL, policy.last_s))
@@ -43,7 +43,7 @@ def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool
         case Urgency.GRACEFUL if has_channel:
             return (Rung(None, policy.ask_s), Rung(policy.signal_number, policy.term_s), *kill)
         case Urgency.GRACEFUL:
-            # A signal is the only question that a plain program understands.
+            # A program without a channel can only be asked by a signal.
             return (Rung(policy.signal_number, policy.ask_s), *kill)
         case Urgency.FIRM:
             return (Rung(policy.signal_number, policy.term_s), *kill)
@@ -56,7 +56,7 @@ class Absent(msgspec.Struct, frozen=True):
 
 
 class Spawning(msgspec.Struct, frozen=True):
-    """Asked for; a stop that comes meanwhile waits for the answer."""
+    """The process is being started; a stop that arrives meanwhile waits for the outcome."""
 
     generation: int
     stop: Urgency | None = None
@@ -70,7 +70,7 @@ class Alive(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """It was told to end; `rungs` are the steps still to come."""
+    """It is being ended; `rungs` are the steps still to come."""
 
     generation: int
     pid: int
@@ -98,14 +98,14 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True):
-    """The process is there."""
+    """The process was started."""
 
     generation: int
     pid: int
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """The process is to end; with `stacks` it says first where it hangs."""
+    """The process must end; `stacks` asks a hung one for its stacks first."""
 
     generation: int
     urgency: Urgency
@@ -143,7 +143,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class ShowStacks(msgspec.Struct, frozen=True):
-    """Have the worker write down the stacks of its threads."""
+    """Ask the worker to write the stacks of its threads."""
 
     generation: int
 
@@ -164,7 +164,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class TellGone(msgspec.Struct, frozen=True):
-    """Nothing of this generation is left; `forced` is the signal of ours that ended it."""
+    """Nothing of this generation is left; `forced` is the last signal that the ladder sent."""
 
     generation: int
     exit: Exit
@@ -173,7 +173,7 @@ class TellGone(msgspec.Struct, frozen=True):
 
 
 class TellUnkillable(msgspec.Struct, frozen=True):
-    """The process survived everything."""
+    """The process survived every step."""
 
     generation: int
     pid: int
@@ -183,7 +183,7 @@ Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellUnkillable
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The state after a trigger, and what is to be done."""
+    """The state after a trigger, and the effects to carry out."""
 
     state: State
     effects: tuple[Effect, ...] = ()
@@ -197,7 +197,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
-    """What a trigger does to a process's life; one of another generation does nothing."""
+    """What a trigger does to a process's life; a trigger of another generation does nothing."""
     if isinstance(state, Absent):
         return _without_process(state, trigger)
     if trigger.generation != state.generation:
@@ -213,14 +213,14 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
         case Alive(generation=generation, pid=pid), Stop(urgency=urgency, stacks=stacks):
             return _begin(generation, pid, urgency, terms, stacks=stacks)
         case Stopping(sent=signal.SIGKILL), Stop():
-            # There is nothing firmer; beginning again would only take longer.
+            # SIGKILL is the last step; beginning again would only take longer.
             return Step(state)
         case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
             return _next_rung(state)
         case Unkillable(generation=generation, pid=pid), Stop():
-            # Whoever asks now is to hear it, too.
+            # The sender of this stop must be notified as well.
             return Step(state, (TellUnkillable(generation, pid),))
         case _, Ended(generation=generation, exit=exit_, remains=remains):
             forced = state.sent if isinstance(state, Stopping) else None
@@ -234,7 +234,7 @@ def _without_process(state: Absent, trigger: Trigger) -> Step:
         case Start(generation=generation):
             return Step(Spawning(generation), (Spawn(generation),))
         case Stop(generation=generation):
-            # Whoever wants it gone may have missed that it is.
+            # The sender may have missed that it is gone.
             return Step(state, (TellGone(generation, Exit()),))
         case _:
             return Step(state)

@@ -1,8 +1,8 @@
-"""A queue whose short waits end.
+"""A queue for threads whose timeouts are reliable.
 
-`queue.SimpleQueue` would do, but for a fault of Python 3.11: whoever finds it empty after its time
-is over, between two looks, waits for ever. With waits of a millisecond on a busy machine that
-happens. `queue.Queue` must not be put into by a signal handler; this one may.
+`queue.SimpleQueue.get` of Python 3.11 may block forever if its timeout expires between two checks, which
+happens with waits of a millisecond on a busy machine. `queue.Queue` must not be used in a signal handler;
+this one may.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Mailbox(Generic[T]):
         self._wakeup.set()
 
     def get(self, timeout_s: float | None = None) -> T:
-        """Take the oldest item, as soon as there is one.
+        """Take the oldest item, and wait for one if there is none.
 
         Raises:
-            Empty: there was none in time.
+            Empty: no item arrived in time.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while True:
             try:
-                return self._taken()
+                return self._pop()
             except IndexError:
                 pass
             left = deadline - time.monotonic()
@@ -49,8 +49,8 @@ class Mailbox(Generic[T]):
                 raise Empty
             self._wakeup.wait(left)
 
-    def _taken(self) -> T:
+    def _pop(self) -> T:
         item = self._items.popleft()
         if self._items:
-            self._wakeup.set()  # one ring may have stood for several items, and others may wait
+            self._wakeup.set()  # one wakeup may stand for several items, and other threads may wait
         return item

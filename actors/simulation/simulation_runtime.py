@@ -16,10 +16,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import pykka
-from pykka._envelope import Envelope
 
 from ..ports import Clock, Receiver, Timers
-from ..runtime.lanes import PYKKA_MESSAGES, take
+from ..runtime.pykka_internals import Envelope, actor_class, handle_envelope
 from ..runtime.resilient_actor import tell
 from ..runtime.timekeeper import HeapTimer
 
@@ -112,11 +111,14 @@ class _Inbox:
         self.queue: deque[Any] = deque()
         self.actor: pykka.Actor
 
-    def put(self, envelope: Envelope[Any], /) -> None:
+    def put(self, envelope: Any, /) -> None:
         """Queue an envelope."""
         if not self.queue:
             self.ready.append(self)
         self.queue.append(envelope)
+
+    put_message = put
+    """A message to which nothing replies goes into the queue without an envelope."""
 
     def get(self) -> Envelope[Any]:
         """Nobody takes from here: the runtime hands envelopes to the actor."""
@@ -125,25 +127,6 @@ class _Inbox:
     def empty(self) -> bool:
         """As pykka asks for it."""
         return not self.queue
-
-
-class _Ref(pykka.ActorRef[A]):
-    """A ref whose `tell` puts a message into the inbox and does nothing else."""
-
-    def tell(self, message: Any) -> None:
-        """Send a message.
-
-        Raises:
-            ActorDeadError: there is nobody any more.
-        """
-        inbox = self.actor_inbox
-        assert isinstance(inbox, _Inbox)
-        if inbox.is_closed or type(message) in PYKKA_MESSAGES:
-            super().tell(message)
-            return
-        if not inbox.queue:
-            inbox.ready.append(inbox)
-        inbox.queue.append(message)
 
 
 class SimulationRuntime:
@@ -208,7 +191,7 @@ class SimulationRuntime:
             if react is not None and react(actor, message):
                 continue
             if type(message) is Envelope:
-                take(actor, message)
+                handle_envelope(actor, message)
                 inbox.is_closed = actor.actor_stopped.is_set()
             elif not inbox.is_closed:
                 actor.on_receive(message)
@@ -258,20 +241,5 @@ def _driven(actor: type[A]) -> type[A]:
     """The same actor class, driven by a simulation; made once, since making a class takes its time."""
     known = _driven_classes.get(actor)
     if known is None:
-        body: dict[str, object] = {
-            "__module__": actor.__module__,
-            "__doc__": actor.__doc__,
-            "_create_actor_inbox": staticmethod(lambda: _Inbox(_starting[-1])),
-            "_create_future": staticmethod(pykka.ThreadingFuture),
-            "_start_actor_loop": _begin,
-            "ref_class": _Ref,
-        }
-        known = _driven_classes[actor] = type(actor.__name__, (actor,), body)
+        known = _driven_classes[actor] = actor_class(actor, lambda: _Inbox(_starting[-1]))
     return cast("type[A]", known)
-
-
-def _begin(actor: pykka.Actor) -> None:
-    inbox = actor.actor_inbox
-    assert isinstance(inbox, _Inbox)
-    inbox.actor = actor
-    actor.on_start()

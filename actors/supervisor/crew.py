@@ -20,7 +20,7 @@ from ..facts.jobs import LAST_LINES
 from ..facts.records import Record, RememberedWorker, StateRemoved
 from ..messages import Event, WorkerRemoved, is_event
 from ..messages.internal import (
-    Condemn,
+    ExpectLimitKill,
     KeepTogether,
     MarkFailed,
     PauseProcess,
@@ -224,7 +224,7 @@ class Crew:
             case Forget():
                 tell(self._to.monitor, Unregister(id_))
             case Blame(generation=generation, detail=detail):
-                tell(self._to.monitor, Condemn(id_, generation, detail))
+                tell(self._to.monitor, ExpectLimitKill(id_, generation, detail))
             case Idling(generation=generation, paused=paused):
                 tell(self._to.monitor, SetPaused(id_, paused))
                 self.tell_proxy(id_, PauseProcess(generation, paused))

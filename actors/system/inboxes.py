@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import RequestTimeoutError
-from ..runtime.lanes import wake_lane
 from ..runtime.mailbox import Mailbox
 
 
@@ -31,7 +30,6 @@ class Inbox:
         Raises:
             RequestTimeoutError: none came in time.
         """
-        wake_lane()
         try:
             return self._queue.get(timeout_s)
         except Empty:
@@ -65,7 +63,6 @@ class LatestInbox:
         Raises:
             RequestTimeoutError: none came in time.
         """
-        wake_lane()
         with self._came:
             if not self._came.wait_for(lambda: self._unread, max(0.0, timeout_s)):
                 raise RequestTimeoutError(f"no answer within {timeout_s:g} s")

@@ -136,7 +136,6 @@ class Lifecycle:
                 guarded=self._settings.guarded,
                 database=self._store.address,
                 fingerprints=self._fingerprints,
-                lane=runtime.core,
             )
             self._prober.mark = processes.mark
             remembered = self._store.load()

@@ -12,7 +12,6 @@ from queue import SimpleQueue
 import pytest
 
 from rekindle.actors.processes.watch.epoll_loop import CALLS_AT_ONCE, EpollLoop
-from rekindle.actors.runtime.lanes import Lane
 
 PATIENCE_S = 20.0
 
@@ -180,47 +179,6 @@ def test_what_is_deferred_is_done_after_all_that_is_to_be_done_now(loop: EpollLo
 
     loop.post(begin)
     assert [made.get(timeout=PATIENCE_S) for _ in range(2)] == ["posted", "deferred"]
-
-
-def test_it_does_what_it_posts_to_the_lane_that_it_helps() -> None:
-    made: SimpleQueue[int] = SimpleQueue()
-    lane = Lane("core")
-    loop = EpollLoop("watcher", lane)
-    loop.post(lambda: made.put(threading.get_ident()))
-    loop.post(lambda: lane.post(lambda: made.put(threading.get_ident())))
-    its_own = made.get(timeout=PATIENCE_S)
-    assert made.get(timeout=PATIENCE_S) == its_own
-    loop.post(lambda: loop.defer(lambda: lane.post(lambda: made.put(threading.get_ident()))))
-    assert made.get(timeout=PATIENCE_S) == its_own
-    loop.post(loop.end)
-    assert loop.join(PATIENCE_S)
-    lane.post(lambda: made.put(threading.get_ident()))
-    assert made.get(timeout=PATIENCE_S) != its_own
-    assert lane.close(PATIENCE_S)
-
-
-def test_the_lane_does_what_others_post_while_it_has_much_to_do(pipe: tuple[int, int]) -> None:
-    """A worker that floods us with output must not keep the actors from answering."""
-    read, write = pipe
-    lane = Lane("core")
-    loop = EpollLoop("watcher", lane)
-    is_at_it, may_go_on, made = threading.Event(), threading.Event(), threading.Event()
-
-    def flood() -> None:
-        os.read(read, 1)
-        is_at_it.set()
-        may_go_on.wait(PATIENCE_S)
-
-    loop.post(lambda: loop.watch(read, flood))
-    os.write(write, b"x")
-    assert is_at_it.wait(PATIENCE_S)
-    lane.post(made.set)
-    assert made.wait(PATIENCE_S)
-    may_go_on.set()
-    loop.post(lambda: loop.unwatch(read))
-    loop.post(loop.end)
-    assert loop.join(PATIENCE_S)
-    assert lane.close(PATIENCE_S)
 
 
 def test_what_is_urgent_comes_first_and_all_else_in_the_order_of_the_kernel(loop: EpollLoop) -> None:

@@ -1,4 +1,4 @@
-"""A queue that is worked off by one thread at a time: its own, or one that helps."""
+"""A queue of calls that one thread makes, and the actors that share it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from queue import SimpleQueue
 import pykka
 import pytest
 
-from rekindle.actors.runtime.lanes import MOST_HELP, Lane, housed
+from rekindle.actors.runtime.lanes import Lane, lane_actor
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.system.inboxes import Inbox
 
@@ -24,136 +24,76 @@ def lane() -> Iterator[Lane]:
 
 
 def test_calls_of_many_threads_are_all_made_those_of_each_in_order(lane: Lane) -> None:
-    """Half of them help, so that the baton changes hands all the time."""
     made: SimpleQueue[tuple[int, int]] = SimpleQueue()
 
-    def post_many(who: int) -> None:
+    def post_many(poster: int) -> None:
         for number in range(2000):
-            lane.post(lambda number=number: made.put((who, number)))  # type: ignore[misc]
+            lane.post(lambda number=number: made.put((poster, number)))  # type: ignore[misc]
 
-    def post_and_help(who: int) -> None:
-        with lane.helper():
-            for number in range(2000):
-                lane.post(lambda number=number: made.put((who, number)))  # type: ignore[misc]
-                lane.help()
-
-    threads = [threading.Thread(target=(post_many, post_and_help)[who % 2], args=(who,)) for who in range(4)]
+    threads = [threading.Thread(target=post_many, args=(poster,)) for poster in range(4)]
     for thread in threads:
         thread.start()
-    heard = [made.get(timeout=PATIENCE_S) for _ in range(4 * 2000)]
+    calls = [made.get(timeout=PATIENCE_S) for _ in range(4 * 2000)]
     for thread in threads:
         thread.join()
-    for who in range(4):
-        assert [number for by, number in heard if by == who] == list(range(2000))
+    for poster in range(4):
+        assert [number for by, number in calls if by == poster] == list(range(2000))
 
 
-def test_no_two_threads_make_calls_at_the_same_time(lane: Lane) -> None:
-    inside, most = 0, 0
-    done: SimpleQueue[None] = SimpleQueue()
-
-    def call() -> None:
-        nonlocal inside, most
-        inside += 1
-        most = max(most, inside)
-        threading.Event().wait(0.000_01)  # lets the others run
-        inside -= 1
-        done.put(None)
-
-    def post_and_help() -> None:
-        with lane.helper():
-            for _ in range(200):
-                lane.post(call)
-                lane.help()
-
-    threads = [threading.Thread(target=post_and_help) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for _ in range(200):
-        lane.post(call)
-    for _ in range(4 * 200):
-        done.get(timeout=PATIENCE_S)
-    for thread in threads:
-        thread.join()
-    assert most == 1
+def test_all_calls_are_made_by_the_thread_of_the_lane(lane: Lane) -> None:
+    by: SimpleQueue[str] = SimpleQueue()
+    lane.post(lambda: by.put(threading.current_thread().name))
+    lane.post(lambda: lane.post(lambda: by.put(threading.current_thread().name)))
+    assert [by.get(timeout=PATIENCE_S) for _ in range(2)] == ["rekindle-core"] * 2
 
 
-def test_a_helper_makes_the_calls_that_it_posted_and_those_that_follow_from_them(lane: Lane) -> None:
-    by: list[int] = []
-    with lane.helper():
-        lane.post(lambda: lane.post(lambda: by.append(threading.get_ident())))
-        assert by == []
-        lane.help()
-    assert by == [threading.get_ident()]
+def test_a_call_posted_by_a_call_comes_after_those_that_wait(lane: Lane) -> None:
+    made: SimpleQueue[str] = SimpleQueue()
+
+    def first() -> None:
+        lane.post(lambda: made.put("posted by the first"))
+        made.put("first")
+
+    held = threading.Event()
+    lane.post(lambda: held.wait(PATIENCE_S))
+    lane.post(first)
+    lane.post(lambda: made.put("second"))
+    held.set()
+    assert [made.get(timeout=PATIENCE_S) for _ in range(3)] == ["first", "second", "posted by the first"]
 
 
-def test_a_helper_goes_back_to_its_own_work_after_a_while_and_the_lane_goes_on(lane: Lane) -> None:
-    made: SimpleQueue[int] = SimpleQueue()
-    over = threading.Event()
-
-    def again() -> None:
-        made.put(threading.get_ident())
-        if not over.is_set():
-            lane.post(again)
-
-    with lane.helper():
-        lane.post(again)
-        lane.help()
-        by = [made.get(timeout=PATIENCE_S) for _ in range(MOST_HELP + 1)]
-        over.set()
-    assert by[:MOST_HELP] == [threading.get_ident()] * MOST_HELP
-    assert by[MOST_HELP] != threading.get_ident()
-
-
-def test_what_a_helper_left_behind_is_done_when_it_leaves(lane: Lane) -> None:
-    made = threading.Event()
-    with lane.helper():
-        lane.post(made.set)
-    assert made.wait(PATIENCE_S)
-
-
-def test_a_helper_holds_nobody_up(lane: Lane) -> None:
-    """One that is busy elsewhere: what others post is done meanwhile."""
-    made = threading.Event()
-    with lane.helper():
-        thread = threading.Thread(target=lane.post, args=(made.set,))
-        thread.start()
-        assert made.wait(PATIENCE_S)
-        thread.join()
-
-
-def test_a_lane_helps_another_with_what_it_posts_there(lane: Lane) -> None:
-    by: SimpleQueue[int] = SimpleQueue()
-    store = Lane("store", lane)
-    store.post(lambda: by.put(threading.get_ident()))
-    store.post(lambda: lane.post(lambda: by.put(threading.get_ident())))
-    its_own = by.get(timeout=PATIENCE_S)
-    assert by.get(timeout=PATIENCE_S) == its_own
-    assert store.close(PATIENCE_S)
-
-
-def test_a_helper_that_waits_for_an_answer_gets_one(lane: Lane) -> None:
+def test_a_call_of_another_lane_may_wait_for_an_answer_of_this_one(lane: Lane) -> None:
     """A host's log sink runs on the thread that reads the output, and may ask how a worker is."""
-    inbox = Inbox()
-    with lane.helper():
-        lane.post(lambda: inbox.tell("answer"))
-        assert inbox.get(PATIENCE_S) == "answer"
+    inbox, answers, other = Inbox(), SimpleQueue[str](), Lane("watcher")
+    other.post(lambda: lane.post(lambda: inbox.tell("answer")))
+    other.post(lambda: answers.put(inbox.get(PATIENCE_S)))
+    assert answers.get(timeout=PATIENCE_S) == "answer"
+    assert other.close(PATIENCE_S)
 
 
-def test_a_call_that_raises_costs_the_others_nothing(lane: Lane) -> None:
+def test_a_lane_that_is_busy_does_not_hold_up_another(lane: Lane) -> None:
+    """A worker that floods the supervisor with output must not keep the actors from answering."""
+    held, made, other = threading.Event(), threading.Event(), Lane("watcher")
+    other.post(lambda: held.wait(PATIENCE_S))
+    lane.post(made.set)
+    assert made.wait(PATIENCE_S)
+    held.set()
+    assert other.close(PATIENCE_S)
+
+
+def test_a_call_that_raises_does_not_stop_the_others(lane: Lane) -> None:
     made = threading.Event()
 
     def fail() -> None:
         raise SystemExit("a mistake")
 
     lane.post(fail)
-    with lane.helper():
-        lane.post(fail)
-        lane.help()
+    lane.post(fail)
     lane.post(made.set)
     assert made.wait(PATIENCE_S)
 
 
-def test_it_does_what_was_posted_before_it_closes() -> None:
+def test_it_makes_all_queued_calls_before_it_closes() -> None:
     lane, made = Lane("core"), []
     for number in range(1000):
         lane.post(lambda number=number: made.append(number))  # type: ignore[misc]
@@ -161,64 +101,57 @@ def test_it_does_what_was_posted_before_it_closes() -> None:
     assert made == list(range(1000))
 
 
-def test_an_actor_that_stops_badly_is_told_nothing_more(lane: Lane) -> None:
-    heard: SimpleQueue[str] = SimpleQueue()
+def test_it_makes_what_its_last_calls_post_before_it_closes() -> None:
+    lane, made = Lane("core"), []
+    lane.post(lambda: lane.post(lambda: lane.post(lambda: made.append("the last"))))
+    assert lane.close(PATIENCE_S)
+    assert made == ["the last"]
+
+
+def test_a_lane_that_does_not_end_in_time_is_reported() -> None:
+    lane, held = Lane("core"), threading.Event()
+    lane.post(lambda: held.wait(PATIENCE_S))
+    assert not lane.close(0.01)
+    held.set()
+    assert lane.close(PATIENCE_S)
+
+
+def test_an_actor_that_raises_while_it_stops_receives_nothing_more(lane: Lane) -> None:
+    received: SimpleQueue[str] = SimpleQueue()
 
     class Bad(ResilientActor):
         def handle(self, message: str) -> None:
-            heard.put(message)
+            received.put(message)
 
         def on_stop(self) -> None:
             raise SystemExit("a mistake")
 
-    bad = housed(Bad, lane.post).start()
+    bad = lane_actor(Bad, lane.post).start()
     bad.tell("before")
     bad.stop(block=False)
     bad.tell("on its way")
-    lane.post(lambda: heard.put("the end"))
-    assert [heard.get(timeout=PATIENCE_S) for _ in range(2)] == ["before", "the end"]
+    lane.post(lambda: received.put("the end"))
+    assert [received.get(timeout=PATIENCE_S) for _ in range(2)] == ["before", "the end"]
     with pytest.raises(pykka.ActorDeadError):
         bad.tell("after")
 
 
-# ── What can wait ────────────────────────────────────────────────────────────────────────
+def test_actors_of_one_lane_receive_in_the_order_in_which_messages_were_sent(lane: Lane) -> None:
+    received: SimpleQueue[tuple[str, int]] = SimpleQueue()
 
+    class Named(ResilientActor):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
 
-def test_what_can_wait_is_done_after_all_that_was_posted_since(lane: Lane) -> None:
-    made: SimpleQueue[str] = SimpleQueue()
+        def handle(self, message: int) -> None:
+            received.put((self.name, message))
 
-    def begin() -> None:
-        lane.at_leisure(lambda: made.put("at leisure"))
-        lane.post(lambda: lane.post(lambda: made.put("what follows")))
-        lane.post(lambda: made.put("the rest"))
-
-    lane.post(begin)
-    assert [made.get(timeout=PATIENCE_S) for _ in range(3)] == ["the rest", "what follows", "at leisure"]
-
-
-def test_what_can_wait_is_done_by_the_lanes_own_thread_also_when_another_asked_for_it(lane: Lane) -> None:
-    by: SimpleQueue[int] = SimpleQueue()
-    lane.post(lambda: by.put(threading.get_ident()))
-    lane.at_leisure(lambda: by.put(threading.get_ident()))
-    assert by.get(timeout=PATIENCE_S) == by.get(timeout=PATIENCE_S) != threading.get_ident()
-
-
-def test_without_leisure_it_is_done_once_enough_of_it_waits(lane: Lane) -> None:
-    """There is always something to do here, and at each time more that can wait."""
-    made, over = threading.Event(), threading.Event()
-
-    def again() -> None:
-        lane.at_leisure(made.set)
-        if not over.is_set():
-            threading.Thread(target=lane.post, args=(again,)).start()
-
-    lane.post(again)
-    assert made.wait(PATIENCE_S)
-    over.set()
-
-
-def test_what_can_wait_is_done_before_a_lane_closes() -> None:
-    lane, made = Lane("store"), []
-    lane.post(lambda: lane.at_leisure(lambda: made.append("at leisure")))
-    assert lane.close(PATIENCE_S)
-    assert made == ["at leisure"]
+    one, other = (lane_actor(Named, lane.post).start(name) for name in ("one", "other"))
+    for number in range(100):
+        one.tell(number)
+        other.tell(number)
+    expected = [(name, number) for number in range(100) for name in ("one", "other")]
+    assert [received.get(timeout=PATIENCE_S) for _ in expected] == expected
+    for ref in (one, other):
+        ref.stop(block=False)

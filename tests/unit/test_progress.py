@@ -8,7 +8,7 @@ import pytest
 
 from rekindle.actors.deaths.death import Job
 from rekindle.actors.facts.frames import Frame
-from rekindle.actors.rules.progress import Progress, deadline, granted, heard, stuck
+from rekindle.actors.rules.progress import Progress, after_frame, deadline, granted, stuck
 from rekindle.actors.spec.worker_spec import HealthPolicy
 
 POLICY = HealthPolicy(progress_timeout_s=10)
@@ -22,7 +22,7 @@ def after(*said: Said) -> Progress:
 
     def one(motion: Progress, told: Said) -> Progress:
         at, job, mark, busy = told
-        return heard(motion, Frame("healthy", current_job=job, progress=mark, busy_for_s=busy), at)
+        return after_frame(motion, Frame("healthy", current_job=job, progress=mark, busy_for_s=busy), at)
 
     return reduce(one, said, Progress())
 

@@ -69,7 +69,7 @@ class ProtocolViolated(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Condemn(msgspec.Struct, frozen=True):
+class ExpectLimitKill(msgspec.Struct, frozen=True):
     """This incarnation is being killed for using too much; that is the cause of the death to come."""
 
     component_id: str
@@ -96,7 +96,7 @@ MonitorMessage = (
     | FrameReceived
     | ChannelClosed
     | ProtocolViolated
-    | Condemn
+    | ExpectLimitKill
     | DeadlineReached
     | MirrorDue
     | ProcessStarted

@@ -1,6 +1,6 @@
-"""One thread over one epoll: what the kernel reports of descriptors, and what others have it do, in turn.
+"""One thread over one epoll: it handles readable descriptors and makes the calls that others post.
 
-While nothing happens it does not wake. It helps the lane that it posts to, if there is one.
+While nothing happens it does not wake.
 """
 
 from __future__ import annotations
@@ -12,26 +12,22 @@ import select
 import threading
 import time
 from collections import deque
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 
-from ...runtime.lanes import Call, Lane, attempt
+from ...runtime.lanes import Call, attempt
 
 EVENTS_AT_ONCE = 64
 CALLS_AT_ONCE = 256
-"""So many are made before the kernel is asked again: a crowd of calls must not hide a death."""
-
-UNHELPED_S = 0.002
-"""So long may what was posted to the lane wait for the rest of what the kernel reported."""
+"""How many calls are made before the next poll: many calls must not delay a death."""
 
 
 class EpollLoop:
     """One thread that waits for descriptors and makes calls.
 
-    `post` and `join` are for everybody, all else is for what runs on it.
+    Any thread may call `post` and `join`; everything else is for calls that run on this thread.
     """
 
-    def __init__(self, name: str, helped: Lane | None = None) -> None:
-        self._helped = helped
+    def __init__(self, name: str) -> None:
         self._calls: deque[Call] = deque()
         self._deferred: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
@@ -53,40 +49,40 @@ class EpollLoop:
             raise
 
     def post(self, call: Call) -> None:
-        """Have a call made, after all that were posted before; once it has ended, never."""
+        """Have a call made, after all that were posted before; after the end of the thread, never."""
         self._calls.append(call)
-        # In this order: whoever is about to sleep says so first, and looks for calls then.
+        # In this order: before the thread sleeps it sets `_is_asleep`, then checks for calls.
         if self._is_asleep:
             self._wake_up()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for its end; whether that came in time."""
+        """Wait for the end of the thread; whether it ended in time."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def end(self) -> None:
-        """End the thread, now that nothing is to be watched any more."""
+        """End the thread after this round."""
         self._is_over = True
 
     def watch(self, descriptor: int, handler: Call, *, urgent: bool = False) -> None:
-        """Have a call made whenever there is something to read; an urgent one before all others."""
+        """Call the handler whenever the descriptor is readable; urgent ones are handled first."""
         self._epoll.register(descriptor, select.EPOLLIN)
         self._handlers[descriptor] = handler
         if urgent:
             self._urgent.add(descriptor)
 
     def watches(self, descriptor: int) -> bool:
-        """Whether somebody hears of this descriptor."""
+        """Whether the descriptor has a handler."""
         return descriptor in self._handlers
 
     def unwatch(self, descriptor: int) -> None:
-        """Do not watch a descriptor any longer, if it is watched; before it is closed."""
+        """Stop watching a descriptor, if it is watched. Call this before the descriptor is closed."""
         if self._handlers.pop(descriptor, None) is not None:
             self._urgent.discard(descriptor)
             self._epoll.unregister(descriptor)
 
     def defer(self, call: Call) -> None:
-        """Have a call made that nobody waits for, once all else is done that is to be done now."""
+        """Have a call made at the end of this round, after everything else."""
         self._deferred.append(call)
 
     def after(self, delay_s: float, call: Call) -> None:
@@ -97,9 +93,8 @@ class EpollLoop:
 
     def _run(self) -> None:
         try:
-            with nullcontext() if self._helped is None else self._helped.helper():
-                while not self._is_over:
-                    self._run_once()
+            while not self._is_over:
+                self._run_once()
         finally:
             self._close()
 
@@ -110,10 +105,10 @@ class EpollLoop:
             self._wake = -1
 
     def _run_once(self) -> None:
-        """One round: what the kernel reports, then what is to be done.
+        """One round: first all readable descriptors, then the calls.
 
-        In this order, and never mixed: a call may open a descriptor that gets the number of one
-        that a handler has just closed, and would be taken for it.
+        Never mixed: a call may open a descriptor with the number of one that a handler has just closed,
+        and a pending report about the closed one would be taken for the new one.
         """
         self._handle(self._polled())
         now = time.monotonic()
@@ -121,34 +116,20 @@ class EpollLoop:
             if not self._calls:
                 break
             attempt(self._calls.popleft())
-        # Only what was due when the kernel was asked: by now it may have more to report.
+        # Only what was due at the last poll: by now the kernel may have more to report.
         while self._later and self._later[0][0] <= now:
             attempt(heapq.heappop(self._later)[2])
-        self._help()
         while self._deferred:
             attempt(self._deferred.popleft())
-        self._help()
 
     def _handle(self, reported: list[int]) -> None:
-        """Handle what the kernel reports, in its order but for what is urgent."""
-        help_at = time.monotonic() + UNHELPED_S
+        """Handle readable descriptors, the urgent ones first."""
         if len(reported) > 1:
-            reported.sort(key=self._can_wait)
+            reported.sort(key=lambda descriptor: descriptor not in self._urgent)
         for descriptor in reported:
             handler = self._handlers.get(descriptor)
             if handler is not None:
                 attempt(handler)
-                if time.monotonic() > help_at:
-                    self._help()
-                    help_at = time.monotonic() + UNHELPED_S
-        self._help()
-
-    def _can_wait(self, descriptor: int) -> bool:
-        return descriptor not in self._urgent
-
-    def _help(self) -> None:
-        if self._helped is not None:
-            self._helped.help()
 
     def _polled(self) -> list[int]:
         self._is_asleep = True
@@ -165,7 +146,7 @@ class EpollLoop:
         return max(0.0, self._later[0][0] - time.monotonic()) if self._later else -1.0
 
     def _wake_up(self) -> None:
-        # Under a lock: once it is closed, its number may stand for a file of the host.
+        # Under a lock: once it is closed, its number may belong to a file of the host.
         with self._waking, suppress(OSError):
             if self._wake != -1:
                 os.eventfd_write(self._wake, 1)
