@@ -1,17 +1,17 @@
-"""Asks a running supervisor over its control socket; the standard library only, quick to import.
+"""The client of a supervisor's control socket; standard library only, quick to import.
 
     ControlClient("state/control.sock").get("/workers")
 
-It is here and not beside the server because it must not load the actors: a whole
-`rekindle status` is shorter than that import. For the same reason it has errors of its own, with
-the names and the texts of those that the server met, and does without `http.client`.
+It is separate from the server because it must not load the actors: that import takes longer than
+a whole `rekindle status`. For the same reason it has its own errors, with the names and texts of
+the server's errors, and does not use `http.client`.
 
-    ControlError                   the supervisor said no, or said nothing; the text says why
-    ├── NoSupervisorError          nobody listens, or it went away before it answered
+    ControlError                   the request failed; the text says why
+    ├── NoSupervisorError          no supervisor listens, or it ended before it answered
     ├── UnknownWorkerError         no worker or group has that name
-    ├── RequestRefusedError        understood, and declined
+    ├── RequestRefusedError        the supervisor refused a valid request
     ├── RequestTimeoutError        no answer in time; an order may still be carried out
-    └── InvalidRequestError        the arguments make no sense
+    └── InvalidRequestError        the arguments are invalid
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 class ControlError(Exception):
-    """The supervisor said no, or said nothing."""
+    """A request failed; the text says why."""
 
     def __init__(self, message: str, error: str = "", status: int = 0) -> None:
         self.error = error
-        """The server's word for it, such as `unknown_worker`."""
+        """The server's error code, such as `unknown_worker`."""
         self.status = status
         super().__init__(message)
 
 
 class NoSupervisorError(ControlError):
-    """Nobody listens on the socket, or it went away before it answered."""
+    """No supervisor listens on the socket, or it ended before it answered."""
 
 
 class UnknownWorkerError(ControlError):
@@ -53,7 +53,7 @@ class UnknownWorkerError(ControlError):
 
 
 class RequestRefusedError(ControlError):
-    """The request was understood and declined."""
+    """The supervisor refused a valid request."""
 
 
 class RequestTimeoutError(ControlError):
@@ -61,7 +61,7 @@ class RequestTimeoutError(ControlError):
 
 
 class InvalidRequestError(ControlError):
-    """The arguments make no sense."""
+    """The arguments are invalid."""
 
 
 _KINDS: dict[str, type[ControlError]] = {
@@ -80,25 +80,25 @@ _KINDS: dict[str, type[ControlError]] = {
 }
 
 
-def problem(word: str, message: str, status: int) -> ControlError:
-    """What is raised for a problem that the server has a word for."""
-    return _KINDS.get(word, ControlError)(message, word, status)
+def problem(code: str, message: str, status: int) -> ControlError:
+    """The exception for an error code of the server."""
+    return _KINDS.get(code, ControlError)(message, code, status)
 
 
 def path_of(*parts: str) -> str:
-    """A path of these parts, each quoted: `path_of("workers", "worker:tag:0", "history")`.
+    """A path of these parts, each percent-encoded: `path_of("workers", "worker:tag:0", "history")`.
 
     Raises:
-        UnknownWorkerError: a part is empty or has a slash, and would lead to another place.
+        UnknownWorkerError: a part is empty or contains a slash, and would lead to another route.
     """
     for part in parts:
         if not part or "/" in part:
-            raise UnknownWorkerError(f"nobody is called {part!r}", "unknown_worker", 404)
+            raise UnknownWorkerError(f"no worker is called {part!r}", "unknown_worker", 404)
     return "".join("/" + "".join(_quoted(char) for char in part) for part in parts)
 
 
 class Reader(Protocol):
-    """Whoever answers what `GET /api/v1` + path asks."""
+    """Answers `GET /api/v1` + path."""
 
     def get(self, path: str) -> Any:
         """The document."""
@@ -106,36 +106,36 @@ class Reader(Protocol):
 
 
 class ControlClient:
-    """One supervisor's control socket; a connection a request."""
+    """The control socket of one supervisor; each request uses its own connection."""
 
     def __init__(
         self, socket_path: str | os.PathLike[str], *, timeout_s: float = TIMEOUT_S, user: str | None = None
     ) -> None:
-        """Describe a client; nothing is connected yet.
+        """Create a client; it connects with each request.
 
         Args:
             socket_path: the supervisor's `control.sock`.
-            timeout_s: how long a whole request may take, unless it says otherwise.
-            user: for whom the client acts, if not for whom it runs as; noted in the audit.
+            timeout_s: how long a request may take in total, by default.
+            user: the user on whose behalf the client acts (under sudo, say), for the audit.
         """
         self._path = os.fspath(socket_path)
         self._timeout_s = timeout_s
         self._user = user
 
     def get(self, path: str, *, timeout_s: float | None = None) -> Any:
-        """What the server answers to `GET /api/v1` + path."""
+        """The server's answer to `GET /api/v1` + path."""
         return self._ask("GET", path, b"", timeout_s)
 
     def post(self, path: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None) -> Any:
-        """What the server answers to `POST /api/v1` + path."""
+        """The server's answer to `POST /api/v1` + path."""
         return self._ask("POST", path, json.dumps(body or {}).encode(), timeout_s)
 
     def server(self) -> tuple[int, int]:
-        """The process that serves the socket, by the kernel's word, and a pidfd of it.
+        """The pid of the process that serves the socket, as the kernel reports it, and a pidfd.
 
         Raises:
-            NoSupervisorError: there is none.
-            RequestRefusedError: it cannot be reached from here.
+            NoSupervisorError: no supervisor is running.
+            RequestRefusedError: its process is not visible from here, such as in another container.
         """
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connect(connection, self._path, time.monotonic() + self._timeout_s)
@@ -143,11 +143,13 @@ class ControlClient:
             try:
                 pidfd = os.pidfd_open(pid)
             except OSError as error:
-                why = f"process {pid} cannot be reached from here: {error.strerror}"
-                raise RequestRefusedError(f"the supervisor runs elsewhere, {why}", "refused") from None
-            if not _is_open(connection):  # it ended, and another process may have its number
+                why = f"cannot open its process {pid}: {error.strerror}"
+                raise RequestRefusedError(
+                    f"the supervisor is not reachable from here: {why}", "refused"
+                ) from None
+            if not _is_open(connection):  # it ended, and another process may have its pid
                 os.close(pidfd)
-                raise NoSupervisorError("the supervisor went away")
+                raise NoSupervisorError("the supervisor ended during the request")
         return pid, pidfd
 
     def _ask(self, method: str, path: str, body: bytes, timeout_s: float | None) -> Any:
@@ -157,15 +159,15 @@ class ControlClient:
                 connect(connection, self._path, deadline)
                 answer = _exchange(connection, self._request(method, path, body), deadline)
         except TimeoutError:
-            message = "the supervisor did not answer in time; an order may still be carried out"
+            message = "the supervisor did not answer in time; it may still carry out the order"
             raise RequestTimeoutError(message, "timeout") from None
         except OSError as error:
-            raise NoSupervisorError(f"the supervisor went away: {error.strerror}") from error
+            raise NoSupervisorError(f"the connection to the supervisor was lost: {error.strerror}") from error
         return result_of(answer)
 
     def _request(self, method: str, path: str, body: bytes) -> bytes:
         if not path.isascii() or not path.isprintable() or " " in path:
-            raise InvalidRequestError(f"{path!r} is no path", "invalid")
+            raise InvalidRequestError(f"{path!r} is not a valid path", "invalid")
         lines = [f"{method} {PREFIX}{path} HTTP/1.1", "host: rekindle", "connection: close"]
         if self._user:
             claimed = "".join(char for char in self._user if char.isprintable() and char.isascii())
@@ -175,11 +177,11 @@ class ControlClient:
 
 
 def connect(connection: socket.socket, path: str, deadline: float) -> None:
-    """Connect to a supervisor's socket, and make sure that it is one whom we may tell anything.
+    """Connect to a supervisor's socket, and check that the supervisor is ours or root's.
 
     Raises:
-        NoSupervisorError: nobody listens.
-        RequestRefusedError: it is another user's.
+        NoSupervisorError: no supervisor listens.
+        RequestRefusedError: the socket belongs to another user.
     """
     try:
         _connect(connection, path, deadline)
@@ -204,7 +206,7 @@ def _connect(connection: socket.socket, path: str, deadline: float) -> None:
             try:
                 connection.connect(where)
                 return
-            except BlockingIOError:  # many wait to be let in
+            except BlockingIOError:  # the backlog is full
                 time.sleep(min(0.02, _left(deadline)))
     finally:
         if directory is not None:
@@ -212,7 +214,7 @@ def _connect(connection: socket.socket, path: str, deadline: float) -> None:
 
 
 def _check_server(connection: socket.socket) -> None:
-    """Tell nothing to somebody else who put a socket there."""
+    """Refuse a socket that another user created in place of the supervisor's."""
     _, uid = _peer(connection)
     if os.geteuid() not in (0, uid) and uid != 0:
         raise RequestRefusedError(f"the socket is served by another user (uid {uid})", "forbidden")
@@ -229,7 +231,7 @@ def _is_open(connection: socket.socket) -> bool:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Who is at the other end: its process and its user."""
+    """The pid and the uid of the other end."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
     pid, uid, _ = struct.unpack("iII", credentials)
     return pid, uid
@@ -237,7 +239,7 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 def _exchange(connection: socket.socket, request: bytes, deadline: float) -> bytes:
     connection.settimeout(_left(deadline))
-    with suppress(BrokenPipeError, ConnectionResetError):  # turned away; why may be there to read
+    with suppress(BrokenPipeError, ConnectionResetError):  # refused; the reason may still be readable
         connection.sendall(request)
     answer = bytearray()
     while len(answer) < LARGEST_ANSWER:
@@ -250,19 +252,19 @@ def _exchange(connection: socket.socket, request: bytes, deadline: float) -> byt
 
 
 def result_of(answer: bytes) -> Any:
-    """The JSON in an HTTP answer, or the problem that it tells, raised."""
+    """The JSON of an HTTP response; raises the problem that it reports."""
     head, whole, body = answer.partition(b"\r\n\r\n")
     try:
         status = int(head.split(b" ", 2)[1])
         document = json.loads(body)
     except (IndexError, ValueError):
         if whole:
-            raise ControlError("the supervisor's answer makes no sense") from None
-        raise NoSupervisorError("the supervisor went away before it answered") from None
+            raise ControlError("the supervisor sent an invalid response") from None
+        raise NoSupervisorError("the supervisor ended before it answered") from None
     if status == 200:
         return document
-    told = document if isinstance(document, dict) else {}
-    raise problem(str(told.get("error", "")), str(told.get("message", f"status {status}")), status)
+    fields = document if isinstance(document, dict) else {}
+    raise problem(str(fields.get("error", "")), str(fields.get("message", f"status {status}")), status)
 
 
 def _left(deadline: float) -> float:

@@ -1,4 +1,4 @@
-"""What the demo's workers do: visible work, and now and then a crash."""
+"""The workers of `rekindle demo`: imaginary jobs, and one worker that crashes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rekindle.worker import Worker
 
 
 def tag(worker: Worker) -> None:
-    """Tag one imaginary file after the other."""
+    """Tag imaginary files, one after the other."""
     _work(worker, 0.4)
 
 
 def library(worker: Worker) -> None:
-    """Scan an imaginary library, and fall silent for a while now and then."""
+    """Scan an imaginary library; every eighth job announces a recovery of two seconds."""
     number = 0
     while worker.running:
         number += 1
@@ -26,15 +26,15 @@ def library(worker: Worker) -> None:
 
 
 def calibration(worker: Worker) -> None:
-    """Work for a few seconds, then die: by an exception, or by a signal as a crash in C would."""
-    life = random.uniform(3.0, 9.0)
-    while life > 0 and worker.running:
-        _one_job(worker, int(life * 10), 0.5)
-        life -= 0.5
+    """Work for a few seconds, then die: by an exception, or by a signal like a crash in C code."""
+    seconds_left = random.uniform(3.0, 9.0)
+    while seconds_left > 0 and worker.running:
+        _one_job(worker, int(seconds_left * 10), 0.5)
+        seconds_left -= 0.5
     if not worker.running:
         return
     if random.random() < 0.5:
-        raise RuntimeError("the calibration data made no sense")
+        raise RuntimeError("invalid calibration data")
     os.kill(os.getpid(), signal.SIGSEGV)
 
 

@@ -1,10 +1,10 @@
-"""Follows the events of a running supervisor over its control socket; the standard library only.
+"""The events of a running supervisor, over its control socket; standard library only.
 
-    for event in follow(".rekindle/control.sock", after=12):
+    for event in stream(".rekindle/control.sock", after=12):
         print(event.type, event.document)
 
-A connection that is lost is made again, after the last event that came: nothing is missed that
-the supervisor still keeps.
+A caller that loses the connection connects again after the last event it received, and misses
+nothing that the supervisor still keeps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SILENCE_S = 15.0
-"""The server speaks every three seconds; one that is silent for so long is gone."""
+"""The server sends a keep-alive every three seconds; after this silence it counts as gone."""
 CONNECT_S = 5.0
 LARGEST_HEAD = 64 * 1024
 LONGEST_LINE = 8 * 1024 * 1024
@@ -42,17 +42,17 @@ def stream(
     after: int | None = None,
     still_there: Callable[[], None] = lambda: None,
 ) -> Iterator[StreamEvent]:
-    """What one connection brings, until it ends.
+    """The events of one connection, until it ends.
 
     Args:
         path: the control socket.
-        topics: only these.
-        after: begin after the event with this number.
-        still_there: is called when the supervisor says no more than that, every few seconds.
+        topics: only these topics, separated by commas.
+        after: start after the event with this number.
+        still_there: called at every keep-alive of the supervisor, every few seconds.
 
     Raises:
-        NoSupervisorError: nobody listens.
-        InvalidRequestError: the topics make no sense.
+        NoSupervisorError: no supervisor listens, or the connection is lost.
+        InvalidRequestError: the topics are invalid.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connect(connection, path, time.monotonic() + CONNECT_S)
@@ -61,14 +61,14 @@ def stream(
             connection.sendall(_request(topics, after))
             yield from _events(_lines(connection), still_there)
         except TimeoutError:
-            raise NoSupervisorError("the supervisor keeps silent") from None
+            raise NoSupervisorError("the supervisor stopped answering") from None
         except OSError as error:
-            raise NoSupervisorError(f"the supervisor went away: {error.strerror}") from error
+            raise NoSupervisorError(f"the connection to the supervisor was lost: {error.strerror}") from error
 
 
 def _request(topics: str | None, after: int | None) -> bytes:
     query = "" if topics is None else f"?topics={topics}"
-    # HTTP/1.0: the answer comes as it is, not in chunks.
+    # HTTP/1.0, so that the response is not chunked.
     lines = [f"GET {PREFIX}/events{query} HTTP/1.0", "host: rekindle", "accept: text/event-stream"]
     if after is not None:
         lines.append(f"last-event-id: {after}")
@@ -76,7 +76,7 @@ def _request(topics: str | None, after: int | None) -> bytes:
 
 
 def _lines(connection: socket.socket) -> Iterator[str]:
-    """The lines of the answer's body, once its head says that all is well."""
+    """The lines of the response body; raises the problem if the status is not 200."""
     buffer = bytearray()
     while b"\r\n\r\n" not in buffer:
         received = connection.recv(65536)
@@ -92,7 +92,7 @@ def _lines(connection: socket.socket) -> Iterator[str]:
             yield buffer[:end].decode("utf-8", "replace")
             del buffer[: end + 1]
         if len(buffer) > LONGEST_LINE:
-            raise ControlError("the supervisor's answer makes no sense")
+            raise ControlError("the supervisor sent an invalid response")
         received = connection.recv(262_144)
         if not received:
             return
@@ -104,7 +104,7 @@ def _raise_problem(connection: socket.socket, begun: bytes) -> None:
     while len(answer) < LARGEST_HEAD and (received := connection.recv(65536)):
         answer += received
     result_of(bytes(answer))
-    raise ControlError("the supervisor's answer makes no sense")
+    raise ControlError("the supervisor sent an invalid response")
 
 
 def _events(lines: Iterator[str], still_there: Callable[[], None]) -> Iterator[StreamEvent]:

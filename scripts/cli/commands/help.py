@@ -1,4 +1,4 @@
-"""The command `rekindle` itself: its help in sections, and what becomes of errors."""
+"""The group command `rekindle`: its help in sections, its error handling."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from .index import SECTIONS
 
 
 class TopLevel(click.Group):
-    """A group whose commands are listed by what they are for."""
+    """A group that lists its commands in sections."""
 
     def main(
         self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any
     ) -> Any:
-        """Run it under one name, however it was started: completion goes by that name."""
+        """Run as `rekindle` however the program was started: shell completion depends on the name."""
         return super().main(args, prog_name or "rekindle", *rest, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the command line; the help is printed here already."""
+        """Parse the command line; click prints the help in here."""
         context: click.Context = guarded(lambda: super(TopLevel, self).make_context(*args, **extra))
         return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; see `failures` for what becomes of errors."""
+        """Run a command; `console.exits` turns errors into exit codes."""
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter gets another
+            sys.stdout.reconfigure(errors="replace")  # print ? where the encoding lacks a character
         return guarded(lambda: super(TopLevel, self).invoke(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in their sections; none is loaded for it."""
-        for title, entries in SECTIONS.items():
+        """List the commands in their sections without loading them."""
+        for title, summaries in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
+                formatter.write_dl(list(summaries.items()))

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from msgspec import UNSET
 
+from ..state_files import DATABASE_NAME
 from .problems import Finding
 from .structs import File
-
-DATABASE_NAME = "rekindle.db"
 
 _DATABASE_URL = re.compile(r"sqlite(\+\w+)?:///.+|postgres(ql)?(\+\w+)?://.*")
 

@@ -1,1 +1,1 @@
-"""What the commands share: options, targets, exit codes, where an answer comes from."""
+"""What the commands share: options, targets, exit codes, sources of answers."""

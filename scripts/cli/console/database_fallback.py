@@ -1,4 +1,4 @@
-"""Where no supervisor runs: which database is asked instead, and what its refusals are called."""
+"""Which database a command reads when no supervisor is running, and how its errors are reported."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import click
 from click.core import ParameterSource
 
 from ..client import ControlClient, NoSupervisorError, RequestRefusedError, problem
-
-DATABASE_NAME = "rekindle.db"
+from ..state_files import DATABASE_NAME
 
 database_option = click.option(
     "--database",
     envvar="REKINDLE_DATABASE",
     show_envvar=True,
     metavar="URL_OR_PATH",
-    help="Where no supervisor runs: the database (rekindle.db in the state directory).",
+    help="The database to read if no supervisor is running (default: rekindle.db in the state directory).",
 )
 
 
-def database_to_ask(client: ControlClient, state: Path, database: str | None) -> str | None:
-    """The database, if it is named or nobody supervises; None: the supervisor is to be asked.
+def database_to_read(client: ControlClient, state: Path, database: str | None) -> str | None:
+    """The database to read: the named one, or the default if no supervisor runs. None: ask the supervisor.
 
     Raises:
-        NoSupervisorError: none runs, and there is no database either.
+        NoSupervisorError: no supervisor runs and there is no database.
     """
     source = click.get_current_context().get_parameter_source("database")
     if database is not None and source is not ParameterSource.ENVIRONMENT:
@@ -36,7 +35,7 @@ def database_to_ask(client: ControlClient, state: Path, database: str | None) ->
     except RequestRefusedError:
         if database is None:
             raise
-        return database  # another user's supervisor is none to ask
+        return database  # the supervisor belongs to another user and does not answer
     except NoSupervisorError:
         where = state / DATABASE_NAME
         if database is None and not where.exists():
@@ -46,8 +45,8 @@ def database_to_ask(client: ControlClient, state: Path, database: str | None) ->
 
 
 @contextmanager
-def in_the_client_s_words() -> Iterator[None]:
-    """Raise what the client would, so that one place turns errors into exit codes."""
+def as_control_errors() -> Iterator[None]:
+    """Raise errors of the library as `ControlError`s, which `exits` turns into exit codes."""
     from rekindle.actors.errors import RekindleError
     from rekindle.actors.gateways.api.problems import verdict
     from rekindle.actors.gateways.api.request_bodies import InvalidRequestError

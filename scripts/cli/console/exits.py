@@ -1,7 +1,7 @@
-"""What goes wrong, as an exit code and one sentence; nobody sees a traceback who did not ask for one.
+"""Errors as exit codes and one-line messages; tracebacks are printed on request only.
 
-0 done · 1 failed · 2 bad usage or configuration · 3 no supervisor running · 4 no such worker
-130 Ctrl-C · 141 whoever read our output went away
+0 success · 1 failure · 2 invalid usage or configuration · 3 no supervisor running · 4 unknown worker
+130 Ctrl-C · 141 the reader of standard output closed the pipe
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ INTERRUPTED = 130
 NOT_READ = 141
 
 TRACEBACK = "REKINDLE_TRACEBACK"
-"""Set it to see where an error comes from that nobody foresaw."""
+"""The environment variable that shows the traceback of an unexpected error."""
 
 
 def exit_code(error: ControlError) -> int:
-    """The contract's number for what a request met."""
+    """The exit code for an error of the client."""
     match error:
         case NoSupervisorError():
             return NO_SUPERVISOR
@@ -42,22 +42,22 @@ def exit_code(error: ControlError) -> int:
 
 
 def say(message: str) -> None:
-    """One sentence on standard error."""
+    """Print one message to standard error."""
     with suppress(BrokenPipeError):
         click.echo(f"rekindle: {printable_lines(message)}", err=True)
 
 
 def guarded(run: Callable[[], Any]) -> Any:
-    """What it returns; whatever it raises becomes a sentence and an exit code."""
+    """Call `run` and return its result; an exception becomes a message and an exit code."""
     try:
         result = run()
         if sys.stdout:
-            sys.stdout.flush()  # here, and not at the interpreter's end, where nobody could catch it
+            sys.stdout.flush()  # now, while errors can still be caught
         return result
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except ControlError as error:
-        hint = "; start one with: rekindle run FILE, or name its directory: --state DIR"
+        hint = "; start one with: rekindle run FILE, or set its state directory: --state DIR"
         say(f"{error}{hint if isinstance(error, NoSupervisorError) else ''}")
         raise SystemExit(exit_code(error)) from None
     except KeyboardInterrupt:
@@ -72,13 +72,13 @@ def guarded(run: Callable[[], Any]) -> Any:
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        say(f"{type(error).__name__}: {error} ({TRACEBACK}=1 shows where it comes from)")
+        say(f"{type(error).__name__}: {error} (set {TRACEBACK}=1 to see the traceback)")
         raise SystemExit(FAILED) from None
 
 
 def _drop_output() -> None:
-    """Let what is still to be written go nowhere: the interpreter flushes at its end, and would complain."""
+    """Discard unwritten output: the interpreter flushes at exit and would report the error again."""
     with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

@@ -1,4 +1,4 @@
-"""Who answers for the queues: the supervisor, over its socket, or the database where none runs."""
+"""Where `rekindle jobs` reads and writes jobs: the supervisor, or the database if none is running."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ..client import ControlClient, ControlError, RequestRefusedError, path_of
-from .database_fallback import database_to_ask, in_the_client_s_words
+from .database_fallback import as_control_errors, database_to_read
 from .options import client_of
 
 MOST_AT_ONCE = 1000
 LARGEST_BODY = 1_500_000
-"""How much is sent at once; the server takes a little more."""
+"""The size of one request; the server accepts a little more."""
 
 
-class Desk(Protocol):
-    """Answers with the documents of the control socket, whoever is behind it."""
+class JobSource(Protocol):
+    """The jobs; every answer is a document of the control socket's API."""
 
     def __enter__(self) -> Self: ...
 
@@ -26,35 +26,35 @@ class Desk(Protocol):
     ) -> None: ...
 
     def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
-        """Put jobs into a queue; their numbers."""
+        """Enqueue jobs; returns their ids."""
         ...
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
-        """Some jobs."""
+        """The jobs that match, the latest first."""
 
     def get(self, job: int) -> Any:
         """One job."""
 
     def stats(self) -> Any:
-        """The figures of the queues."""
+        """The counts of every queue."""
 
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""
 
 
-def desk_of(state: Path, database: str | None) -> Desk:
-    """The supervisor's desk if one runs; else the database's, if that can be found.
+def open_job_source(state: Path, database: str | None) -> JobSource:
+    """The jobs of the running supervisor; if there is none, those of the database.
 
     Raises:
-        NoSupervisorError: neither is there.
+        NoSupervisorError: there is neither a supervisor nor a database.
     """
     client = client_of(state)
-    where = database_to_ask(client, state, database)
-    return SocketDesk(client) if where is None else DatabaseDesk(where)
+    where = database_to_read(client, state, database)
+    return SupervisorJobs(client) if where is None else DatabaseJobs(where)
 
 
-class SocketDesk:
-    """Asks a running supervisor."""
+class SupervisorJobs:
+    """The jobs of a running supervisor, over its control socket."""
 
     def __init__(self, client: ControlClient) -> None:
         self._client = client
@@ -68,7 +68,7 @@ class SocketDesk:
         pass
 
     def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
-        """Put jobs into a queue, some at a time."""
+        """Enqueue jobs, in as many requests as needed; returns their ids."""
         ids: list[int] = []
         for some in _in_bodies(payloads):
             body = {"payloads": some, **settings}
@@ -76,13 +76,13 @@ class SocketDesk:
                 answer = self._client.post(path_of("queues", queue, "jobs"), body)
             except ControlError as error:
                 if ids:
-                    raise RequestRefusedError(f"{error}; {len(ids)} jobs were enqueued before") from None
+                    raise RequestRefusedError(f"{error}; the first {len(ids)} jobs are enqueued") from None
                 raise
             ids += answer["detail"]["ids"]
         return ids
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
-        """Some jobs."""
+        """The jobs that match, the latest first."""
         from urllib.parse import urlencode
 
         query: dict[str, object] = {"limit": limit, "evidence": str(evidence).lower()}
@@ -95,7 +95,7 @@ class SocketDesk:
         return self._client.get(path_of("jobs", str(job)))
 
     def stats(self) -> Any:
-        """The figures of the queues."""
+        """The counts of every queue."""
         return self._client.get("/queues")
 
     def order(self, job: int, order: str) -> None:
@@ -103,15 +103,15 @@ class SocketDesk:
         self._client.post(path_of("jobs", str(job), order))
 
 
-class DatabaseDesk:
-    """Works on the database itself: nobody supervises anything, and nobody is asked."""
+class DatabaseJobs:
+    """The jobs of a database that no supervisor uses."""
 
     def __init__(self, where: str) -> None:
-        # SQLAlchemy takes half a second to load: not before it is needed.
+        # Imported here because SQLAlchemy takes half a second to load.
         from rekindle.persistence import open_past, open_queue
 
-        with in_the_client_s_words():
-            open_past(where).close()  # one that is not there is not made, nor an older one changed
+        with as_control_errors():
+            open_past(where).close()  # fails if there is no database or it needs an upgrade; changes nothing
             self._queue = open_queue(where)
 
     def __enter__(self) -> Self:
@@ -123,19 +123,19 @@ class DatabaseDesk:
         self._queue.close()
 
     def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
-        """Put jobs into a queue, all or none."""
+        """Enqueue jobs in one transaction; returns their ids."""
         from rekindle.actors.gateways.api.job_handlers import enqueued
         from rekindle.actors.gateways.api.request_bodies import EnqueueArguments
 
-        with in_the_client_s_words():
+        with as_control_errors():
             given = EnqueueArguments(payloads=list(payloads), **settings)
             return list(enqueued(self._queue, queue, self._queue.served(), given))
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
-        """Some jobs."""
+        """The jobs that match, the latest first."""
         from rekindle.actors.gateways.api.job_handlers import job_list
 
-        with in_the_client_s_words():
+        with as_control_errors():
             found = job_list(self._queue, queue=queue, state=state, limit=limit, evidence=evidence)
         return _builtins(found)
 
@@ -143,19 +143,19 @@ class DatabaseDesk:
         """One job."""
         from rekindle.actors.gateways.api.job_handlers import job_detail
 
-        with in_the_client_s_words():
+        with as_control_errors():
             return _builtins(job_detail(self._queue, job))
 
     def stats(self) -> Any:
-        """The figures of the queues."""
+        """The counts of every queue."""
         from rekindle.actors.gateways.api.job_handlers import figures
 
-        with in_the_client_s_words():
+        with as_control_errors():
             return _builtins(figures(self._queue, self._queue.served()))
 
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""
-        with in_the_client_s_words():
+        with as_control_errors():
             self._queue.retry([job]) if order == "retry" else self._queue.drop([job])
 
 
@@ -166,17 +166,17 @@ def _builtins(document: object) -> Any:
 
 
 def _in_bodies(payloads: Sequence[Any]) -> Iterator[list[Any]]:
-    """The payloads in lots that fit into one request."""
+    """The payloads in batches that each fit into one request."""
     import json
 
-    lot: list[Any] = []
+    batch: list[Any] = []
     size = 0
     for payload in payloads:
         length = len(json.dumps(payload)) + 2
-        if lot and (len(lot) == MOST_AT_ONCE or size + length > LARGEST_BODY):
-            yield lot
-            lot, size = [], 0
-        lot.append(payload)
+        if batch and (len(batch) == MOST_AT_ONCE or size + length > LARGEST_BODY):
+            yield batch
+            batch, size = [], 0
+        batch.append(payload)
         size += length
-    if lot:
-        yield lot
+    if batch:
+        yield batch

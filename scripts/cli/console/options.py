@@ -1,4 +1,4 @@
-"""What the commands share: where the supervisor is, how it is asked, how an answer is printed."""
+"""Options and arguments that several commands share, and their completion in the shell."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from ..client import ControlClient, ControlError
+from ..client import ControlClient, ControlError, UnknownWorkerError
 from ..render.text import printable, seconds_of
+from ..state_files import SOCKET_NAME
 from .targets import group_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SOCKET_NAME = "control.sock"
 LONG_S = 130.0
-"""For orders that wait until processes end; the server's own patience is 120 s."""
+"""The timeout of orders that wait until processes end; the server itself waits for 120 s."""
 LONGEST_LINE = 500
 _COMPLETION_S = 1.0
 
@@ -31,7 +31,7 @@ state_option = click.option(
     show_default=True,
     show_envvar=True,
     metavar="DIR",
-    help="The state directory of the supervisor.",
+    help="The supervisor's state directory.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
@@ -39,36 +39,36 @@ json_option = click.option(
 
 
 def limit_option(what: str, default: int = 20) -> Callable[[F], F]:
-    """How many rows to show."""
+    """The option `--limit`."""
     return click.option(
         "--limit",
         type=click.IntRange(1, 1000),
         default=default,
         show_default=True,
         metavar="N",
-        help=f"How many {what} to show at most.",
+        help=f"Show at most this many {what}.",
     )
 
 
 def socket_of(state: Path) -> str:
-    """Where the supervisor of a state directory listens."""
+    """The control socket of a state directory."""
     return str(state / SOCKET_NAME)
 
 
 def client_of(state: Path) -> ControlClient:
-    """Who answers for a state directory; nothing is connected yet."""
+    """A client for the supervisor of a state directory; it connects with each request."""
     return ControlClient(socket_of(state), user=os.environ.get("SUDO_USER"))
 
 
 def print_json(document: object) -> None:
-    """The document, and nothing else."""
+    """Print the document and nothing else."""
     import json
 
     click.echo(json.dumps(document, indent=2))
 
 
 def duration(_ctx: click.Context, _param: click.Parameter, given: str | None) -> float | None:
-    """An option's value in seconds; `words.seconds_of` says what may be written."""
+    """The value of an option in seconds; see `render.text.seconds_of` for the syntax."""
     if given is None:
         return None
     try:
@@ -78,7 +78,7 @@ def duration(_ctx: click.Context, _param: click.Parameter, given: str | None) ->
 
 
 def line(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
-    """An option's value that will be shown in terminals."""
+    """The value of an option that terminals will show."""
     if printable(given) != given:
         raise click.BadParameter("control characters are not allowed")
     if len(given) > LONGEST_LINE:
@@ -86,18 +86,18 @@ def line(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
     return given
 
 
-# ── what a shell completes ───────────────────────────────────────────────────────────────
+# ── completion in the shell ──────────────────────────────────────────────────────────────
 
 
 def worker_ids(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The workers, and the groups, that are not on the line yet."""
+    """The workers and groups that the command line does not name yet."""
     given, known = ctx.params.get("ids") or (), _known(ctx)
     names = [*known, *_groups(known)]
     return [CompletionItem(name) for name in names if name.startswith(begun) and name not in given]
 
 
 def group_names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The groups whose workers there are."""
+    """The groups of the running workers."""
     return [CompletionItem(name) for name in _groups(_known(ctx)) if name.startswith(begun)]
 
 
@@ -110,5 +110,27 @@ def _known(ctx: click.Context) -> list[str]:
     try:
         report = client_of(Path(state)).get("/workers", timeout_s=_COMPLETION_S)
     except (ControlError, OSError, ValueError):
-        return []  # a shell that completes must stay quiet
+        return []  # completion must not print errors into the prompt
     return [worker["component_id"] for worker in report["workers"]]
+
+
+# ── the workers that a command names ─────────────────────────────────────────────────────
+
+
+def _not_empty(_ctx: click.Context, _param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an empty id, such as a script's unset variable: it must not mean all workers.
+
+    Raises:
+        UnknownWorkerError: an id is empty.
+    """
+    if "" in ids:
+        raise UnknownWorkerError("a worker id must not be empty", "unknown_worker", 404)
+    return ids
+
+
+optional_ids = click.argument(
+    "ids", nargs=-1, metavar="[ID]...", callback=_not_empty, shell_complete=worker_ids
+)
+required_ids = click.argument(
+    "ids", nargs=-1, required=True, metavar="ID...", callback=_not_empty, shell_complete=worker_ids
+)

@@ -1,36 +1,48 @@
-"""One order to several workers: each is tried, each is told of, the first trouble is the exit code."""
+"""One order for several workers: each is tried and reported; the first error sets the exit code."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ..client import ControlError, NoSupervisorError
+from ..client import ControlError, NoSupervisorError, path_of
 from ..render.text import printable
 from .exits import FAILED, exit_code, say
-from .options import print_json
+from .options import client_of, print_json
 
 Order = Callable[[str], dict[str, Any]]
 Sentence = Callable[[str, dict[str, Any]], str]
 Answer = dict[str, Any] | ControlError
 
+EVERYTHING = ("",)
+"""Stands for the whole system where ids are expected."""
+
+
+def post_order(
+    state: Path, id_: str, order: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None
+) -> Any:
+    """Send an order for one worker, or for the whole system if the id is empty."""
+    path = path_of("workers", id_, order) if id_ else path_of(order)
+    return client_of(state).post(path, body, timeout_s=timeout_s)
+
 
 def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool, at_once: int = 1) -> None:
-    """Give an order to each of these workers, whatever becomes of the others.
+    """Give an order to each of these workers, even if it fails for others.
 
     Args:
-        ids: an empty one stands for the whole system.
-        order: gives it, and returns the server's answer.
-        sentence: what was done, from the id and the answer.
-        as_json: print the answers instead.
-        at_once: so many are given at the same time, if each takes its time.
+        ids: the workers; an empty id stands for the whole system.
+        order: sends the order for one id and returns the server's answer.
+        sentence: describes what was done, from the id and the answer.
+        as_json: print the answers instead of sentences.
+        at_once: how many orders may be under way at the same time.
 
     Raises:
-        NoSupervisorError: there is nobody to give it to.
+        NoSupervisorError: no supervisor is running.
     """
     results: list[dict[str, Any]] = []
     code = 0
@@ -52,7 +64,7 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool,
 
 
 def _answers(ids: Sequence[str], order: Order, at_once: int) -> Iterator[tuple[str, Answer]]:
-    """What came of each, in their order."""
+    """The answer for each id, in the order of the ids."""
 
     def tried(id_: str) -> Answer:
         try:
@@ -68,8 +80,10 @@ def _answers(ids: Sequence[str], order: Order, at_once: int) -> Iterator[tuple[s
     yield from _at_once(ids, tried, at_once)
 
 
-def _at_once(ids: Sequence[str], tried: Callable[[str], Answer], hands: int) -> Iterator[tuple[str, Answer]]:
-    """Try so many at the same time; whoever has had enough need not wait for any of them."""
+def _at_once(
+    ids: Sequence[str], tried: Callable[[str], Answer], threads_at_most: int
+) -> Iterator[tuple[str, Answer]]:
+    """Try several at the same time, in daemon threads, so that Ctrl-C does not wait for them."""
     from threading import Thread
 
     todo, answers = deque(ids), dict[str, Answer | NoSupervisorError]()
@@ -83,7 +97,7 @@ def _at_once(ids: Sequence[str], tried: Callable[[str], Answer], hands: int) -> 
                 except NoSupervisorError as error:
                     answers[id_] = error
 
-    threads = [Thread(target=work, daemon=True) for _ in range(min(hands, len(ids)))]
+    threads = [Thread(target=work, daemon=True) for _ in range(min(threads_at_most, len(ids)))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -96,7 +110,7 @@ def _at_once(ids: Sequence[str], tried: Callable[[str], Answer], hands: int) -> 
 
 
 def _remedy(error: ControlError, id_: str) -> str:
-    """The command that removes what is in the way, if there is one."""
+    """The command that removes the obstacle, if there is one."""
     match error.error:
         case "worker_paused":
             return f": rekindle resume {printable(id_)}"

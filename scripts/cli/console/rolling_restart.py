@@ -1,4 +1,4 @@
-"""`restart --rolling`: the supervisor goes from worker to worker, and we tell how far it is."""
+"""`restart --rolling`: the supervisor restarts one worker after the other; the command shows progress."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Workers = Mapping[str, Document]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a rolling restart is: ids, in the group's order."""
+    """The progress of a rolling restart: ids, in the order of the group."""
 
     done: tuple[str, ...]
     left: tuple[str, ...]
     failed: tuple[str, ...]
     spared: tuple[str, ...]
-    """Not restarted, because they were stopped or failed before."""
+    """Not restarted, because they were already stopped or failed."""
 
 
 def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
-    """Pure: who of a group has a new process that is healthy. One that was removed has no part in it."""
+    """Pure: which workers of a group have a new, healthy process. Removed workers are left out."""
     here = [id_ for id_ in group if id_ in now and id_ in before]
     spared = [id_ for id_ in here if before[id_]["shown"] in ("failed", "stopped")]
     part = [id_ for id_ in here if id_ not in spared]
@@ -45,22 +45,24 @@ def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
 
 
 def roll(client: ControlClient, name: str, *, wait: bool, patience_s: float, as_json: bool) -> None:
-    """Have a group restarted by turns, and follow it to its end.
+    """Start a rolling restart of a group and follow it to its end.
 
     Raises:
-        SystemExit: a worker failed, or nothing happened for too long.
+        SystemExit: a worker failed, or there was no progress for too long.
     """
     before = _workers(client)
     answer = client.post(path_of("groups", name, "restart"), timeout_s=LONG_S)
     group = answer["detail"].get("workers") or [id_ for id_ in before if id_.split(":")[1:2] == [name]]
     if not wait:
-        _tell(answer, f"The rolling restart of {printable(name)} ({len(group)} workers) has begun.", as_json)
+        _print(
+            answer, f"The rolling restart of {printable(name)} ({len(group)} workers) has started.", as_json
+        )
         return
     reached, given_up = _follow(client, name, group, before, patience_s, quiet=as_json)
     result = "failed" if given_up or reached.failed or reached.left else "done"
-    _tell({"result": result, "detail": _document(answer, reached)}, _sentence(name, reached), as_json)
+    _print({"result": result, "detail": _document(answer, reached)}, _sentence(name, reached), as_json)
     if result == "failed":
-        say(_trouble(name, reached, given_up, patience_s))
+        say(_failure(name, reached, given_up, patience_s))
         raise SystemExit(FAILED)
 
 
@@ -73,11 +75,11 @@ def _follow(
     *,
     quiet: bool,
 ) -> tuple[Progress, str | None]:
-    """How far it came, and why not further, if the supervisor gave it up."""
+    """The progress at the end, and why the supervisor aborted the restart, if it did."""
     deadline = time.monotonic() + patience_s
     shown: tuple[object, ...] = ()
     while True:
-        # First: when it is over, the workers are as it left them.
+        # Ask this first: once it is over, the next answer shows the final state of the workers.
         state = client.get(path_of("groups", name, "rolling"))
         now = _workers(client)
         reached = progress(group, before, now)
@@ -95,7 +97,7 @@ def _follow(
 
 
 def _show(reached: Progress, now: Workers) -> None:
-    """One line that is drawn over on a terminal; nothing where nobody looks."""
+    """Update the progress line, if standard error is a terminal."""
     width = columns() if sys.stderr.isatty() else None
     if width is None:
         return
@@ -125,17 +127,19 @@ def _document(answer: dict[str, Any], reached: Progress) -> dict[str, Any]:
 
 def _sentence(name: str, reached: Progress) -> str:
     total = len(reached.done) + len(reached.left) + len(reached.failed)
-    spared = f"; {', '.join(reached.spared)} stayed down" if reached.spared else ""
+    spared = (
+        f"; not restarted because stopped or failed: {', '.join(reached.spared)}" if reached.spared else ""
+    )
     what = f"{len(reached.done)} of {total} workers restarted and healthy" if total else "nothing to restart"
     return f"{printable(name)}: {what}{spared}."
 
 
-def _trouble(name: str, reached: Progress, given_up: str | None, patience_s: float) -> str:
+def _failure(name: str, reached: Progress, given_up: str | None, patience_s: float) -> str:
     if given_up or reached.failed:
         why = given_up or f"{', '.join(reached.failed)} failed"
-        return f"the rolling restart of {name} was given up: {why}"
-    return f"nothing happened for {patience_s:g} s; not restarted: {', '.join(reached.left)}"
+        return f"the rolling restart of {name} was aborted: {why}"
+    return f"no progress for {patience_s:g} s; not restarted: {', '.join(reached.left)}"
 
 
-def _tell(document: dict[str, Any], sentence: str, as_json: bool) -> None:
+def _print(document: dict[str, Any], sentence: str, as_json: bool) -> None:
     print_json(document) if as_json else click.echo(sentence)

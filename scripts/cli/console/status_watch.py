@@ -1,4 +1,4 @@
-"""`status --watch`: the table, drawn anew every second, through every restart of the supervisor."""
+"""`status --watch`: the table, refreshed every second, across restarts of the supervisor."""
 
 from __future__ import annotations
 
@@ -25,61 +25,61 @@ Ask = Callable[[], dict[str, Any]]
 
 
 def watch(ask: Ask, state: Path, *, wide: bool) -> None:
-    """Show what `ask` answers until Ctrl-C; the last picture stays on the terminal.
+    """Show the answers of `ask` until Ctrl-C; the last table stays on the terminal.
 
     Raises:
-        UnknownWorkerError: the first answer does not know a worker that was asked for.
+        UnknownWorkerError: at the first request a named worker does not exist.
     """
-    pictures = _Pictures(ask, state, wide=wide)
+    frames = _Frames(ask, state, wide=wide)
     with until_interrupted():
-        pictures.advance()
+        frames.advance()
         if is_terminal():
             with _screen():
-                _repeat(pictures, _draw)
-        _repeat(pictures, _append)
+                _repeat(frames, _draw)
+        _repeat(frames, _append)
     if is_terminal():
-        _append(pictures.lines)
+        _append(frames.lines)
 
 
-def _repeat(pictures: _Pictures, show: Callable[[list[str]], None]) -> Never:
+def _repeat(frames: _Frames, show: Callable[[list[str]], None]) -> Never:
     while True:
-        show(pictures.lines)
+        show(frames.lines)
         time.sleep(REFRESH_S)
-        pictures.advance()
+        frames.advance()
 
 
-class _Pictures:
-    """One picture after the other, whatever becomes of the supervisor."""
+class _Frames:
+    """The lines to show next, also while the supervisor is away."""
 
     def __init__(self, ask: Ask, state: Path, *, wide: bool) -> None:
         self.lines: list[str] = []
-        """The latest one."""
+        """The latest frame."""
         self._ask = ask
         self._state = state
         self._wide = wide
         self._answered = False
 
     def advance(self) -> None:
-        """Ask, and make a picture of the answer or of why there is none."""
+        """Ask, and render the answer, or the reason why there is none."""
         size = shutil.get_terminal_size()
         try:
             report = self._ask()
         except NoSupervisorError:
             where = printable(str(self._state))
-            self.lines = [cut(f"no supervisor; waiting for one in {where}", size.columns)]
+            self.lines = [cut(f"no supervisor is running; waiting for one in {where}", size.columns)]
         except ControlError as error:
             if isinstance(error, UnknownWorkerError) and not self._answered:
                 raise
             self.lines = [cut(printable(str(error)), size.columns)]
         else:
             self._answered = True
-            self.lines = self._picture(report, size.columns, size.lines)
+            self.lines = self._frame(report, size.columns, size.lines)
 
-    def _picture(self, report: dict[str, Any], width: int, height: int) -> list[str]:
+    def _frame(self, report: dict[str, Any], width: int, height: int) -> list[str]:
         heading = f"{summary(report['workers'])} at {time.strftime('%H:%M:%S')}"
         if not is_terminal():
             return [heading, "", *status_lines(report, wide=self._wide)]
-        # Also the wide table is cut: a line that wraps would push others off the screen.
+        # Cut even the wide table: a wrapped line would push others off the screen.
         lines = status_lines(report, colour=colour_wanted(), width=width, wide=self._wide)
         return _fitted([cut(heading, width), "", *lines], height)
 
@@ -95,7 +95,7 @@ def _draw(lines: list[str]) -> None:
 
 
 def _fitted(lines: list[str], height: int) -> list[str]:
-    """No more lines than the terminal shows; what is missing is said."""
+    """No more lines than the terminal has rows; the last one counts what is missing."""
     room = max(1, height - 1)
     if len(lines) <= room:
         return lines
@@ -105,7 +105,7 @@ def _fitted(lines: list[str], height: int) -> list[str]:
 
 @contextmanager
 def _screen() -> Iterator[None]:
-    """A screen of our own without a cursor; what was there before comes back."""
+    """The alternate screen without a cursor; the previous content is restored at the end."""
     sys.stdout.write(_OTHER_SCREEN + _HIDE_CURSOR)
     try:
         yield

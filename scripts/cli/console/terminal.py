@@ -1,4 +1,4 @@
-"""What the terminal can do, if standard output is one, and how somebody at it ends what goes on."""
+"""What the terminal supports, if standard output is one, and how its user interrupts a command."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .exits import NOT_READ
 
 
 def is_terminal() -> bool:
-    """Whether a person may be looking."""
-    # Without a descriptor 1 there is no standard output at all, whatever the types say.
+    """Whether standard output is a terminal."""
+    # sys.stdout is None without a descriptor 1, despite its type.
     return bool(sys.stdout) and sys.stdout.isatty()
 
 
 def colour_wanted() -> bool:
-    """Only on a terminal that has colours, and not if NO_COLOR says so (no-color.org)."""
+    """Whether to print colours: on a terminal that has them, unless NO_COLOR is set (no-color.org)."""
     return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def columns() -> int | None:
-    """The width of the terminal; None where nothing is to be cut."""
+    """The width of the terminal; None if output is not a terminal and lines must not be cut."""
     return shutil.get_terminal_size().columns if is_terminal() else None
 
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the block, not the process; a second one, after it, does."""
+    """Ctrl-C and SIGTERM end the block, not the process; afterwards they end the process again."""
 
     def interrupt(_signum: int, _frame: FrameType | None) -> Never:
         raise KeyboardInterrupt
@@ -47,9 +47,9 @@ def until_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def mind_the_reader() -> None:
-    """End with whoever reads what we print: `head` has gone long before the next event may come."""
+def exit_if_unread() -> None:
+    """Exit if the reader of our output is gone: `head` may end long before the next event comes."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
-    if any(news & select.POLLERR for _, news in output.poll(0)):
+    if any(event & select.POLLERR for _, event in output.poll(0)):
         raise SystemExit(NOT_READ)

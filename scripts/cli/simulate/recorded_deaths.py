@@ -11,9 +11,9 @@ from rekindle.actors.facts.records import DeathRecord
 
 from ..client import NoSupervisorError, UnknownWorkerError, path_of
 from ..console.options import client_of
+from ..state_files import DATABASE_NAME
 
 MOST_DEATHS = 1000
-DATABASE_NAME = "rekindle.db"
 _CAUSES = {cause.value: cause for cause in Cause}
 _ACTIONS = {action.value: action for action in Action}
 

@@ -31,6 +31,7 @@ from ..config import load
 from ..console.terminal import colour_wanted, until_interrupted
 from ..render.status_table import status_lines
 from ..render.text import cut, printable
+from ..state_files import DATABASE_NAME
 from .fleet import Fleet
 from .state_lock import StateLock
 from .subreaper import adopting
@@ -64,7 +65,7 @@ def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
 
 def _open(state: Path, stack: ExitStack) -> Fleet:
     """The demo's workers, with a control socket like any others."""
-    config = replace(load(DEMO), state_dir=state, database=str(state / "rekindle.db"))
+    config = replace(load(DEMO), state_dir=state, database=str(state / DATABASE_NAME))
     stack.enter_context(StateLock(state))
     fleet = Fleet(config, store=open_store(config.database))
     stack.callback(fleet.stop)

@@ -1,4 +1,4 @@
-"""One supervisor a state directory, whatever its database is; and nobody else's hands in it."""
+"""The lock on a state directory: one supervisor at a time, and no files that another user planted."""
 
 from __future__ import annotations
 
@@ -12,32 +12,30 @@ from rekindle.actors import StoreOwnedError
 from rekindle.actors.gateways.gateway_errors import UnsafePathError
 from rekindle.actors.gateways.state_directory import open_state_directory
 
-from ..config.paths import DATABASE_NAME
-
-NAME = "supervisor.lock"
+from ..state_files import DATABASE_NAME, LOCK_NAME
 
 
 class StateLock:
-    """Holds the state directory; the kernel lets go of it with the process, however that ends."""
+    """Holds the state directory; the kernel releases the lock when the process ends, however it ends."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        """Take it. Before anything else is written there, see that nobody can tamper with it.
+        """Take the lock. Check first, before anything is written, that no other user can write there.
 
         Raises:
-            StoreOwnedError: another supervisor has it; the text names its pid.
-            UnsafePathError: somebody else can write to the directory, or the database is a link.
-            GatewayError: the directory cannot be made or opened.
-            OSError: it cannot be written.
+            StoreOwnedError: another supervisor holds it; the text names its pid.
+            UnsafePathError: another user can write to the directory, or the database is a symbolic link.
+            GatewayError: the directory cannot be created or opened.
+            OSError: the lock file cannot be written.
         """
         directory = open_state_directory(self._directory)
         try:
             self._refuse_links(directory)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(NAME, flags, 0o600, dir_fd=directory)
+            self._descriptor = os.open(LOCK_NAME, flags, 0o600, dir_fd=directory)
         finally:
             os.close(directory)
         try:
@@ -46,9 +44,9 @@ class StateLock:
             holder = os.pread(self._descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._descriptor)
             raise StoreOwnedError(
-                f"another supervisor (pid {holder}) runs with the state directory {self._directory}"
+                f"another supervisor (pid {holder}) uses the state directory {self._directory}"
             ) from None
-        # For people: the lock is what counts.
+        # For people to read; only the lock itself counts.
         os.truncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
         return self
@@ -59,9 +57,9 @@ class StateLock:
         os.close(self._descriptor)
 
     def _refuse_links(self, directory: int) -> None:
-        """The database and what SQLite keeps beside it must be where they seem to be."""
+        """Refuse a database, or a file that SQLite keeps beside it, that is a symbolic link."""
         with os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.startswith(DATABASE_NAME) and entry.is_symlink():
                     path = self._directory / entry.name
-                    raise UnsafePathError(f"{path} is a symbolic link, which is not followed")
+                    raise UnsafePathError(f"{path} is a symbolic link; links are not followed here")

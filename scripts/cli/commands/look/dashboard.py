@@ -1,4 +1,4 @@
-"""`rekindle dashboard`: a link to the dashboard of a running supervisor."""
+"""`rekindle dashboard`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from ...client import ControlError
 from ...console.options import client_of, json_option, print_json, state_option
 
 _TOKEN_FILE = "http-{role}.token"
-_DOOR = "dashboard.html"
+_REDIRECT_FILE = "dashboard.html"
 
 
 @click.command()
-@click.option("--operator", is_flag=True, help="A link that may also give orders, not only look.")
-@click.option("--open", "open_", is_flag=True, help="Open it in a browser instead of printing it.")
+@click.option("--operator", is_flag=True, help="Print a link that can also give orders, not only view.")
+@click.option("--open", "open_", is_flag=True, help="Open the link in a browser instead of printing it.")
 @state_option
 @json_option
 def dashboard(operator: bool, open_: bool, state: Path, as_json: bool) -> None:
-    """Print a link to the dashboard; it holds a token, so keep it to yourself.
+    """Print a link to the dashboard; the link contains a secret token.
 
     \b
-      $ rekindle dashboard                # may look
-      $ rekindle dashboard --operator     # may also restart, pause and stop
+      $ rekindle dashboard                # to view
+      $ rekindle dashboard --operator     # to restart, pause and stop workers too
       $ rekindle dashboard --open
 
-    The dashboard is off until [http] stands in the file, or it is run with --http. To take the
-    links back, remove the files http-*.token from the state directory and restart the supervisor.
+    The dashboard is off by default: enable it with [http] in the file or with
+    `rekindle run --http`. To revoke all links, delete http-*.token in the state directory and
+    restart the supervisor.
     """
     url = client_of(state).get("/info")["dashboard"]
     if url is None:
-        raise ControlError("the dashboard is off; turn it on with [http] in the file, or run with --http")
+        raise ControlError("the dashboard is off; enable it with [http] in the file or with run --http")
     role = "operator" if operator else "viewer"
     link = f"{url}#token={_token(state, role)}"
     if as_json:
@@ -48,13 +49,13 @@ def _token(state: Path, role: str) -> str:
 
 
 def _open(state: Path, link: str) -> None:
-    """Open it by way of a file: the arguments of a browser can be seen by every user."""
+    """Open the link through a file: every user can read the arguments of the browser's process."""
     import webbrowser
 
-    door = state.absolute() / _DOOR
-    door.unlink(missing_ok=True)
-    descriptor = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    redirect = state.absolute() / _REDIRECT_FILE
+    redirect.unlink(missing_ok=True)
+    descriptor = os.open(redirect, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}">\n')
-    if not webbrowser.open(door.as_uri()):
-        raise ControlError(f"no browser could be started; open {door} in one")
+    if not webbrowser.open(redirect.as_uri()):
+        raise ControlError(f"cannot start a browser; open {redirect} in one")

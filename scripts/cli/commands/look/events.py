@@ -1,4 +1,4 @@
-"""`rekindle events`: what happened, and what happens."""
+"""`rekindle events`."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ import click
 
 from ...client import ControlError, NoSupervisorError
 from ...console.database_fallback import database_option
+from ...console.database_reader import open_reader
 from ...console.exits import say
-from ...console.options import SOCKET_NAME, client_of, json_option, limit_option, print_json, state_option
-from ...console.past import past_of
-from ...console.terminal import mind_the_reader
+from ...console.options import client_of, json_option, limit_option, print_json, socket_of, state_option
+from ...console.terminal import exit_if_unread
 from ...event_client import StreamEvent, stream
 from ...render.event_lines import event_line
 from ...render.text import printable
 
 AGAIN_S = 0.5
-"""How long to wait before a lost supervisor is looked for again."""
+"""The pause before the next attempt to reach a supervisor that went away."""
 TOO_BUSY = 500
-"""Statuses from here on say something about the supervisor at this moment, and nothing about us."""
-_CALM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-*,")
+"""HTTP statuses from here on are transient: the supervisor is busy or stopping, the request is fine."""
+_TOPIC_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-*,")
 
 
 def _topics(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
-    if given is not None and not (given and set(given) <= _CALM):
-        raise click.BadParameter("topics are letters, digits and _.:-* with commas between them")
+    if given is not None and not (given and set(given) <= _TOPIC_CHARACTERS):
+        raise click.BadParameter("must be topics separated by commas, made of letters, digits and _.:-*")
     return given
 
 
 @click.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new events until Ctrl-C.")
 @click.option(
     "--since",
     type=click.IntRange(0, 10**18),
     metavar="ID",
-    help="Begin after the event with this number. Otherwise the latest are shown.",
+    help="Start after the event with this number (default: show the latest events).",
 )
 @click.option(
     "--topics",
     callback=_topics,
     metavar="TOPICS",
-    help="Only these, with commas between them; * stands for anything.",
+    help="Only these topics, separated by commas; * is a wildcard.",
 )
 @limit_option("events")
 @state_option
@@ -61,7 +61,7 @@ def events(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Show what happened: starts, deaths and what was decided on them, failures, outages.
+    """Show events: starts, deaths, decisions, failures, outages.
 
     \b
       $ rekindle events
@@ -70,41 +70,42 @@ def events(
       $ rekindle events --since 1200 --follow --json | jq .type
       $ rekindle events --follow --topics 'worker:tag:*:status'
 
-    Every event has a number, which grows by one, also across restarts of the supervisor.
-    With --follow a lost supervisor is waited for, and nothing is missed meanwhile that it
-    still keeps; --json then prints one document a line. Without it, and where no supervisor
-    runs, the database itself is asked.
+    Events are numbered without gaps, across restarts of the supervisor too. With --follow the
+    command waits for a supervisor that goes away and continues after the last event that it
+    printed; --json then prints one document per line. Without --follow, and if no supervisor is
+    running, the database is read.
 
     \b
-    Topics: event:TYPE:ID for events (event:*, event:*:worker:tag:0), and for states
-    worker:ID:status, queue:TYPE:status, queue:status, queue:jobs, system:health.
+    Topics of events:  event:TYPE:ID, such as event:* or event:*:worker:tag:0
+    Topics of states:  worker:ID:status, queue:TYPE:status, queue:status, queue:jobs,
+                       system:health (with --follow only)
     """
     if follow:
         _follow(state, topics, since, limit, as_json=as_json)
         return
-    with past_of(state, database) as past:
-        answer = past.get(_log_path(since, limit, topics))
-    if topics is not None and not _of_the_log(topics):
-        raise click.UsageError("states have no past: follow them with --follow, or ask for event:*")
+    with open_reader(state, database) as reader:
+        answer = reader.get(_log_path(since, limit, topics))
+    if topics is not None and not _is_persisted(topics):
+        raise click.UsageError("topics of states need --follow; only event:* topics are persisted")
     if as_json:
         print_json(answer)
         return
     for event in answer["events"]:
         click.echo(event_line(event))
     if not answer["events"]:
-        click.echo(_nothing(answer, since, topics))
+        click.echo(_no_events(answer, since, topics))
 
 
-def _of_the_log(topics: str) -> bool:
-    """Whether any of these is kept, and not only told as it happens."""
+def _is_persisted(topics: str) -> bool:
+    """Whether one of these topics is persisted, not only published."""
     return any(topic == "*" or topic.startswith("event:") for topic in topics.split(","))
 
 
-def _nothing(answer: dict[str, Any], since: int | None, topics: str | None) -> str:
+def _no_events(answer: dict[str, Any], since: int | None, topics: str | None) -> str:
     if topics is not None and answer["newest"]:
         which = "latest events" if since is None else f"events after #{since}"
-        return f"None of the {which} is one of these."
-    return "Nothing happened yet." if since is None else f"Nothing happened after #{since}."
+        return f"None of the {which} matches these topics."
+    return "There are no events yet." if since is None else f"There are no events after #{since}."
 
 
 def _log_path(since: int | None, limit: int, topics: str | None) -> str:
@@ -114,19 +115,19 @@ def _log_path(since: int | None, limit: int, topics: str | None) -> str:
 
 
 def _follow(state: Path, topics: str | None, since: int | None, limit: int, *, as_json: bool) -> None:
-    """Print what happens until Ctrl-C.
+    """Print events until Ctrl-C.
 
     Raises:
-        NoSupervisorError: there was none at the first try.
+        NoSupervisorError: no supervisor answered the first request.
     """
     after = since
-    if after is None and (topics is None or _of_the_log(topics)):
-        # The latest first, as `tail -f` does; the stream goes on after them.
+    if after is None and (topics is None or _is_persisted(topics)):
+        # Print the latest events as `tail -f` does; the stream continues after them.
         answer = client_of(state).get(_log_path(None, limit, topics))
         for event in answer["events"]:
             _print(event, as_json)
         after = answer["newest"]
-    for event in _for_ever(str(state / SOCKET_NAME), topics, after):
+    for event in _reconnecting_stream(socket_of(state), topics, after):
         if event.type == "reset":
             say(f"some events are missing: {event.document['reason']}")
         elif event.type not in ("connected", "snapshot"):
@@ -136,19 +137,19 @@ def _follow(state: Path, topics: str | None, since: int | None, limit: int, *, a
                 _print(each, as_json)
 
 
-def _for_ever(path: str, topics: str | None, after: int | None) -> Iterator[StreamEvent]:
-    """One connection after the other, each after the last event of the former one."""
-    was_there = False
+def _reconnecting_stream(path: str, topics: str | None, after: int | None) -> Iterator[StreamEvent]:
+    """Events of one connection after the other; each continues after the last event of the previous one."""
+    connected = False
     while True:
         try:
-            for event in stream(path, topics=topics, after=after, still_there=mind_the_reader):
-                was_there = True
+            for event in stream(path, topics=topics, after=after, still_there=exit_if_unread):
+                connected = True
                 after = event.document.get("last_id", after) if after is None else after
                 after = after if event.id is None else event.id
                 yield event
         except ControlError as error:
-            is_passing = isinstance(error, NoSupervisorError) or error.status >= TOO_BUSY
-            if not (was_there and is_passing):
+            is_transient = isinstance(error, NoSupervisorError) or error.status >= TOO_BUSY
+            if not (connected and is_transient):
                 raise
         time.sleep(AGAIN_S)
 

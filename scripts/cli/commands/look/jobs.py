@@ -1,20 +1,19 @@
-"""`rekindle jobs`: what is in the queues, and what to do about it.
+"""`rekindle jobs`.
 
-A running supervisor is asked over its socket; where none runs, the database itself is. `desk_of`
-finds out which.
+The commands ask a running supervisor over its socket; if none is running, they use the database.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.exits import BAD_USAGE, FAILED, say
 from ...console.options import duration, json_option, limit_option, print_json, state_option
@@ -23,30 +22,32 @@ from ...render.job_lines import detail_lines, job_lines, stats_lines, toxic_line
 from ...render.text import printable
 
 if TYPE_CHECKING:
-    from ...console.job_source import Desk
+    from ...console.job_source import JobSource
 
 STATES = ("pending", "running", "done", "error", "toxic")
 
-queue_option = click.option("--queue", metavar="NAME", help="Those of one queue only.")
+queue_option = click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
 job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
 
 
 @click.group()
 def jobs() -> None:
-    """Put jobs into queues, look at them, and deal with those that kill workers.
+    """Enqueue jobs, inspect them, and handle those that kill workers.
 
     \b
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
       $ rekindle jobs stats
       $ rekindle jobs toxic
       $ rekindle jobs retry 42
+
+    If no supervisor is running, these commands use the database.
     """
 
 
-def _desk(state: Path, database: str | None) -> Desk:
-    from ...console.job_source import desk_of
+def _source(state: Path, database: str | None) -> JobSource:
+    from ...console.job_source import open_job_source
 
-    return desk_of(state, database)
+    return open_job_source(state, database)
 
 
 @jobs.command()
@@ -57,11 +58,19 @@ def _desk(state: Path, database: str | None) -> Desk:
     "file",
     type=click.File("rb"),
     metavar="FILE",
-    help="One job a line of a file of JSON lines; - is standard input.",
+    help="Enqueue one job per line of this JSON Lines file; - reads standard input.",
 )
-@click.option("--priority", type=int, default=0, show_default=True, help="Smaller ones come first.")
-@click.option("--in", "delay_s", callback=duration, metavar="TIME", help="Not before: 90s, 30m, 2h, 1d.")
-@click.option("--max-retries", type=click.IntRange(0), help="How often it is tried again if it raises.")
+@click.option(
+    "--priority", type=int, default=0, show_default=True, help="Jobs with smaller numbers run first."
+)
+@click.option(
+    "--in",
+    "delay_s",
+    callback=duration,
+    metavar="TIME",
+    help="Run it after this time at the earliest: 90s, 30m, 2h, 1d.",
+)
+@click.option("--max-retries", type=click.IntRange(0), help="How often to retry it if it raises.")
 @state_option
 @database_option
 @json_option
@@ -76,9 +85,9 @@ def enqueue(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Put a job into a queue, or one a line of a file.
+    """Enqueue one job, or one job per line of a file.
 
-    A file is checked as a whole first: if one line is not JSON, nothing is enqueued.
+    The whole file is checked first: if a line is not JSON, nothing is enqueued.
 
     \b
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
@@ -86,23 +95,23 @@ def enqueue(
       $ find . -name '*.mp3' | jq -R '{path: .}' -c | rekindle jobs enqueue tag --file -
     """
     if (payload is None) == (file is None):
-        raise click.UsageError("give the job as JSON, or a file of such lines with --file")
+        raise click.UsageError("pass the job as JSON, or a JSON Lines file with --file")
     values = list(_payloads(payload, file))
     settings = {"priority": priority, "delay_s": delay_s or 0.0, "max_retries": max_retries}
-    with _desk(state, database) as desk:
-        ids = desk.enqueue(queue, values, settings)
+    with _source(state, database) as source:
+        ids = source.enqueue(queue, values, settings)
     if as_json:
         print_json({"queue": queue, "ids": ids})
     elif len(ids) == 1:
-        click.echo(f"Job {ids[0]} is in {printable(queue)}.")
+        click.echo(f"Job {ids[0]} is enqueued in {printable(queue)}.")
     else:
-        listed = f", numbers {ids[0]} to {ids[-1]}" if ids else ""
-        click.echo(f"{len(ids)} jobs are in {printable(queue)}{listed}.")
+        listed = f" (ids {ids[0]} to {ids[-1]})" if ids else ""
+        click.echo(f"{len(ids)} jobs are enqueued in {printable(queue)}{listed}.")
 
 
 @jobs.command("list")
 @queue_option
-@click.option("--in-state", "job_state", type=click.Choice(STATES), help="Those in one state only.")
+@click.option("--in-state", "job_state", type=click.Choice(STATES), help="Only jobs in this state.")
 @limit_option("jobs")
 @state_option
 @database_option
@@ -110,17 +119,17 @@ def enqueue(
 def list_(
     queue: str | None, job_state: str | None, limit: int, state: Path, database: str | None, as_json: bool
 ) -> None:
-    """List jobs, the newest first.
+    """List jobs, the latest first.
 
     \b
       $ rekindle jobs list --queue tag --in-state running
     """
-    with _desk(state, database) as desk:
-        found = desk.find(queue=queue, state=job_state, limit=limit)
+    with _source(state, database) as source:
+        found = source.find(queue=queue, state=job_state, limit=limit)
     if as_json:
         print_json({"jobs": [each["job"] for each in found["jobs"]]})
     else:
-        click.echo("\n".join(job_lines(found["jobs"], _now_ms(), width=columns())))
+        click.echo("\n".join(job_lines(found["jobs"], now_ms(), width=columns())))
 
 
 @jobs.command()
@@ -129,14 +138,14 @@ def list_(
 @database_option
 @json_option
 def show(job: int, state: Path, database: str | None, as_json: bool) -> None:
-    """Show all that is known of one job, and the evidence against it.
+    """Show one job, and the deaths that it caused.
 
     \b
       $ rekindle jobs show 42
     """
-    with _desk(state, database) as desk:
-        found = desk.get(job)
-    print_json(found) if as_json else click.echo("\n".join(detail_lines(found, _now_ms())))
+    with _source(state, database) as source:
+        found = source.get(job)
+    print_json(found) if as_json else click.echo("\n".join(detail_lines(found, now_ms())))
 
 
 @jobs.command()
@@ -144,14 +153,15 @@ def show(job: int, state: Path, database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def stats(state: Path, database: str | None, as_json: bool) -> None:
-    """Show the figures of every queue, and of all of them together.
+    """Show the counts of every queue and their total.
 
     \b
       $ rekindle jobs stats
-    LEFT is how long what is pending will take, by as many as work now.
+
+    LEFT estimates how long the pending jobs will take with the workers that run now.
     """
-    with _desk(state, database) as desk:
-        found = desk.stats()
+    with _source(state, database) as source:
+        found = source.stats()
     print_json(found) if as_json else click.echo("\n".join(stats_lines(found, width=columns())))
 
 
@@ -164,14 +174,14 @@ def stats(state: Path, database: str | None, as_json: bool) -> None:
 def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_json: bool) -> None:
     """List the jobs that killed too many workers, with the evidence.
 
-    They are not tried again by themselves: see `retry` and `drop`.
+    Toxic jobs are not retried until you decide: see `rekindle jobs retry` and `drop`.
 
     \b
       $ rekindle jobs toxic
     """
-    with _desk(state, database) as desk:
-        found = desk.find(queue=queue, state="toxic", limit=limit, evidence=True)
-    print_json(found) if as_json else click.echo("\n".join(toxic_lines(found["jobs"], _now_ms())))
+    with _source(state, database) as source:
+        found = source.find(queue=queue, state="toxic", limit=limit, evidence=True)
+    print_json(found) if as_json else click.echo("\n".join(toxic_lines(found["jobs"], now_ms())))
 
 
 @jobs.command()
@@ -180,7 +190,7 @@ def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_j
 @database_option
 @json_option
 def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
-    """Put toxic or failed jobs back into their queues, with their counts cleared.
+    """Put toxic or failed jobs back into their queues with their counters cleared.
 
     \b
       $ rekindle jobs retry 42
@@ -194,12 +204,14 @@ def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool
 @database_option
 @json_option
 def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
-    """Forget jobs for good, and the evidence with them. One that is running stays.
+    """Delete jobs and their evidence for good.
 
     \b
       $ rekindle jobs export > toxic.jsonl && rekindle jobs drop 42
+
+    A running job is not deleted.
     """
-    _each(ids, state, database, "drop", "Job {} is forgotten.", as_json=as_json)
+    _each(ids, state, database, "drop", "Job {} is deleted.", as_json=as_json)
 
 
 @jobs.command()
@@ -209,7 +221,7 @@ def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool)
 @state_option
 @database_option
 def export(queue: str | None, job_state: str, limit: int, state: Path, database: str | None) -> None:
-    """Print jobs with their evidence as JSON, one a line, the newest first.
+    """Print jobs with their evidence as JSON, one job per line, the latest first.
 
     \b
       $ rekindle jobs export > toxic.jsonl
@@ -217,25 +229,25 @@ def export(queue: str | None, job_state: str, limit: int, state: Path, database:
     """
     import json
 
-    with _desk(state, database) as desk:
-        found = desk.find(queue=queue, state=job_state, limit=limit, evidence=True)
+    with _source(state, database) as source:
+        found = source.find(queue=queue, state=job_state, limit=limit, evidence=True)
     for each in found["jobs"]:
         click.echo(json.dumps(each))
 
 
 def _each(
-    ids: tuple[int, ...], state: Path, database: str | None, order: str, said: str, *, as_json: bool
+    ids: tuple[int, ...], state: Path, database: str | None, order: str, sentence: str, *, as_json: bool
 ) -> None:
-    """Try every one, and tell of each; the first trouble is the exit code."""
+    """Try each job and report on each; the first error determines the exit code."""
     from ...client import ControlError, NoSupervisorError
     from ...console.exits import exit_code
 
     results: list[dict[str, Any]] = []
     code = 0
-    with _desk(state, database) as desk:
+    with _source(state, database) as source:
         for job in dict.fromkeys(ids):
             try:
-                desk.order(job, order)
+                source.order(job, order)
             except NoSupervisorError:
                 raise
             except ControlError as error:
@@ -245,7 +257,7 @@ def _each(
                 continue
             results.append({"id": job, "result": "done"})
             if not as_json:
-                click.echo(said.format(job))
+                click.echo(sentence.format(job))
     if as_json:
         print_json({"results": results})
     if code:
@@ -253,7 +265,7 @@ def _each(
 
 
 def _payloads(payload: str | None, file: IO[bytes] | None) -> Iterator[Any]:
-    """The JSON values; the first that is none is told by its line, and ends it all."""
+    """The JSON values; exits with the line number of the first line that is not JSON."""
     import json
 
     lines = [payload.encode("utf-8", "surrogateescape")] if payload is not None else file or ()
@@ -269,7 +281,7 @@ def _payloads(payload: str | None, file: IO[bytes] | None) -> Iterator[Any]:
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"there is no number {word}")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _finite(word: str) -> float:
@@ -279,7 +291,3 @@ def _finite(word: str) -> float:
 
 def _name(file: IO[bytes] | None) -> str:
     return "standard input" if file is sys.stdin.buffer else str(getattr(file, "name", "the file"))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

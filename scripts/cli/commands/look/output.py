@@ -1,4 +1,4 @@
-"""`rekindle output`: what workers wrote, and what they write."""
+"""`rekindle output`."""
 
 from __future__ import annotations
 
@@ -15,54 +15,55 @@ from ...client import ControlClient, ControlError, InvalidRequestError, path_of
 from ...console.exits import say
 from ...console.options import client_of, json_option, print_json, state_option, worker_ids
 from ...console.targets import members
-from ...console.terminal import mind_the_reader
+from ...console.terminal import exit_if_unread
 from ...render.text import printable
 from .events import AGAIN_S
 
 GLANCE_S = 0.2
-"""How often to look for more; what comes meanwhile is kept, within bounds."""
-AT_FIRST = 10
+"""The interval between two requests; the supervisor buffers what is written in between."""
+FEW = 10
 MOST = 200
 
 
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
-@click.option("-f", "--follow", is_flag=True, help="Go on with what they write, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines until Ctrl-C.")
 @click.option(
     "-n",
     "--lines",
     "last",
     type=click.IntRange(0, MOST),
     metavar="N",
-    help=f"How many lines of each to show at first.  [default: {MOST}; of all, or with --follow: {AT_FIRST}]",
+    help=f"Earlier lines to print of each worker.  [default: {MOST}; {FEW} for all workers or --follow]",
 )
 @state_option
 @json_option
 def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as_json: bool) -> None:
-    """Print the last lines that these workers wrote, or all of them.
+    """Print the last lines that workers wrote.
 
-    What could steer a terminal is made harmless. An ID may be the name of a group.
+    Without an ID the lines of all workers are printed. An ID may be the name of a group. Control
+    characters are replaced, so that no line can change your terminal.
 
     \b
       $ rekindle output worker:tag:0
       $ rekindle output tag --follow
       $ rekindle output --follow --lines 0 --json | jq .text
 
-    The last lines are also those of former starts, as long as there is room for them; --follow
-    goes on across restarts, of the supervisor too. Lines of several workers are told apart by
-    their ids; --follow --json prints one document a line.
+    The supervisor keeps the last lines across restarts of a worker, in a buffer of limited size.
+    --follow continues when a worker or the supervisor restarts. Lines of several workers start
+    with the worker's id; --follow --json prints one document per line.
     """
     client = client_of(state)
     chosen = members(client, ids)
     if follow:
-        for line in _for_ever(client, ids, AT_FIRST if last is None else last):
+        for line in _lines(client, ids, FEW if last is None else last):
             click.echo(json.dumps(line) if as_json else _shown(line, alone=len(chosen) == 1))
             sys.stdout.flush()
     elif len(chosen) == 1:
         _print_one(client, chosen[0], MOST if last is None else last, as_json=as_json)
     else:
-        at_first = MOST if ids else AT_FIRST
-        answer = client.get(_path(ids, last=at_first if last is None else last))
+        default = MOST if ids else FEW
+        answer = client.get(_path(ids, last=default if last is None else last))
         if as_json:
             print_json(answer)
             return
@@ -76,14 +77,14 @@ def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool) -> 
         print_json({"id": id_, "lines": lines})
         return
     for text in lines:
-        click.echo(_harmless(text))
+        click.echo(_safe(text))
 
 
-def _for_ever(client: ControlClient, names: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
-    """The last lines, then all that come.
+def _lines(client: ControlClient, names: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
+    """The last lines, then new ones as they are written.
 
     Raises:
-        ControlError: the first try was refused, or found no supervisor.
+        ControlError: the first request failed.
     """
     run, after = "", 0
     while True:
@@ -92,17 +93,17 @@ def _for_ever(client: ControlClient, names: Sequence[str], last: int) -> Iterato
         except ControlError as error:
             if not run or isinstance(error, InvalidRequestError):
                 raise
-            time.sleep(AGAIN_S)  # it stops, or is busy, or the next one is yet to come
+            time.sleep(AGAIN_S)  # the supervisor is stopping, busy or not started yet
             continue
         if run and answer["run"] != run:
-            run, after = answer["run"] or run, 0  # another supervisor, which counts anew
+            run, after = answer["run"] or run, 0  # another supervisor, which numbers its lines from 1
             time.sleep(0.0 if answer["run"] else AGAIN_S)
             continue
         if answer["lost"]:
-            say("some lines came faster than they could be told")
+            say("some lines are missing: the workers wrote faster than they could be read")
         yield from answer["lines"]
         run, after = answer["run"], answer["newest"]
-        mind_the_reader()
+        exit_if_unread()
         time.sleep(GLANCE_S)
 
 
@@ -114,9 +115,9 @@ def _path(names: Sequence[str], **numbers: int) -> str:
 
 
 def _shown(line: dict[str, Any], *, alone: bool) -> str:
-    text = _harmless(line["text"])
+    text = _safe(line["text"])
     return text if alone else f"{line['component_id']} {line['stream']} | {text}"
 
 
-def _harmless(text: str) -> str:
+def _safe(text: str) -> str:
     return printable(text.expandtabs().rstrip("\r\n"))

@@ -12,18 +12,23 @@ from ...console.options import client_of, socket_of, state_option
 @click.command()
 @state_option
 def top(state: Path) -> None:
-    """Watch the workers live, and act on them with a key.
+    """Watch workers live and control them with single keys.
 
     \b
       $ rekindle top
 
-    The workers in trouble come first. Below the table: the chosen worker's timeline, its last
-    output, its last crash, and all alerts. r restarts it, p pauses, u resumes, x resets, a takes
-    note of an alert, / filters, ? explains the keys, q leaves and stops nothing. It waits for a
-    supervisor that is away and goes on when it is back.
+    Failed and crashed workers come first. Below the table are the selected worker's timeline,
+    output and last crash, and all alerts.
+
+    \b
+    Keys:
+      r restart   p pause   u resume   x reset   s start   t stop
+      a acknowledge an alert   / filter   ? help   q quit (workers keep running)
+
+    The view waits for a supervisor that goes away and reconnects when it is back.
     """
     client = client_of(state)
-    client.get("/info")  # no supervisor now is a mistake; one that goes away later is waited for
+    client.get("/info")  # fail now if no supervisor runs; the view waits for one that goes away later
     try:
         from ...top.top_app import Top
     except ModuleNotFoundError as error:

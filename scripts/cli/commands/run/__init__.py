@@ -1,1 +1,1 @@
-"""Commands that run a supervisor, or end it."""
+"""Commands that run a supervisor or stop it."""

@@ -1,4 +1,4 @@
-"""`rekindle demo`: four workers, one of which crashes now and then."""
+"""`rekindle demo`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ import click
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(".state/demo"),
     show_default=True,
-    help="Where the demo remembers its restarts.",
+    help="Where the demo keeps its database.",
 )
-@click.option("--for", "seconds", type=click.FloatRange(min=0), help="Stop after this many seconds.")
-@click.option("--http", is_flag=True, help="Show the dashboard too, at 127.0.0.1:8377.")
+@click.option(
+    "--for", "seconds", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop after this many seconds."
+)
+@click.option("--http", is_flag=True, help="Also serve the dashboard at 127.0.0.1:8377.")
 def demo(state: Path, seconds: float | None, http: bool) -> None:
-    """Run four workers and show them live; Ctrl-C stops everything.
+    """Run four demo workers and show them live until Ctrl-C.
 
-    The worker `worker:calibration:0` crashes now and then and comes back after 1, 2, 4, 8 and
-    16 seconds; when it crashes too often it is given up. Kill any of the others from another
-    terminal and watch: `kill -9 PID`. Start the demo again, and it remembers.
+    \b
+      $ rekindle demo
+      $ rekindle demo --http          # with the dashboard
+      $ rekindle demo --for 20
+
+    worker:calibration:0 crashes every few seconds. Rekindle restarts it after 1, 2, 4, 8 and 16
+    seconds and marks it failed when it crashes too often. Kill another worker from a second
+    terminal (`kill -9 PID`) and watch it come back. The demo keeps its database: start it again,
+    and the counters are still there.
     """
     from ...supervise.demo_view import run_demo
 

@@ -1,4 +1,4 @@
-"""`rekindle run`: the workers of one file, until a signal."""
+"""`rekindle run`."""
 
 from __future__ import annotations
 
@@ -15,29 +15,33 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="CONFIG")
 @click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
-@click.option("--verbose", "-v", is_flag=True, help="Log more.")
+@click.option("--verbose", "-v", is_flag=True, help="Log debug messages too.")
 @click.option(
     "--http",
     "http",
     is_flag=False,
     flag_value="",
     metavar="[ADDRESS:PORT]",
-    help="Serve the dashboard, as [http] in the file would (127.0.0.1:8377).",
+    help="Serve the dashboard, by default at the address of [http] or 127.0.0.1:8377.",
 )
-@click.option("--ignore-state", is_flag=True, help="Leave the database alone and remember nothing.")
+@click.option("--ignore-state", is_flag=True, help="Run without the database; nothing is persisted.")
 def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_state: bool) -> None:
     """Run the workers of a TOML file until SIGINT or SIGTERM.
 
     \b
-    A first file:            rekindle config init > workers.toml
+    Create a file:           rekindle config init workers.toml
     Run it:                  rekindle run workers.toml
-    Look, from elsewhere:    rekindle status
+    Inspect it:              rekindle status        (in another terminal)
     With the dashboard:      rekindle run workers.toml --http
-    Read a changed file:     rekindle reload        (or SIGHUP)
+    Apply a changed file:    rekindle reload        (or SIGHUP)
     With a broken database:  rekindle run workers.toml --ignore-state
 
-    The first Ctrl-C lets the workers finish, a second one hurries, a third one kills. Exits 0
-    after a clean stop, 1 if it could not run, 2 if the file has problems; then nothing was started.
+    The first Ctrl-C lets the workers finish, the second sends SIGTERM at once, the third kills
+    them.
+
+    \b
+    Exit codes: 0 after a clean stop, 1 if the supervisor could not run or another one took over,
+    2 if the file has problems (nothing was started).
     """
     from rekindle.actors import RekindleError, StoreDamagedError
     from rekindle.actors.errors import StoreUnavailableError
@@ -60,7 +64,7 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     try:
         code = run_workers(config, ignore_state=ignore_state)
     except (StoreDamagedError, StoreUnavailableError) as error:
-        way_out = "to run beside it, remembering nothing: rekindle run FILE --ignore-state"
+        way_out = "to run without it, persisting nothing: rekindle run FILE --ignore-state"
         raise click.ClickException(f"{error}; {way_out}") from None
     except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
@@ -70,7 +74,7 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
 
 
 def _with_http(config: Config, text: str) -> Config:
-    """The same with the dashboard, at that address or at the one that the file says."""
+    """The configuration with the dashboard enabled, at that address or the one in the file."""
     from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
 
     settings = config.http or HttpSettings()

@@ -1,4 +1,4 @@
-"""`rekindle shutdown`: the end of the supervisor itself."""
+"""`rekindle shutdown`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from ...console.options import client_of, json_option, print_json, state_option
 
 
 @click.command()
-@click.option("--no-wait", is_flag=True, help="Only tell it; do not wait for the end.")
+@click.option(
+    "--no-wait", is_flag=True, help="Return at once instead of waiting until the supervisor has ended."
+)
 @state_option
 @json_option
 def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
-    """Stop all workers, then the supervisor, as SIGTERM does.
+    """Stop all workers and then the supervisor.
 
     \b
       $ rekindle shutdown
 
-    Every worker has the time that its stop settings give it. Said a second time it hurries, said
-    a third time it kills. Ctrl-C ends the waiting, not the shutdown.
+    Each worker gets the time that its [stop] settings allow. A second `rekindle shutdown` sends
+    SIGTERM at once, a third one kills. Ctrl-C ends the wait, not the shutdown. SIGTERM to the
+    supervisor does the same.
     """
     client = client_of(state)
     pid, supervisor = client.server()
@@ -33,13 +36,13 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
         try:
             client.post("/shutdown")
         except NoSupervisorError:
-            pass  # it went before it could answer
+            pass  # it ended before it could answer
         except RequestTimeoutError:
-            say("the supervisor has not answered yet; it ends when it comes to it")
-        except ControlError:  # it is older than this order, or has too many; a signal reaches it all the same
+            say("the supervisor has not answered yet; it will shut down when it can")
+        except ControlError:  # an older version without this route, or overloaded; a signal always works
             signal.pidfd_send_signal(supervisor, signal.SIGTERM)
         if not as_json:
-            click.echo(f"The supervisor (pid {pid}) stops its workers, then itself.")
+            click.echo(f"The supervisor (pid {pid}) is stopping its workers, then itself.")
         if not no_wait:
             select.select([supervisor], [], [])
     finally:
@@ -47,4 +50,4 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
     if as_json:
         print_json({"pid": pid, "ended": not no_wait})
     elif not no_wait:
-        click.echo("It has ended.")
+        click.echo("The supervisor has ended.")

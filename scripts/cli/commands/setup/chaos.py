@@ -1,4 +1,4 @@
-"""`rekindle chaos`: faults by script, in virtual time or on real processes."""
+"""`rekindle chaos`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ...chaos.run_report import Tally
     from ...chaos.seed_search import Narrowing
 
-# The simulation loads every actor: only when the command runs, not for `--help`.
+# The simulation loads every actor, so it is imported when the command runs, not for `--help`.
 
 MOST_FAILURES = 3
-"""So many failures of one scenario are made small and shown; the others are counted."""
+"""How many failures of a scenario are shrunk and shown; the others are only counted."""
 
 
 def _names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -36,25 +36,38 @@ def _listed(
     return tuple(word for word in value.split(",") if word and word != "none")
 
 
-@click.command(short_help="Run a chaos script, in virtual time or on real processes.")
+@click.command()
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...", shell_complete=_names)
-@click.option("--list", "listing", is_flag=True, help="Name the scenarios that come with Rekindle.")
-@click.option("--all", "everything", is_flag=True, help="Run all of those.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The (first) seed.")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds.")
-@click.option("--real", is_flag=True, help="Run real processes, in real time, --speed times as fast.")
+@click.option("--list", "listing", is_flag=True, help="List the scenarios that come with Rekindle.")
+@click.option("--all", "everything", is_flag=True, help="Run all of them.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The seed, or the first of several.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds to run."
+)
+@click.option("--real", is_flag=True, help="Run real processes, --speed times as fast as the scenario says.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0.1, max=1000),
-    help="With --real: how many seconds of the scenario pass in one (as it says, or 10).",
+    help="With --real: seconds of the scenario per real second (default: from the file, or 10).",
 )
 @click.option("--timeline", is_flag=True, help="Print the whole history of every run.")
 @click.option("--only", callback=_listed, metavar="N,…", help="Make only the moves with these numbers.")
-@click.option("--workers", callback=_listed, metavar="ID,…", help="Have only these workers.")
-@click.option("--lasts", type=click.FloatRange(min=0.001), help="Let it last so many seconds.")
+@click.option("--workers", callback=_listed, metavar="ID,…", help="Run only these workers.")
+@click.option(
+    "--lasts",
+    type=click.FloatRange(min=0.001),
+    metavar="SECONDS",
+    help="End the scenario after this many seconds.",
+)
 @json_option
 def chaos(scenarios: tuple[str, ...], listing: bool, everything: bool, as_json: bool, **how: Any) -> None:
-    """Run chaos scripts: files, or scenarios that come with Rekindle.
+    """Run chaos scenarios in virtual time or on real processes.
 
     \b
       $ rekindle chaos --list
@@ -62,15 +75,18 @@ def chaos(scenarios: tuple[str, ...], listing: bool, everything: bool, as_json: 
       $ rekindle chaos my.toml --seeds 1000
       $ rekindle chaos my.toml --real --speed 20
 
-    A scenario says which workers there are, what is done to them and what is expected. It runs
-    the very actors that supervise real workers, on a virtual clock: thousands of times what a
-    clock would allow, and the same seed gives the same history. After every step the rules that
-    always hold are checked: no two processes of one worker, every death counted once, no limit
-    exceeded, no orphan, and so on. One that is broken is shown with its seed, the shortest history
-    that still shows it, and the command that repeats it.
+    SCENARIO is a TOML file or the name of a scenario that comes with Rekindle. It describes the
+    workers, the faults and the expected result. The run uses the real actors on a virtual clock,
+    so it is thousands of times faster than real time, and the same seed gives the same history.
+    After every step the invariants are checked: never two processes of one worker, every death
+    counted once, no limit exceeded, no orphan, and so on. A violation is reported with its seed,
+    the shortest history that still shows it, and the command that reproduces it.
 
-    With --real the same script runs on real processes and a real database, in time scaled by
-    --speed. Exits 0 if everything held, 1 if not, 2 if a file makes no sense.
+    With --real the same scenario runs on real processes and a real database, in time scaled by
+    --speed.
+
+    \b
+    Exit codes: 0 if everything held, 1 if not, 2 if a file is invalid.
     """
     from ...chaos.library import library
 
@@ -102,7 +118,7 @@ def _list(as_json: bool) -> None:
 
 
 def _load(name: str) -> tuple[str, Scenario]:
-    """The scenario that is meant, and what to call it in a command."""
+    """The scenario of that name or file, and its name for the command that reproduces a failure."""
     from ...chaos.library import found
     from ...chaos.scenario_file import load_scenario
     from ...config import ConfigError
@@ -176,7 +192,7 @@ def _narrowing(scenario: Scenario, how: dict[str, Any]) -> Narrowing:
 
 
 def _check_moves(chosen: tuple[int, ...], scenario: Scenario, how: dict[str, Any]) -> None:
-    """Refuse numbers that no move has, under any of the seeds: chance decides how many there are."""
+    """Refuse numbers that no move has under any of the seeds; the number of moves depends on the seed."""
     from rekindle.actors.simulation import draw
 
     if not chosen:
@@ -184,7 +200,7 @@ def _check_moves(chosen: tuple[int, ...], scenario: Scenario, how: dict[str, Any
     count = max(len(draw(scenario, seed)) for seed in range(how["seed"], how["seed"] + how["seeds"]))
     wrong = [str(number) for number in chosen if not 0 <= number < count]
     if wrong:
-        there = f"its moves are 0 to {count - 1}" if count else "it has none"
+        there = f"it has moves 0 to {count - 1}" if count else "it has no moves"
         message = f"{scenario.name} has no move {', '.join(wrong)}; {there}"
         raise click.BadParameter(message, param_hint="--only")
 

@@ -1,4 +1,4 @@
-"""`rekindle completion`: the script that a shell runs; click makes it."""
+"""`rekindle completion`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from click.shell_completion import get_completion_class
 
 VARIABLE = "_REKINDLE_COMPLETE"
 
-# bash takes a colon for the end of a word, and every worker's id has two.
+# bash ends words at colons, and every worker id has two.
 _BASH_COLONS = "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n"
 
 
@@ -15,9 +15,9 @@ _BASH_COLONS = "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script for the shell that completes commands.
+    """Print a shell script that completes commands.
 
-    It completes options too, and the ids of the workers of a running supervisor.
+    It also completes options, and the worker ids of a running supervisor.
 
     \b
       $ rekindle completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""`rekindle config`: look at a file, make one, bring one over. Nothing here runs a worker."""
+"""`rekindle config`: check, show, create and import files. Nothing here runs a worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from ...config import Config, ConfigError
 
-# The package `config` loads the actors: it is imported when a command runs, not for `--help`.
+# The package `config` loads the actors, so it is imported when a command runs, not for `--help`.
 
 BAD_CONFIGURATION = 2
 
@@ -22,10 +22,10 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
 
 @click.group()
 def config() -> None:
-    """Check, show, make and import configuration files.
+    """Check, show, create and import configuration files.
 
     \b
-    A first file, and what it means:
+    Create a file, check it, and see what it means:
       rekindle config init workers.toml
       rekindle config check workers.toml
       rekindle config show workers.toml
@@ -36,7 +36,7 @@ def config() -> None:
 @click.argument("file", type=_FILE)
 @_json_option
 def check(file: Path, as_json: bool) -> None:
-    """Say everything that is wrong with FILE; exit 2 if anything is.
+    """Print every problem of FILE; the exit code is 2 if there are any.
 
     \b
       $ rekindle config check workers.toml
@@ -49,7 +49,7 @@ def check(file: Path, as_json: bool) -> None:
     except ConfigError as error:
         _refuse(error, file, as_json=as_json, asked=True)
     if as_json:
-        click.echo(_dumped(_verdict(file, loaded)))
+        click.echo(_dumped(_document(file, loaded)))
         return
     for warning in loaded.warnings:
         click.echo(str(warning))
@@ -61,10 +61,10 @@ def check(file: Path, as_json: bool) -> None:
 @click.argument("file", type=_FILE)
 @_json_option
 def show(file: Path, as_json: bool) -> None:
-    """Show the effective policy of every worker of FILE, presets expanded, secrets masked.
+    """Show the effective settings of every worker in FILE, with presets expanded and secrets masked.
 
     \b
-    What is shown is a configuration file itself:
+    The output is itself a valid configuration file:
       $ rekindle config show workers.toml | grep delay
       $ rekindle config show workers.toml --json | jq '.workers[0].restart'
     """
@@ -81,7 +81,7 @@ def show(file: Path, as_json: bool) -> None:
 @config.command()
 @click.argument("file", type=_FILE, required=False)
 def init(file: Path | None) -> None:
-    """Write a commented configuration to FILE, or print it. A file that is there stays as it is.
+    """Write a commented configuration to FILE, or print it; an existing FILE is never overwritten.
 
     \b
       $ rekindle config init workers.toml && rekindle run workers.toml
@@ -95,24 +95,26 @@ def init(file: Path | None) -> None:
         with file.open("x", encoding="utf-8") as new:
             new.write(STARTER)
     except FileExistsError:
-        raise click.ClickException(f"{_name(file)} is there already; it was left as it is") from None
+        raise click.ClickException(f"{_name(file)} already exists; it was not changed") from None
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"{_name(file)} cannot be written: {error}") from None
-    click.echo(f"{_name(file)} was written; try: rekindle run {_name(file)}", err=True)
+        raise click.ClickException(f"cannot write {_name(file)}: {error}") from None
+    click.echo(f"Wrote {_name(file)}; try: rekindle run {_name(file)}", err=True)
 
 
 @config.command("import")
 @click.argument("file", type=_FILE)
 def import_(file: Path) -> None:
-    """Print the TOML of another supervisor's FILE: supervisord's, PM2's (JSON), or an older format.
+    """Convert the FILE of another supervisor to TOML: supervisord, PM2 (JSON) or an older format.
 
     \b
       $ rekindle config import /etc/supervisor/conf.d/web.conf > workers.toml
       $ rekindle config import ecosystem.config.json > workers.toml
       $ rekindle config import plugins.json > workers.toml
       $ rekindle config import ~/.forge/config.yaml > workers.toml
-    The older formats are JSON with `restart` blocks, and YAML with `crash_recovery`.
-    What has no equivalent stands in comments; what is not understood is refused, with exit 2.
+
+    The older formats are JSON with `restart` blocks and YAML with `crash_recovery`. Settings
+    without an equivalent become comments; a file that cannot be converted is an error with exit
+    code 2.
     """
     from ...config import ConfigError
     from ...config.foreign.importer import imported
@@ -127,10 +129,11 @@ def import_(file: Path) -> None:
 
 @config.command()
 def schema() -> None:
-    """Print the JSON Schema of the file, so that editors complete it.
+    """Print the JSON Schema of the configuration file, for completion in editors.
 
     \b
       $ rekindle config schema > rekindle.schema.json
+
     Then put `#:schema ./rekindle.schema.json` at the top of the TOML file (Taplo, Even Better TOML).
     """
     from ...config import schema as made
@@ -139,17 +142,17 @@ def schema() -> None:
 
 
 def _refuse(error: ConfigError, file: Path, *, as_json: bool = False, asked: bool = False) -> Never:
-    """Print every problem and exit; to standard output only if that is what was asked for."""
+    """Print every problem and exit; to standard output if the problems are what the user asked for."""
     if as_json:
-        click.echo(_dumped(_verdict(file, error)))
+        click.echo(_dumped(_document(file, error)))
     else:
         click.echo(str(error), err=not asked)
-        many = len(error.problems)
-        click.echo(f"{_name(file)}: {many} problem{'' if many == 1 else 's'}", err=True)
+        count = len(error.problems)
+        click.echo(f"{_name(file)}: {count} problem{'' if count == 1 else 's'}", err=True)
     raise SystemExit(BAD_CONFIGURATION)
 
 
-def _verdict(file: Path, outcome: Config | ConfigError) -> dict[str, object]:
+def _document(file: Path, outcome: Config | ConfigError) -> dict[str, object]:
     from ...config import ConfigError
 
     if isinstance(outcome, ConfigError):

@@ -1,4 +1,4 @@
-"""`rekindle db`: the store itself, without a supervisor."""
+"""`rekindle db`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...render.text import printable
 if TYPE_CHECKING:
     from rekindle.persistence.store_check import StoreCheck
 
-# SQLAlchemy takes half a second to load: it is imported when a command runs, not for `--help`.
+# SQLAlchemy takes half a second to load, so it is imported when a command runs, not for `--help`.
 
 _store = click.argument("where", metavar="URL_OR_PATH")
 
 
 @click.group()
 def db() -> None:
-    """Upgrade or check the database, offline.
+    """Upgrade or check the database while no supervisor uses it.
 
     \b
       $ rekindle db check .rekindle/rekindle.db
@@ -34,14 +34,14 @@ def db() -> None:
 @_store
 @json_option
 def upgrade(where: str, as_json: bool) -> None:
-    """Bring the tables up to date; create them if there are none.
+    """Upgrade the tables to the current revision, or create them.
 
-    A supervisor does this by itself when it starts; none may be running now.
+    `rekindle run` does this at every start. Stop the supervisor that uses the database first.
 
     \b
       $ rekindle db upgrade .rekindle/rekindle.db
     """
-    with _said_in_a_sentence():
+    with _errors_as_exits():
         from rekindle.actors.errors import StoreUnavailableError
         from rekindle.persistence import open_store
         from rekindle.persistence.store_check import check_store
@@ -49,7 +49,7 @@ def upgrade(where: str, as_json: bool) -> None:
         try:
             before = check_store(where).revision
         except StoreUnavailableError:
-            before = None  # it is not there yet, or the next line says why it cannot be had
+            before = None  # it does not exist yet, or the next line reports why it cannot be opened
         open_store(where).close()
         after = check_store(where)
     if as_json:
@@ -57,22 +57,23 @@ def upgrade(where: str, as_json: bool) -> None:
         return
     name, revision = printable(after.name), after.revision
     if before == revision:
-        click.echo(f"{name} was at revision {revision} already.")
+        click.echo(f"{name} is already at revision {revision}.")
     else:
-        click.echo(f"{name} is at revision {revision} now; before: {before or 'none'}.")
+        click.echo(f"{name} is at revision {revision} now; it was at {before or 'none'}.")
 
 
 @db.command()
 @_store
 @json_option
 def check(where: str, as_json: bool) -> None:
-    """Show the revision, the integrity and the row counts; nothing is changed.
+    """Show the revision, the integrity and the row counts without changing anything.
 
     \b
       $ rekindle db check .rekindle/rekindle.db
-    Exits with 1 if it is damaged, or was written by a newer Rekindle.
+
+    Exits with 1 if the database is damaged or was written by a newer version of Rekindle.
     """
-    with _said_in_a_sentence():
+    with _errors_as_exits():
         from rekindle.persistence.store_check import check_store
 
         found = check_store(where)
@@ -95,22 +96,22 @@ def _document(found: StoreCheck) -> dict[str, object]:
 
 def _lines(found: StoreCheck) -> Iterator[str]:
     yield f"store      {printable(found.name)}"
-    yield f"revision   {found.revision or 'none'}{_verdict(found)}"
+    yield f"revision   {found.revision or 'none'}{_revision_note(found)}"
     yield f"integrity  {'; '.join(printable(each) for each in found.problems) or 'ok'}"
-    for name, many in found.rows.items():
-        yield f"{many:>9}  {name}"
+    for name, count in found.rows.items():
+        yield f"{count:>9}  {name}"
 
 
-def _verdict(found: StoreCheck) -> str:
+def _revision_note(found: StoreCheck) -> str:
     if found.current:
-        return " (the newest)"
+        return " (the latest)"
     if found.known:
-        return f" (the newest is {found.newest}; upgrade with: rekindle db upgrade)"
-    return f" (written by a newer Rekindle; this one knows {found.newest})"
+        return f" (the latest is {found.newest}; upgrade with: rekindle db upgrade)"
+    return f" (written by a newer version of Rekindle; the latest revision known here is {found.newest})"
 
 
 @contextmanager
-def _said_in_a_sentence() -> Iterator[None]:
+def _errors_as_exits() -> Iterator[None]:
     from rekindle.actors.errors import RekindleError
 
     try:

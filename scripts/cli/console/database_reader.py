@@ -1,13 +1,12 @@
-"""Who tells the past: the supervisor, over its socket, or the database where none runs.
+"""Where commands read persisted data: the supervisor, or its database if none is running.
 
-The database is asked by the same routes, and answers with the same documents.
+Both take the same paths and answer with the same documents.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..client import NoSupervisorError, Reader, UnknownWorkerError
-from .database_fallback import database_to_ask, in_the_client_s_words
+from .clock import now_ms
+from .database_fallback import as_control_errors, database_to_read
 from .exits import say
 from .options import client_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .stored_past import StoredPast
 
-REMEMBERED = frozenset(
+READABLE = frozenset(
     {
         "/alerts",
         "/audit",
@@ -36,59 +36,59 @@ REMEMBERED = frozenset(
         "/workers/{id}/timeline",
     }
 )
-"""What can be told without a supervisor."""
+"""The routes that need no running supervisor."""
 
 
 @contextmanager
-def past_of(state: Path, database: str | None) -> Iterator[Reader]:
-    """The supervisor if one runs; else its database, if that can be found.
+def open_reader(state: Path, database: str | None) -> Iterator[Reader]:
+    """A reader of the running supervisor; if there is none, of its database.
 
     Raises:
-        NoSupervisorError: neither is there.
+        NoSupervisorError: there is neither a supervisor nor a database.
     """
     client = client_of(state)
-    where = database_to_ask(client, state, database)
+    where = database_to_read(client, state, database)
     if where is None:
         yield client
         return
     if database is None:
-        say(f"no supervisor runs; this is what {where} remembers")
-    # SQLAlchemy takes half a second to load: not before it is needed.
+        say(f"no supervisor is running; reading {where}")
+    # Imported here because SQLAlchemy takes half a second to load.
     from rekindle.persistence import open_past
 
     from .stored_past import StoredPast
 
-    with in_the_client_s_words():
+    with as_control_errors():
         stored = StoredPast(open_past(where))
     with closing(stored):
-        yield Past(stored, state)
+        yield DatabaseReader(stored, state)
 
 
-class Past:
-    """What a database remembers; nobody supervises anything, and nobody is asked."""
+class DatabaseReader:
+    """Answers from a database that no supervisor uses."""
 
     def __init__(self, stored: StoredPast, state: Path) -> None:
         self._stored = stored
         self._state = state
 
     def get(self, path: str) -> Any:
-        """What the supervisor's own route would answer.
+        """The document that the supervisor's route would return.
 
         Raises:
-            UnknownWorkerError: nothing is remembered of that worker.
-            NoSupervisorError: only a supervisor could tell.
+            UnknownWorkerError: the database has no records of that worker.
+            NoSupervisorError: the route needs a running supervisor.
         """
         from rekindle.actors import errors
 
         split = urlsplit(path)
-        with in_the_client_s_words():
+        with as_control_errors():
             if split.path == "/workers":
                 return {"workers": [{"component_id": id_} for id_ in self._stored.known()]}
             try:
                 return self._answer(split.path, parse_qsl(split.query))
             except errors.UnknownWorkerError as error:
-                meant = f"; did you mean {' or '.join(error.near)}?" if error.near else ""
-                message = f"nothing is remembered of {error.component_id!r}{meant}"
+                hint = f"; did you mean {' or '.join(error.near)}?" if error.near else ""
+                message = f"the database has no records of {error.component_id!r}{hint}"
                 raise UnknownWorkerError(message, "unknown_worker", 404) from None
 
     def _answer(self, path: str, query: list[tuple[str, str]]) -> Any:
@@ -100,9 +100,9 @@ class Past:
 
         served, named = _route(path)
         target, *number = named or [""]
-        operator = cast("Operator", self._stored)  # those of its methods that look
+        operator = cast("Operator", self._stored)  # these routes call read methods only
         served.check(target, operator)
-        identity = Identity("", os.getpid(), time.time_ns() // 1_000_000, self._state)
+        identity = Identity("", os.getpid(), now_ms(), self._state)
         arguments = decode_query(query, served.query)
         asked = Asked(operator, identity, target, arguments, *map(generation_of, number))
         return msgspec.to_builtins(served.answer(asked))
@@ -113,6 +113,8 @@ def _route(path: str) -> tuple[Served, list[str]]:
 
     for served in ROUTES:
         found = re.fullmatch(re.sub(r"\{\w+\}", "([^/]+)", served.path), path)
-        if found is not None and served.path in REMEMBERED:
+        if found is not None and served.path in READABLE:
             return served, [unquote(part) for part in found.groups()]
-    raise NoSupervisorError("no supervisor runs, and only that could tell", "no_supervisor")
+    raise NoSupervisorError(
+        "no supervisor is running, and only a running one can answer this", "no_supervisor"
+    )

@@ -1,0 +1,44 @@
+"""`rekindle pause`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...console.options import client_of, duration, json_option, line, optional_ids, state_option
+from ...console.orders import EVERYTHING, give, post_order
+from ...console.targets import members
+from ...render.listings import pause_line
+
+
+@click.command()
+@optional_ids
+@click.option(
+    "--reason", callback=line, default="", metavar="TEXT", help="Why; status, explain and the audit show it."
+)
+@click.option(
+    "--for", "for_s", callback=duration, metavar="TIME", help="Resume after this time: 90s, 30m, 2h, 1d."
+)
+@state_option
+@json_option
+def pause(ids: tuple[str, ...], reason: str, for_s: float | None, state: Path, as_json: bool) -> None:
+    """Pause workers, or the whole system if you name none.
+
+    A paused worker is stopped (with pause_mode = "idle" it keeps its process and idles) and is
+    not started until you resume it, even if the supervisor restarts in between. With --for the
+    pause ends by itself.
+
+    \b
+      $ rekindle pause --reason "new disk" --for 30m
+      $ rekindle pause worker:tag:0 worker:tag:1
+      $ rekindle pause tag                           # all workers of the group [worker.tag]
+    """
+    body: dict[str, Any] = {"reason": reason, "for_s": for_s}
+
+    def sentence(id_: str, _detail: object) -> str:
+        return pause_line((id_,) if id_ else (), reason, for_s)
+
+    chosen = members(client_of(state), ids) or EVERYTHING
+    give(chosen, lambda id_: post_order(state, id_, "pause", body), sentence, as_json=as_json)

@@ -1,0 +1,34 @@
+"""`rekindle scale`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...client import path_of
+from ...console.options import LONG_S, client_of, group_names, json_option, print_json, state_option
+from ...render.listings import change_lines
+from ...render.text import printable
+
+
+@click.command()
+@click.argument("name", metavar="NAME", shell_complete=group_names)
+@click.argument("count", metavar="N", type=click.IntRange(0))
+@state_option
+@json_option
+def scale(name: str, count: int, state: Path, as_json: bool) -> None:
+    """Run N workers of a group until the file is loaded again.
+
+    NAME is the group's name in the file: tag for [worker.tag]. The file itself does not change,
+    so `rekindle reload` and the next start use its own count again.
+
+    \b
+      $ rekindle scale tag 4
+    """
+    answer = client_of(state).post(path_of("groups", name, "scale"), {"count": count}, timeout_s=LONG_S)
+    if as_json:
+        print_json(answer)
+        return
+    workers = f"{count} worker{'' if count == 1 else 's'}"
+    click.echo("\n".join([f"{printable(name)} has {workers} now.", *change_lines(answer["detail"])]))

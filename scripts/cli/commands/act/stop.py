@@ -1,0 +1,41 @@
+"""`rekindle stop`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...console.options import LONG_S, client_of, json_option, required_ids, state_option
+from ...console.orders import give, post_order
+from ...console.targets import members
+from ...render.listings import stop_line
+
+STOPS_AT_ONCE = 6
+"""The supervisor serves at most eight slow orders at a time."""
+
+
+@click.command()
+@required_ids
+@state_option
+@json_option
+def stop(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
+    """Stop workers until you start them or restart the supervisor.
+
+    Each worker gets the time that its [stop] settings allow; the command waits until it has
+    ended. To keep a worker down even after a restart of the supervisor: rekindle pause ID.
+
+    \b
+      $ rekindle stop worker:tag:0
+      $ rekindle stop tag
+
+    Exits with 1 if a worker could not be killed.
+    """
+    chosen = members(client_of(state), ids)
+    give(
+        chosen,
+        lambda id_: post_order(state, id_, "stop", timeout_s=LONG_S),
+        stop_line,
+        as_json=as_json,
+        at_once=STOPS_AT_ONCE,
+    )
