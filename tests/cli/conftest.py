@@ -1,4 +1,4 @@
-"""The real `rekindle`, asked of a real `rekindle run` in a state directory of its own."""
+"""The real `rekindle`, run against a real `rekindle run` with its own state directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["postgres_service", "postgres_url", "run"]
 
 COMMAND = [sys.executable, "-m", "rekindle.cli"]
 
-MANY = """
+EVERY_STATE = """
 [worker.web]
 command = ["sleep", "1000"]
 count = 2
@@ -47,12 +47,12 @@ after = ["mute"]
 [worker.chatty]
 command = ["sh", "-c", '''printf 'plain\\n\\033[2Jdrawn\\n'; exec sleep 1000''']
 """
-"""One worker in each state that a person may find it in."""
+"""One worker in each state."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """What one command printed, and its exit code."""
+class Result:
+    """The output and the exit code of one command."""
 
     code: int
     out: str
@@ -60,12 +60,12 @@ class Said:
 
     @property
     def document(self) -> Any:
-        """Standard output, which is JSON and nothing else."""
+        """Standard output, parsed as one JSON document."""
         return json.loads(self.out)
 
     @property
     def lines(self) -> list[str]:
-        """Standard output by lines."""
+        """The lines of standard output."""
         return self.out.splitlines()
 
 
@@ -76,7 +76,7 @@ class Client:
     state: Path
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, *arguments: str) -> Said:
+    def __call__(self, *arguments: str) -> Result:
         done = subprocess.run(
             [*COMMAND, *arguments],
             env=self.variables,
@@ -85,11 +85,11 @@ class Client:
             timeout=PATIENCE_S * 2,
             stdin=subprocess.DEVNULL,
         )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return Result(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
-    def going_on(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A command that does not end by itself; killed at the end of the block."""
+    def running(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """Run a command that does not end by itself; it is killed at the end of the block."""
         process = subprocess.Popen(
             [*COMMAND, *arguments],
             env=self.variables,
@@ -111,16 +111,16 @@ class Client:
 
 
 @pytest.fixture
-def nobody(tmp_path: Path) -> Client:
+def no_supervisor(tmp_path: Path) -> Client:
     """A state directory without a supervisor."""
     return Client(tmp_path / "nothing")
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A supervisor with a worker in each state; shared, so nobody may change it."""
-    file = tmp_path_factory.mktemp("many") / "workers.toml"
-    file.write_text(MANY)
+def every_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A supervisor with a worker in each state; shared, so tests must not change it."""
+    file = tmp_path_factory.mktemp("every_state") / "workers.toml"
+    file.write_text(EVERY_STATE)
     running = Running(file)
     try:
         running.wait_for("worker:web:1", status="healthy")

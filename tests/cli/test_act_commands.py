@@ -1,4 +1,4 @@
-"""Orders given by the real command to a real supervisor: what is said, and what is so."""
+"""Orders given by the real command to a real supervisor: what is answer, and what is so."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ stop = { ask_s = 20 }
 
 
 def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, rekindle: Client) -> None:
-    said = rekindle("pause", WEB, "--reason", "new disk", "--for", "30m")
-    assert (said.code, said.out) == (0, f"{WEB} is paused for 30 min (new disk).\n")
+    answer = rekindle("pause", WEB, "--reason", "new disk", "--for", "30m")
+    assert (answer.code, answer.out) == (0, f"{WEB} is paused for 30 min (new disk).\n")
     web.wait_for(WEB, paused=True, pause_reason="new disk")
     shown = rekindle("status", WEB).lines[1]
     assert shown.endswith(("paused: new disk, 30 min left", "paused: new disk, 29 min left"))
-    assert rekindle("resume", WEB).out == f"{WEB} goes on.\n"
+    assert rekindle("resume", WEB).out == f"{WEB} is resumed.\n"
     web.wait_for(WEB, paused=False, status="healthy")
 
 
@@ -39,31 +39,31 @@ def test_everything_is_paused_and_resumed(web: Running, rekindle: Client) -> Non
 
 def test_a_resume_says_that_nothing_is_paused_and_who_is_paused_alone(rekindle: Client) -> None:
     assert rekindle("resume").out == "Nothing is paused.\n"
-    said = rekindle("resume", WEB)
-    assert (said.code, said.out) == (0, f"{WEB} is not paused.\n")
+    answer = rekindle("resume", WEB)
+    assert (answer.code, answer.out) == (0, f"{WEB} is not paused.\n")
     rekindle("pause", WEB)
-    said = rekindle("resume")
+    answer = rekindle("resume")
     alone = f"Everything as a whole is not paused; alone is: {WEB} (rekindle resume {WEB}).\n"
-    assert (said.code, said.out) == (0, alone)
+    assert (answer.code, answer.out) == (0, alone)
 
 
 @pytest.mark.parametrize("order", ["start", "restart"])
 def test_a_paused_worker_is_not_said_to_be_started(rekindle: Client, order: str) -> None:
     rekindle("pause", WEB, "--reason", "new disk")
-    said = rekindle(order, WEB)
+    answer = rekindle(order, WEB)
     way_out = f"{WEB} is paused (new disk); resume it to start it: rekindle resume {WEB}"
-    assert (said.code, said.out, said.err) == (1, "", f"rekindle: {way_out}\n")
+    assert (answer.code, answer.out, answer.err) == (1, "", f"rekindle: {way_out}\n")
     rekindle("pause", "--reason", "night")
-    said = rekindle(order, OTHER, "--json")
+    answer = rekindle(order, OTHER, "--json")
     way_out = f"{OTHER} is paused with everything (night); resume everything to start it: rekindle resume"
-    assert (said.code, said.err) == (1, f"rekindle: {way_out}\n")
-    assert said.document["results"][0]["result"] == "everything_paused"
+    assert (answer.code, answer.err) == (1, f"rekindle: {way_out}\n")
+    assert answer.document["results"][0]["result"] == "everything_paused"
 
 
 def test_a_start_of_a_worker_that_runs_says_so(web: Running, rekindle: Client) -> None:
     before = web.worker(WEB)["pid"]
-    said = rekindle("start", WEB)
-    assert (said.code, said.out) == (0, f"{WEB} is running already.\n")
+    answer = rekindle("start", WEB)
+    assert (answer.code, answer.out) == (0, f"{WEB} is already running.\n")
     assert rekindle("start", WEB, "--json").document["results"][0]["detail"] == {"already": True}
     assert web.worker(WEB)["pid"] == before
 
@@ -72,41 +72,42 @@ def test_a_worker_is_stopped_and_started(web: Running, rekindle: Client) -> None
     assert rekindle("stop", WEB).out == f"{WEB} is stopped: killed by SIGTERM.\n"
     assert web.worker(WEB)["shown"] == "stopped"
     assert "until it is started, or the supervisor is" in rekindle("stop", WEB).out
-    assert rekindle("start", WEB).out == f"{WEB} is being started.\n"
+    assert rekindle("start", WEB).out == f"{WEB} is starting.\n"
     web.wait_for(WEB, status="healthy")
 
 
 def test_a_worker_is_restarted_with_a_new_process(web: Running, rekindle: Client) -> None:
     before = web.worker(WEB)["generation"]
-    assert rekindle("restart", WEB).code == 0
+    answer = rekindle("restart", WEB)
+    assert (answer.code, answer.out) == (0, f"{WEB} is starting; its counters are cleared.\n")
     web.wait_for(WEB, generation=before + 1, status="healthy")
 
 
 def test_a_reset_lifts_a_failure_and_starts_nothing(run: Run) -> None:
     running = run("[worker.spent]\ncommand = ['false']\nrestart = { max_lifetime = 1 }\n")
     running.wait_for("worker:spent:0", shown="failed")
-    said = Client(running.file.parent / ".rekindle")("reset", "worker:spent:0")
-    assert said.out == "The counters and the failure of worker:spent:0 are cleared.\n"
+    answer = Client(running.file.parent / ".rekindle")("reset", "worker:spent:0")
+    assert answer.out == "The counters and the failure of worker:spent:0 are cleared.\n"
     running.wait_for("worker:spent:0", shown="stopped", failure_reason=None)
 
 
 def test_one_unknown_worker_does_not_spare_the_others(web: Running, rekindle: Client) -> None:
-    said = rekindle("stop", WEB, "nobody", OTHER, "--json")
-    assert said.code == 4
-    assert said.err == "rekindle: no worker is called 'nobody'\n"
-    results = said.document["results"]
+    answer = rekindle("stop", WEB, "unknown", OTHER, "--json")
+    assert answer.code == 4
+    assert answer.err == "rekindle: no worker is called 'unknown'\n"
+    results = answer.document["results"]
     assert [(each["id"], each["result"]) for each in results] == [
         (WEB, "done"),
-        ("nobody", "unknown_worker"),
+        ("unknown", "unknown_worker"),
         (OTHER, "done"),
     ]
 
 
 @pytest.mark.parametrize("order", ["pause", "resume", "start", "stop", "restart", "reset"])
 def test_every_order_answers_in_json_if_asked(rekindle: Client, order: str) -> None:
-    said = rekindle(order, WEB, "--json")
-    assert (said.code, said.err) == (0, "")
-    (result,) = said.document["results"]
+    answer = rekindle(order, WEB, "--json")
+    assert (answer.code, answer.err) == (0, "")
+    (result,) = answer.document["results"]
     assert (result["id"], result["result"]) == (WEB, "done")
 
 
@@ -145,25 +146,25 @@ def test_a_reload_says_how_a_changed_worker_that_is_failed_comes_back(run: Run) 
     running = run(text)
     running.wait_for("worker:spent:0", shown="failed")
     running.file.write_text(text.replace("false", "true"))
-    said = Client(running.file.parent / ".rekindle")("reload")
+    answer = Client(running.file.parent / ".rekindle")("reload")
     once = "worker:spent:0 is changed; it stays failed until: rekindle restart worker:spent:0\n"
-    assert (said.code, said.out) == (0, once)
+    assert (answer.code, answer.out) == (0, once)
 
 
 def test_a_reload_of_a_bad_file_changes_nothing_and_is_bad_configuration(
     web: Running, rekindle: Client
 ) -> None:
     web.file.write_text("[worker.web]\ncommand = 5\n")
-    said = rekindle("reload")
-    assert (said.code, said.out) == (2, "")
-    assert "nothing was changed" in said.err
+    answer = rekindle("reload")
+    assert (answer.code, answer.out) == (2, "")
+    assert "nothing was changed" in answer.err
     assert web.worker(WEB)["status"] == "healthy"
 
 
 def test_more_workers_than_a_group_can_have_are_bad_usage(web: Running, rekindle: Client) -> None:
-    said = rekindle("scale", "web", "2000")
-    assert (said.code, said.out) == (2, "")
-    assert "worker.web.count = 2000: must be between 0 and 1000" in said.err
+    answer = rekindle("scale", "web", "2000")
+    assert (answer.code, answer.out) == (2, "")
+    assert "worker.web.count = 2000: must be between 0 and 1000" in answer.err
 
 
 def test_a_reload_of_a_supervisor_that_stops_is_no_bad_configuration(run: Run) -> None:
@@ -171,9 +172,9 @@ def test_a_reload_of_a_supervisor_that_stops_is_no_bad_configuration(run: Run) -
     running.wait_for("worker:stubborn:0", status="healthy")
     running.signal(signal.SIGTERM)
     running.wait_for("worker:stubborn:0", shown="stopping")
-    said = Client(running.file.parent / ".rekindle")("reload")
-    assert (said.code, said.out) == (1, "")
-    assert "stopping" in said.err
+    answer = Client(running.file.parent / ".rekindle")("reload")
+    assert (answer.code, answer.out) == (1, "")
+    assert "stopping" in answer.err
     running.signal(signal.SIGTERM)
 
 

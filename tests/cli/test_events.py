@@ -18,13 +18,13 @@ from tests.running.conftest import Run, Running
 from rekindle.actors.messages import Event
 from rekindle.actors.messages.event_json import event_type
 from rekindle.cli.client import ControlError, InvalidRequestError
-from rekindle.cli.commands.look import events as following_module
+from rekindle.cli.commands.look import events as events_module
 from rekindle.cli.event_client import StreamEvent
 from rekindle.cli.render.event_lines import _WORDS, event_line
 
 
-def test_events_are_shown_with_their_number_whom_they_are_about_and_what(many: Client) -> None:
-    said = many("events", "--limit", "1000")
+def test_events_are_shown_with_their_number_whom_they_are_about_and_what(every_state: Client) -> None:
+    said = every_state("events", "--limit", "1000")
     assert (said.code, said.err) == (0, "")
     assert re.search(r"#\d+  worker:flaky:0  died: exited with code 3\. Restart #1", said.out)
     assert re.search(r"#\d+  worker:spent:0  was given up: ", said.out)
@@ -32,31 +32,31 @@ def test_events_are_shown_with_their_number_whom_they_are_about_and_what(many: C
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_events_as_json_are_one_document(many: Client) -> None:
-    document = many("events", "--since", "2", "--limit", "3", "--json").document
+def test_events_as_json_are_one_document(every_state: Client) -> None:
+    document = every_state("events", "--since", "2", "--limit", "3", "--json").document
     assert [event["id"] for event in document["events"]] == [3, 4, 5]
     assert document["next_after"] == 5
 
 
-def test_events_can_be_chosen_by_topic(many: Client) -> None:
-    document = many("events", "--topics", "event:worker_failed:*", "--json").document
+def test_events_can_be_chosen_by_topic(every_state: Client) -> None:
+    document = every_state("events", "--topics", "event:worker_failed:*", "--json").document
     assert [event["component_id"] for event in document["events"]] == ["worker:spent:0"]
 
 
 @pytest.mark.parametrize("topics", ["weather", "event:*:*:*:*:*", "a b", ""])
-def test_topics_that_make_no_sense_are_refused_with_exit_code_2(many: Client, topics: str) -> None:
-    said = many("events", "--topics", topics)
+def test_topics_that_make_no_sense_are_refused_with_exit_code_2(every_state: Client, topics: str) -> None:
+    said = every_state("events", "--topics", topics)
     assert (said.code, said.out) == (2, "")
     assert "topic" in said.err.lower()
 
 
-def test_without_a_supervisor_the_exit_code_is_3(nobody: Client) -> None:
-    assert nobody("events").code == 3
-    assert nobody("events", "--follow").code == 3
+def test_without_a_supervisor_the_exit_code_is_3(no_supervisor: Client) -> None:
+    assert no_supervisor("events").code == 3
+    assert no_supervisor("events", "--follow").code == 3
 
 
 def following(client: Client, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    return client.going_on("events", "--follow", *arguments)
+    return client.running("events", "--follow", *arguments)
 
 
 def line(process: subprocess.Popen[str]) -> dict[str, Any]:
@@ -88,9 +88,9 @@ def pid_of(running: Running) -> int:
     return pid
 
 
-def test_it_ends_with_whoever_reads_it_though_nothing_happens(many: Client) -> None:
+def test_it_ends_with_whoever_reads_it_though_nothing_happens(every_state: Client) -> None:
     """`rekindle events --follow | head -1` waited for one more event, however long that took."""
-    with following(many, "--json", "--topics", "worker:web:0:status") as process:
+    with following(every_state, "--json", "--topics", "worker:web:0:status") as process:
         assert line(process)["topic"] == "worker:web:0:status"
         assert process.stdout is not None
         process.stdout.close()
@@ -98,22 +98,22 @@ def test_it_ends_with_whoever_reads_it_though_nothing_happens(many: Client) -> N
         process.stdout = None
 
 
-def test_states_can_be_followed_too(many: Client) -> None:
-    with following(many, "--json", "--topics", "worker:web:*:status") as process:
+def test_states_can_be_followed_too(every_state: Client) -> None:
+    with following(every_state, "--json", "--topics", "worker:web:*:status") as process:
         state = line(process)
     assert state["topic"].startswith("worker:web:")
     assert state["worker"]["status"] == "healthy"
 
 
-def test_states_that_are_asked_for_without_following_them_are_refused(many: Client) -> None:
-    said = many("events", "--topics", "worker:*:status")
+def test_states_that_are_asked_for_without_following_them_are_refused(every_state: Client) -> None:
+    said = every_state("events", "--topics", "worker:*:status")
     assert (said.code, said.out) == (2, "")
     assert "--follow" in said.err
 
 
-def test_that_nothing_was_found_is_told_as_it_is(many: Client) -> None:
-    assert many("events", "--since", "100000").out == "Nothing happened after #100000.\n"
-    none = many("events", "--topics", "event:stood_down:*").out
+def test_that_nothing_was_found_is_told_as_it_is(every_state: Client) -> None:
+    assert every_state("events", "--since", "100000").out == "There are no events after #100000.\n"
+    none = every_state("events", "--topics", "event:stood_down:*").out
     assert none == "None of the latest events is one of these.\n"
 
 
@@ -150,10 +150,10 @@ def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
             raise InvalidRequestError("there is no such topic", "unknown_topic", 422)
         yield StreamEvent("worker_reset", {}, len(asked))
 
-    monkeypatch.setattr(following_module, "stream", stream)
-    monkeypatch.setattr(following_module, "AGAIN_S", 0.0)
+    monkeypatch.setattr(events_module, "stream", stream)
+    monkeypatch.setattr(events_module, "AGAIN_S", 0.0)
     with pytest.raises(InvalidRequestError):
-        list(following_module._for_ever("socket", None, 0))
+        list(events_module._reconnecting_stream("socket", None, 0))
     assert asked == [0, 1, 1, 3]
 
 

@@ -57,20 +57,20 @@ def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 def test_the_history_says_how_often_the_same_crash_came(dead: Client) -> None:
-    said = dead("history", "worker:py:0")
-    assert said.code == 0
-    assert "The same crash, 3 times since " in said.out
-    assert "LookupError: no such song" in said.out
+    answer = dead("history", "worker:py:0")
+    assert answer.code == 0
+    assert "The same crash, 3 times since " in answer.out
+    assert "LookupError: no such song" in answer.out
 
 
 @pytest.mark.parametrize("which", ["1", "3", "last"])
 def test_a_bundle_tells_the_finding_the_traceback_and_the_last_lines(dead: Client, which: str) -> None:
-    said = dead("history", "worker:py:0", "--bundle", which)
-    assert said.code == 0
-    assert f"generation {3 if which == 'last' else which}" in said.lines[0]
-    assert said.lines[1].startswith("exception (certain): LookupError: no such song in raise_an_error")
-    assert "  Traceback (most recent call last):" in said.lines
-    assert "  err | about to raise" in said.lines
+    answer = dead("history", "worker:py:0", "--bundle", which)
+    assert answer.code == 0
+    assert f"generation {3 if which == 'last' else which}" in answer.lines[0]
+    assert answer.lines[1].startswith("exception (certain): LookupError: no such song in raise_an_error")
+    assert "  Traceback (most recent call last):" in answer.lines
+    assert "  err | about to raise" in answer.lines
 
 
 def test_a_bundle_is_one_json_document_where_asked(dead: Client) -> None:
@@ -82,23 +82,23 @@ def test_a_bundle_is_one_json_document_where_asked(dead: Client) -> None:
     ("arguments", "code", "message"),
     [
         (("worker:py:0", "--bundle", "99"), 1, "nothing is kept of the end of worker:py:0 in generation 99"),
-        (("worker:py:0", "--bundle", "first"), 2, "is a generation"),
+        (("worker:py:0", "--bundle", "first"), 2, "must be a generation"),
         (("worker:calm:0", "--bundle", "last"), 1, "has not died"),
-        (("worker:nobody:0", "--bundle", "1"), 4, "no worker is called 'worker:nobody:0'"),
+        (("worker:unknown:0", "--bundle", "1"), 4, "no worker is called 'worker:unknown:0'"),
     ],
 )
 def test_a_bundle_that_is_not_there_is_told_in_a_sentence(
     dead: Client, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    said = dead("history", *arguments)
-    assert (said.code, said.out) == (code, "")
-    assert message in said.err
+    answer = dead("history", *arguments)
+    assert (answer.code, answer.out) == (code, "")
+    assert message in answer.err
 
 
 def test_a_report_is_one_file_that_only_its_owner_reads(dead: Client, tmp_path: Path) -> None:
     file = tmp_path / "report.md"
-    said = dead("report", "worker:py:0", "-o", str(file))
-    assert (said.code, said.out) == (0, "")
+    answer = dead("report", "worker:py:0", "-o", str(file))
+    assert (answer.code, answer.out) == (0, "")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     text = file.read_text()
     assert text.startswith("# worker:py:0\n")
@@ -108,22 +108,22 @@ def test_a_report_is_one_file_that_only_its_owner_reads(dead: Client, tmp_path: 
 
 
 def test_a_report_leaves_secrets_out_wherever_they_stand(dead: Client) -> None:
-    for said in (dead("report", "worker:leaky:0"), dead("report", "worker:leaky:0", "--json")):
-        assert said.code == 0
-        assert SECRET not in said.out
-        assert "opensesame" not in said.out
-        assert "\033" not in said.out
-        assert "API_TOKEN" in said.out
+    for answer in (dead("report", "worker:leaky:0"), dead("report", "worker:leaky:0", "--json")):
+        assert answer.code == 0
+        assert SECRET not in answer.out
+        assert "opensesame" not in answer.out
+        assert "\033" not in answer.out
+        assert "API_TOKEN" in answer.out
     # A worker that writes the end of a block does not end it.
     assert "out | ''''" in dead("report", "worker:leaky:0").out
 
 
 def test_a_report_masks_secrets_in_what_a_worker_wrote(dead: Client) -> None:
-    said = dead("report", "worker:told:0")
-    assert "RuntimeError: password=***" in said.out
-    assert "Authorization: Bearer ***" in said.out
+    answer = dead("report", "worker:told:0")
+    assert "RuntimeError: password=***" in answer.out
+    assert "Authorization: Bearer ***" in answer.out
 
 
 def test_a_report_of_nobody_is_refused(dead: Client) -> None:
-    said = dead("report", "worker:nobody:0")
-    assert (said.code, said.out) == (4, "")
+    answer = dead("report", "worker:unknown:0")
+    assert (answer.code, answer.out) == (4, "")

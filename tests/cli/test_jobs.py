@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import COMMAND, Client, Said, client_of
+from tests.cli.conftest import COMMAND, Client, Result, client_of
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import Running
 
@@ -37,17 +37,17 @@ def rekindle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         running.stop()
 
 
-def with_input(client: Client, text: str, *arguments: str) -> Said:
+def with_input(client: Client, text: str, *arguments: str) -> Result:
     done = subprocess.run(
         [*COMMAND, *arguments], env=client.variables, capture_output=True, text=True, input=text, timeout=60
     )
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def job(client: Client, payload: object, state: str) -> int:
     """The number of a new job that has come to that state."""
-    said = client("jobs", "enqueue", "tag", json.dumps(payload), "--json")
-    (number,) = said.document["ids"]
+    answer = client("jobs", "enqueue", "tag", json.dumps(payload), "--json")
+    (number,) = answer.document["ids"]
     assert eventually(lambda: shown(client, number)["state"] == state, PATIENCE_S * 2)
     return int(number)
 
@@ -66,25 +66,25 @@ def test_a_job_is_enqueued_done_and_shown(rekindle: Client) -> None:
 
 
 def test_a_file_of_lines_is_enqueued_whole_or_not_at_all(rekindle: Client) -> None:
-    said = with_input(rekindle, "{}\n\n[1]\n", "jobs", "enqueue", "tag", "--file", "-", "--json")
-    assert len(said.document["ids"]) == 2
+    answer = with_input(rekindle, "{}\n\n[1]\n", "jobs", "enqueue", "tag", "--file", "-", "--json")
+    assert len(answer.document["ids"]) == 2
     before = len(rekindle("jobs", "list", "--json").document["jobs"])
-    said = with_input(rekindle, "{}\nNaN\n", "jobs", "enqueue", "tag", "--file", "-")
-    assert (said.code, said.out) == (2, "")
-    assert said.err == (
-        "rekindle: line 2 of standard input is not JSON: there is no number NaN; nothing was enqueued\n"
+    answer = with_input(rekindle, "{}\nNaN\n", "jobs", "enqueue", "tag", "--file", "-")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "rekindle: line 2 of standard input is not JSON: NaN is not a JSON number; nothing was enqueued\n"
     )
     assert len(rekindle("jobs", "list", "--json").document["jobs"]) == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("enqueue", "tga", "{}"), 2, "no worker serves the queue 'tga'; queues that are served: tag"),
         (("enqueue", "not a name", "{}"), 2, "no worker serves the queue 'not a name'"),
-        (("enqueue", "tag", "1e999"), 2, "the payload is not JSON: there is no number 1e999"),
+        (("enqueue", "tag", "1e999"), 2, "the payload is not JSON: 1e999 is not a JSON number"),
         (("enqueue", "tag", "{"), 2, "the payload is not JSON"),
-        (("enqueue", "tag"), 2, "give the job as JSON, or a file"),
+        (("enqueue", "tag"), 2, "pass the job as JSON, or a JSON Lines file"),
         (("show", "99999"), 1, "there is no job 99999"),
         (("retry", "99999"), 1, "there is no job 99999"),
         (("drop", "99999"), 1, "there is no job 99999"),
@@ -93,11 +93,11 @@ def test_a_file_of_lines_is_enqueued_whole_or_not_at_all(rekindle: Client) -> No
     ],
 )
 def test_bad_input_is_a_sentence_and_an_exit_code(
-    rekindle: Client, arguments: tuple[str, ...], code: int, said: str
+    rekindle: Client, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     ended = rekindle("jobs", *arguments)
     assert (ended.code, ended.out) == (code, "")
-    assert said in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
 
 
@@ -143,8 +143,8 @@ def test_the_figures_of_the_queues_are_shown(rekindle: Client) -> None:
 
 
 def test_a_payload_that_is_larger_than_other_requests_may_be_is_taken(rekindle: Client) -> None:
-    said = with_input(rekindle, json.dumps("x" * 500_000), "jobs", "enqueue", "tag", "--file", "-")
-    assert said.code == 0
+    answer = with_input(rekindle, json.dumps("x" * 500_000), "jobs", "enqueue", "tag", "--file", "-")
+    assert answer.code == 0
 
 
 def test_without_a_supervisor_the_database_itself_is_asked(run: Any) -> None:
@@ -152,23 +152,23 @@ def test_without_a_supervisor_the_database_itself_is_asked(run: Any) -> None:
     running.wait_for("worker:tag:0", status="healthy")
     client = client_of(running)
     running.stop()
-    assert client("jobs", "enqueue", "tag", "1").out == "Job 1 is in tag.\n"
+    assert client("jobs", "enqueue", "tag", "1").out == "Job 1 is enqueued in tag.\n"
     assert client("jobs", "enqueue", "tga", "1").code == 2
     assert client("jobs", "show", "2").code == 1
     where = str(client.state / "rekindle.db")
     found = Client(Path("/nowhere"))("jobs", "list", "--database", where, "--json").document
     assert [each["payload"] for each in found["jobs"]] == [1]
-    assert client("jobs", "drop", "1").out == "Job 1 is forgotten.\n"
+    assert client("jobs", "drop", "1").out == "Job 1 is deleted.\n"
 
 
-def test_neither_a_supervisor_nor_a_database_is_exit_code_three(nobody: Client) -> None:
-    assert nobody("jobs", "stats").code == 3
+def test_neither_a_supervisor_nor_a_database_is_exit_code_three(no_supervisor: Client) -> None:
+    assert no_supervisor("jobs", "stats").code == 3
 
 
-def test_a_database_that_is_not_there_is_not_made(nobody: Client) -> None:
-    typo = nobody.state.parent / "typo" / "rekindle.db"
+def test_a_database_that_is_not_there_is_not_made(no_supervisor: Client) -> None:
+    typo = no_supervisor.state.parent / "typo" / "rekindle.db"
     for command in (("list",), ("enqueue", "tag", "1")):
-        said = nobody("jobs", *command, "--database", str(typo))
-        assert (said.code, said.out) == (1, "")
-        assert f"there is no store at {typo}" in said.err
+        answer = no_supervisor("jobs", *command, "--database", str(typo))
+        assert (answer.code, answer.out) == (1, "")
+        assert f"there is no store at {typo}" in answer.err
     assert not typo.parent.exists()

@@ -47,7 +47,7 @@ ARGUMENTS = [
 
 @pytest.mark.parametrize(("arguments", "own"), ARGUMENTS, ids=[words for words, _ in ARGUMENTS])
 def test_a_command_loads_itself_and_neither_actors_nor_databases(
-    nobody: Client, arguments: str, own: str | None
+    no_supervisor: Client, arguments: str, own: str | None
 ) -> None:
     code = (
         "import json, sys\nfrom rekindle.cli.main import main\n"
@@ -55,7 +55,7 @@ def test_a_command_loads_itself_and_neither_actors_nor_databases(
         "except SystemExit: pass\nsys.stderr.write('\\n' + json.dumps(sorted(sys.modules)))"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=nobody.variables, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=no_supervisor.variables, capture_output=True, text=True, timeout=60)
     loaded = set(json.loads(done.stderr.splitlines()[-1]))
     assert loaded & HEAVY == set()
     assert loaded & COMMANDS == ({f"rekindle.cli.commands.{own}"} if own else set())
@@ -70,10 +70,10 @@ def test_each_summary_is_the_first_sentence_of_the_commands_own_help() -> None:
             assert summary == command.get_short_help_str(100)
 
 
-def test_a_whole_status_takes_less_than_a_second(many: Client, tmp_path: Path) -> None:
+def test_a_whole_status_takes_less_than_a_second(every_state: Client, tmp_path: Path) -> None:
     """The best of several: what others do on this machine says nothing about us."""
     cached = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    client = Client(many.state, cached)
+    client = Client(every_state.state, cached)
     assert client("status").code == 0
 
     def timed() -> float:

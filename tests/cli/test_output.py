@@ -35,7 +35,7 @@ def talkers(run: Run) -> Running:
 
 
 def following(client: Client, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    return client.going_on("output", "--follow", *arguments)
+    return client.running("output", "--follow", *arguments)
 
 
 def line(process: subprocess.Popen[str]) -> str:
@@ -44,12 +44,12 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def test_the_lines_of_a_group_are_told_apart_by_their_worker_and_stream(talkers: Running) -> None:
-    said = client_of(talkers)("output", "talk")
-    assert (said.code, said.err) == (0, "")
+    answer = client_of(talkers)("output", "talk")
+    assert (answer.code, answer.err) == (0, "")
     for id_ in ("worker:talk:0", "worker:talk:1"):
-        own = [each for each in said.lines if each.startswith(id_)]
+        own = [each for each in answer.lines if each.startswith(id_)]
         assert sorted(own) == [f"{id_} err | two", f"{id_} out | one", f"{id_} out | three"]
-    assert not [each for each in said.lines if "worker:again" in each]
+    assert not [each for each in answer.lines if "worker:again" in each]
 
 
 def test_without_a_name_it_is_everybodys_and_one_document_as_json(talkers: Running) -> None:
@@ -100,15 +100,15 @@ def test_whoever_stopped_reading_is_not_written_to_for_ever(talkers: Running) ->
         process.stdout = None
 
 
-def test_followers_of_nobody_are_told_so(talkers: Running, nobody: Client) -> None:
-    said = client_of(talkers)("output", "--follow", "tlak")
-    assert (said.code, said.out) == (4, "")
-    assert "tlak" in said.err
-    assert nobody("output", "--follow").code == 3
+def test_followers_of_nobody_are_told_so(talkers: Running, no_supervisor: Client) -> None:
+    answer = client_of(talkers)("output", "--follow", "tlak")
+    assert (answer.code, answer.out) == (4, "")
+    assert "tlak" in answer.err
+    assert no_supervisor("output", "--follow").code == 3
 
 
-def test_what_could_steer_a_terminal_is_harmless_for_followers_too(many: Client) -> None:
-    with following(many, "chatty") as process:
+def test_what_could_steer_a_terminal_is_harmless_for_followers_too(every_state: Client) -> None:
+    with following(every_state, "chatty") as process:
         assert [line(process), line(process)] == ["plain", "\\x1b[2Jdrawn"]
 
 

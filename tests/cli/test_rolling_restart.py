@@ -40,9 +40,9 @@ def test_a_worker_that_was_removed_meanwhile_is_not_waited_for() -> None:
 
 def test_a_rolling_restart_ends_when_every_worker_is_new_and_healthy(web: Running, rekindle: Client) -> None:
     before = web.workers()
-    said = rekindle("restart", "--rolling", "web")
-    assert (said.code, said.err) == (0, "")
-    assert said.out == "web: 2 of 2 workers restarted and healthy.\n"
+    answer = rekindle("restart", "--rolling", "web")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "web: 2 of 2 workers restarted and healthy.\n"
     for id_, now in web.workers().items():
         assert now["generation"] > before[id_]["generation"]
         assert now["status"] == "healthy"
@@ -68,8 +68,8 @@ def test_a_person_sees_how_far_a_rolling_restart_is(rekindle: Client) -> None:
 
 def test_a_rolling_restart_need_not_be_waited_for(web: Running, rekindle: Client) -> None:
     before = web.worker("worker:web:1")["generation"]
-    said = rekindle("restart", "--rolling", "web", "--no-wait")
-    assert said.out == "The rolling restart of web (2 workers) has begun.\n"
+    answer = rekindle("restart", "--rolling", "web", "--no-wait")
+    assert answer.out == "The rolling restart of web (2 workers) has started.\n"
     web.wait_for("worker:web:1", generation=before + 1, status="healthy")
 
 
@@ -79,10 +79,11 @@ def test_a_rolling_restart_that_comes_to_nothing_fails(run: Run) -> None:
         running.wait_for(f"worker:web:{number}", status="healthy")
     client = client_of(running)
     client("stop", "worker:web:1")  # now the file does not let the other one be spared
-    said = client("restart", "--rolling", "web", "--timeout", "1")
-    assert said.code == 1
-    assert said.out == "web: 0 of 1 workers restarted and healthy; worker:web:1 stayed down.\n"
-    assert said.err == "rekindle: nothing happened for 1 s; not restarted: worker:web:0\n"
+    answer = client("restart", "--rolling", "web", "--timeout", "1")
+    assert answer.code == 1
+    spared = "not restarted because stopped or failed: worker:web:1"
+    assert answer.out == f"web: 0 of 1 workers restarted and healthy; {spared}.\n"
+    assert answer.err == "rekindle: no progress for 1 s; not restarted: worker:web:0\n"
 
 
 HEALTHY = 'printf \'{"status":"healthy"}\\n\' >&$REKINDLE_FD; '
@@ -111,9 +112,9 @@ def test_a_bad_version_costs_one_worker_of_a_rolling_restart_and_not_all(
         where = f"/workers/worker:web:{number}/output"
         assert eventually(lambda: running.client.get(where)["lines"] == ["up"])  # noqa: B023  # it has read its program
     program.write_text(f"{bad}\n")
-    said = client_of(running)("restart", "--rolling", "web")
-    assert said.code == 1
-    assert "worker:web:0" in said.err
+    answer = client_of(running)("restart", "--rolling", "web")
+    assert answer.code == 1
+    assert "worker:web:0" in answer.err
     others = [running.worker(f"worker:web:{number}") for number in (1, 2)]
     assert [(each["generation"], each["status"]) for each in others] == [(1, "healthy")] * 2
     assert eventually(lambda: "did not stay up" in running.text())

@@ -1,4 +1,4 @@
-"""`rekindle shutdown` ends a real supervisor, and everybody with it."""
+"""`rekindle shutdown` ends a real supervisor and all of its workers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ stop = { signal = "SIGUSR1", ask_s = 600 }
 
 
 def test_the_supervisor_ends_with_its_workers_and_is_waited_for(web: Running, rekindle: Client) -> None:
-    said = rekindle("shutdown")
+    answer = rekindle("shutdown")
     pid = web.process.pid
-    assert (said.code, said.err) == (0, "")
-    assert said.lines == [f"The supervisor (pid {pid}) stops its workers, then itself.", "It has ended."]
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.lines == [
+        f"The supervisor (pid {pid}) is stopping its workers, then itself.",
+        "The supervisor has ended.",
+    ]
     assert web.end() == 0
     [order] = rekindle("audit", "--json").document["entries"]
     assert (order["action"], order["result"]) == ("shutdown", "done")
@@ -39,10 +42,10 @@ def test_a_supervisor_that_is_slow_to_answer_is_told_only_once(run: Run) -> None
     running = run(SLOW)
     running.wait_for("worker:slow:0", status="healthy")
     running.process.send_signal(signal.SIGSTOP)
-    with Client(running.file.parent / ".rekindle").going_on("shutdown") as command:
+    with Client(running.file.parent / ".rekindle").running("shutdown") as command:
         assert command.stderr is not None
-        said = command.stderr.readline()
-        assert said == "rekindle: the supervisor has not answered yet; it ends when it comes to it\n"
+        answer = command.stderr.readline()
+        assert answer == "rekindle: the supervisor has not answered yet; it will shut down when it can\n"
         running.process.send_signal(signal.SIGCONT)
         assert command.wait(PATIENCE_S) == 0
     assert running.end() == 0
@@ -56,6 +59,6 @@ def test_said_again_it_hurries_and_said_a_third_time_it_kills(run: Run) -> None:
     document = rekindle("shutdown", "--no-wait", "--json").document
     assert document == {"pid": running.process.pid, "ended": False}
     running.wait_for("worker:stubborn:0", shown="stopping")
-    assert rekindle("shutdown", "--no-wait").lines[0].endswith("stops its workers, then itself.")
+    assert rekindle("shutdown", "--no-wait").lines[0].endswith("is stopping its workers, then itself.")
     assert rekindle("shutdown").code == 0
     assert running.end() == 0

@@ -192,8 +192,8 @@ def test_policies_that_decide_alike_are_not_told_twice() -> None:
     assert re.search(r"^outage +━+$", said.stdout, re.MULTILINE)
 
 
-def test_an_encoding_without_blocks_gets_plain_characters(nobody: Client) -> None:
-    said = Client(nobody.state, {"PYTHONIOENCODING": "ascii"})("simulate", "--dies-after", "3s")
+def test_an_encoding_without_blocks_gets_plain_characters(no_supervisor: Client) -> None:
+    said = Client(no_supervisor.state, {"PYTHONIOENCODING": "ascii"})("simulate", "--dies-after", "3s")
     assert (said.code, said.err) == (0, "")
     assert said.out.isascii()
     assert "?" not in said.out
@@ -246,19 +246,19 @@ def test_a_picture_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path
 # ── recorded deaths ──────────────────────────────────────────────────────────────────────
 
 
-def test_a_replay_asks_the_running_supervisor(many: Client) -> None:
-    document = many("simulate", "--replay", "worker:spent:0", "--preset", "plugin", "--json").document
+def test_a_replay_asks_the_running_supervisor(every_state: Client) -> None:
+    document = every_state("simulate", "--replay", "worker:spent:0", "--preset", "plugin", "--json").document
     was, other = document["forecasts"]
     assert (was["name"], was["verdict"], was["deaths"]) == ("as it was", "given_up", 2)
     assert (other["name"], other["verdict"], other["deaths"]) == ("plugin", "lives_on", 2)
     assert document["replayed"] == "worker:spent:0"
-    said = many("simulate", "--replay", "worker:spent:0")
+    said = every_state("simulate", "--replay", "worker:spent:0")
     assert said.lines[0] == "The 2 recorded deaths of worker:spent:0."
 
 
-def test_a_replay_of_nobody_has_exit_code_4_and_of_the_living_1(many: Client) -> None:
-    assert many("simulate", "--replay", "nobody").code == 4
-    said = many("simulate", "--replay", "worker:web:0")
+def test_a_replay_of_nobody_has_exit_code_4_and_of_the_living_1(every_state: Client) -> None:
+    assert every_state("simulate", "--replay", "nobody").code == 4
+    said = every_state("simulate", "--replay", "worker:web:0")
     assert (said.code, said.out) == (1, "")
     assert said.err == "rekindle: worker:web:0 has not died: there is nothing to replay\n"
 

@@ -29,9 +29,9 @@ def test_a_group_is_stopped_started_paused_and_resumed_by_its_name(web: Running,
     both = ["worker:web:0", "worker:web:1"]
     stopped = rekindle("stop", "web", "--json").document["results"]
     assert [(each["id"], each["detail"]["gone"]) for each in stopped] == [(id_, True) for id_ in both]
-    assert rekindle("start", "web").lines == [f"{id_} is being started." for id_ in both]
+    assert rekindle("start", "web").lines == [f"{id_} is starting." for id_ in both]
     assert [each["id"] for each in rekindle("pause", "web", "--json").document["results"]] == both
-    assert rekindle("resume", "web").lines == [f"{id_} goes on." for id_ in both]
+    assert rekindle("resume", "web").lines == [f"{id_} is resumed." for id_ in both]
     assert [each["id"] for each in rekindle("restart", "web", "--json").document["results"]] == both
     assert [each["id"] for each in rekindle("reset", "web", "--json").document["results"]] == both
 
@@ -41,31 +41,33 @@ def test_a_worker_is_named_once_however_often_it_is_meant(rekindle: Client) -> N
     assert [each["id"] for each in results] == ["worker:web:1", "worker:web:0"]
 
 
-def test_status_and_resources_of_a_group(many: Client) -> None:
-    workers = many("status", "web", "flaky", "--json").document["workers"]
+def test_status_and_resources_of_a_group(every_state: Client) -> None:
+    workers = every_state("status", "web", "flaky", "--json").document["workers"]
     ids = [worker["component_id"] for worker in workers]
     assert ids == ["worker:web:0", "worker:web:1", "worker:flaky:0"]
-    assert {each["id"] for each in many("resources", "web", "--json").document["workers"]} == set(ids[:2])
+    assert {each["id"] for each in every_state("resources", "web", "--json").document["workers"]} == set(
+        ids[:2]
+    )
 
 
 @pytest.mark.parametrize("command", ["explain", "history", "timeline", "report"])
 def test_who_asks_about_one_worker_may_name_its_group_if_it_is_alone_in_it(
-    many: Client, command: str
+    every_state: Client, command: str
 ) -> None:
-    alone = many(command, "spent", "--json")
+    alone = every_state(command, "spent", "--json")
     assert alone.code == 0
     assert "worker:spent:0" in alone.out
-    several = many(command, "web")
+    several = every_state(command, "web")
     assert (several.code, several.out) == (4, "")
     assert "worker:web:0, worker:web:1" in several.err
 
 
 def test_a_name_that_nobody_has_is_an_error_and_the_others_are_served(web: Running, rekindle: Client) -> None:
-    said = rekindle("reset", "wbe", "web")
-    assert said.code == 4
-    assert len(said.lines) == 2
-    assert "wbe" in said.err
+    answer = rekindle("reset", "wbe", "web")
+    assert answer.code == 4
+    assert len(answer.lines) == 2
+    assert "wbe" in answer.err
 
 
-def test_without_a_supervisor_a_name_is_exit_code_3(nobody: Client) -> None:
-    assert [nobody(command, "web").code for command in ("stop", "explain", "output")] == [3, 3, 3]
+def test_without_a_supervisor_a_name_is_exit_code_3(no_supervisor: Client) -> None:
+    assert [no_supervisor(command, "web").code for command in ("stop", "explain", "output")] == [3, 3, 3]

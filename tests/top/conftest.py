@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.conftest import many, nobody, run
+from tests.cli.conftest import every_state, no_supervisor, run
 from tests.running.conftest import Run, Running
 
-__all__ = ["many", "nobody", "run"]
+__all__ = ["every_state", "no_supervisor", "run"]
 
 WEB = '[worker.web]\ncommand = ["sleep", "1000"]\ncount = 2\n'
 

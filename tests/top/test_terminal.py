@@ -12,21 +12,21 @@ from tests.cli.terminals import Terminal
 from tests.processes.waiting import eventually
 
 
-def test_on_a_terminal_of_80_by_24_with_256_colours_it_is_drawn_and_q_leaves_it(many: Client) -> None:
-    client = Client(many.state, {"TERM": "xterm-256color"})
+def test_on_a_terminal_of_80_by_24_with_256_colours_it_is_drawn_and_q_leaves_it(every_state: Client) -> None:
+    client = Client(every_state.state, {"TERM": "xterm-256color"})
     with Terminal(client, "top", columns=80, rows=24) as terminal:
         terminal.read_until("worker:web:1")
         terminal.type(b"q")
         assert terminal.end() == 0
 
 
-def test_inside_tmux_the_keys_work(many: Client, tmp_path: Path) -> None:
+def test_inside_tmux_the_keys_work(every_state: Client, tmp_path: Path) -> None:
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed; the pseudo-terminal test covers the rest")
     server = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
 
     def tmux(*words: str) -> str:
-        done = subprocess.run([*server, *words], capture_output=True, text=True, env=many.variables)
+        done = subprocess.run([*server, *words], capture_output=True, text=True, env=every_state.variables)
         return done.stdout
 
     try:
@@ -45,7 +45,7 @@ def test_inside_tmux_the_keys_work(many: Client, tmp_path: Path) -> None:
         tmux("kill-server")
 
 
-def test_without_a_supervisor_it_says_so_and_exits_3(nobody: Client) -> None:
-    said = nobody("top")
-    assert said.code == 3
-    assert "no supervisor" in said.err
+def test_without_a_supervisor_it_says_so_and_exits_3(no_supervisor: Client) -> None:
+    answer = no_supervisor("top")
+    assert answer.code == 3
+    assert "no supervisor" in answer.err

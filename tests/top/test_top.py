@@ -58,7 +58,7 @@ def choose(app: Top, component_id: str) -> None:
     table.move_cursor(row=table.get_row_index(component_id))
 
 
-def test_it_shows_every_worker_the_failed_ones_first(many: Client) -> None:
+def test_it_shows_every_worker_the_failed_ones_first(every_state: Client) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         table: DataTable[Any] = app.query_one("#workers", DataTable)
         assert [str(cell) for cell in table.get_row_at(0)][:2] == ["worker:spent:0", "failed"]
@@ -66,10 +66,10 @@ def test_it_shows_every_worker_the_failed_ones_first(many: Client) -> None:
         assert "failed" in text(app, "summary")
         await until(pilot, lambda: "alert" in text(app, "badge"))
 
-    show(many.state, look)
+    show(every_state.state, look)
 
 
-def test_the_pages_follow_the_chosen_worker(many: Client) -> None:
+def test_the_pages_follow_the_chosen_worker(every_state: Client) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         choose(app, "worker:chatty:0")
         await until(pilot, lambda: "plain" in text(app, "output-text"))
@@ -80,7 +80,7 @@ def test_the_pages_follow_the_chosen_worker(many: Client) -> None:
         await until(pilot, lambda: "worker:spent:0, generation 2, died " in text(app, "crash-text"))
         assert "SIGSEGV" in text(app, "crash-text")
 
-    show(many.state, look)
+    show(every_state.state, look)
 
 
 def test_a_death_is_seen_without_a_key(web: Running) -> None:
@@ -139,24 +139,24 @@ def test_nt_05_the_ack_key_takes_note_and_the_badge_goes(web: Running) -> None:
     show(client_of(web).state, acknowledge)
 
 
-def test_a_filter_shows_what_it_finds_and_escape_shows_all(many: Client) -> None:
+def test_a_filter_shows_what_it_finds_and_escape_shows_all(every_state: Client) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"web", "enter")
         await until(pilot, lambda: app.query_one("#workers", DataTable).row_count == 2)
         await pilot.press("escape")
         await until(pilot, lambda: app.query_one("#workers", DataTable).row_count > 2)
 
-    show(many.state, look)
+    show(every_state.state, look)
 
 
-def test_help_explains_the_keys(many: Client) -> None:
+def test_help_explains_the_keys(every_state: Client) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         await pilot.press("question_mark")
         assert isinstance(app.screen, Help)
         await pilot.press("escape")
         assert not isinstance(app.screen, Help)
 
-    show(many.state, look)
+    show(every_state.state, look)
 
 
 def test_it_waits_for_a_supervisor_that_is_away_and_goes_on(lonely_web: Running) -> None:

@@ -124,7 +124,7 @@ def _not_empty(_ctx: click.Context, _param: click.Parameter, ids: tuple[str, ...
         UnknownWorkerError: an id is empty.
     """
     if "" in ids:
-        raise UnknownWorkerError("a worker id must not be empty", "unknown_worker", 404)
+        raise UnknownWorkerError("no worker is called ''", "unknown_worker", 404)
     return ids
 
 
