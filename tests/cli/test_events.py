@@ -114,7 +114,7 @@ def test_states_that_are_asked_for_without_following_them_are_refused(every_stat
 def test_that_nothing_was_found_is_told_as_it_is(every_state: Client) -> None:
     assert every_state("events", "--since", "100000").out == "There are no events after #100000.\n"
     none = every_state("events", "--topics", "event:stood_down:*").out
-    assert none == "None of the latest events is one of these.\n"
+    assert none == "None of the latest events matches these topics.\n"
 
 
 def test_every_event_has_words_of_its_own() -> None:

@@ -171,7 +171,7 @@ def test_the_timeline_and_the_drawing_tell_the_same() -> None:
     said = simulate("--dies-after", "3s")
     lines = said.stdout.splitlines()
     assert lines[0] == "A worker that dies 3 s after every start (exited with code 1)."
-    assert "  4     0:16     0:19  3 s    restart #4 after 8 s               ████████" in lines
+    assert "  4     0:16     0:19  3 s    restart #4 after 8 s           ████████" in lines
     assert "  6     0:46     0:49  3 s    given up: 5 restarts in 5 min" in lines
     (strip,) = (line for line in lines if line.startswith("steady  "))
     assert re.fullmatch(r"steady  █████[░▒▓█─]+✗·+", strip)

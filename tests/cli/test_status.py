@@ -19,7 +19,7 @@ def test_status_shows_every_worker_and_what_happens_next(every_state: Client) ->
     assert (answer.code, answer.err) == (0, "")
     assert answer.lines[0].split() == ["WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", "NEXT"]
     assert re.fullmatch(r"worker:web:0 +healthy +\d+ +\d+ \w+ +- +0/5", line_of(answer.out, "worker:web:0"))
-    assert re.search(r"1/5 +restart 1 of 5 in 16 min$", line_of(answer.out, "worker:flaky"))
+    assert re.search(r"1/5 +restart 1 of 5 in 16 min \d+ s$", line_of(answer.out, "worker:flaky"))
     assert "failed: 1 restart in 5 min; last death: killed by SIGSEGV" in line_of(answer.out, "worker:spent")
     assert line_of(answer.out, "worker:late").endswith("waits for worker:mute:0")
     assert line_of(answer.out, "worker:mute").split()[1] == "starting"

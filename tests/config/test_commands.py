@@ -228,7 +228,7 @@ def test_a_file_that_is_there_is_never_overwritten(file: Path) -> None:
     file.write_text("mine")
     result = run("init", file)
     assert result.exit_code == 1
-    assert "is there already" in result.stderr
+    assert "already exists" in result.stderr
     assert file.read_text() == "mine"
 
 
