@@ -1,11 +1,11 @@
 """The Supervisor: what becomes of the workers.
 
 Owns the specs, the restart state and the generation of each worker, the one pending restart
-per worker, and whether the system is paused or stopping. Hears `StatusChanged` from the
-HealthMonitor, the news of processes from the proxies, `BatchKept` from the PersistenceActor, its own
-timers, and the commands of hosts. What it makes of them is decided in `supervision`, carried
-out by its `Crew`, and for commands by its `Operations`. If it raises, it keeps what was decided
-and asks what really runs.
+per worker, and whether the system is paused or stopping. Receives `StatusChanged` from the
+HealthMonitor, reports about processes from the proxies, `BatchKept` from the PersistenceActor, its own
+timers, and the commands of hosts. `supervision` decides, its `Crew`
+carries out, and its `Operations` take the commands. If it raises, it keeps what was decided
+and asks the proxies what runs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,8 @@ from .. import supervision
 from ..deaths.death import Death
 from ..facts.health_status import Status
 from ..messages import (
-    AddWorker,
-    ChangeWorkers,
-    HostCommand,
-    RemoveWorker,
-    StartWorkers,
     StatusChanged,
     StoodDown,
-    StopWorkers,
     StoreDegraded,
     StoreRecovered,
     WorkerUnkillable,
@@ -45,22 +39,24 @@ from ..messages.internal import (
     RegistrationRefused,
     SaveOverdue,
     SupervisorMessage,
+    WorkerNews,
 )
 from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
 from ..runtime.resilient_actor import ResilientActor
-from ..spec.stop_urgency import Urgency
 from ..supervision.worker import Announce, Step, Worker, World
 from .breakers import Breakers
-from .colleagues import Colleagues
-from .crew import Crew
+from .crew import Crew, Links
 from .operations import Operations
+from .pause_ends import PauseEnds
+from .standing_orders import StandingOrders
+from .status_reports import StatusReports
 from .upkeep import Upkeep
 
 
 class Supervisor(ResilientActor):
-    """Brings crashed workers back, or says why not."""
+    """Restarts crashed workers, or gives the reason why it does not."""
 
     def __init__(
         self,
@@ -76,61 +72,61 @@ class Supervisor(ResilientActor):
     ) -> None:
         super().__init__(broker=broker)
         self._runtime = runtime
-        colleagues = Colleagues(
-            supervisor=self.actor_ref,
-            monitor=monitor,
-            broker=broker,
-            processes=processes,
-            desk=desk,
-            releases=releases,
-        )
-        self._crew = Crew(runtime, colleagues, max_concurrent_starts)
-        self._operations = Operations(runtime, self._crew, self.actor_ref, broker)
-        self._breakers = Breakers(
-            runtime, self._crew, self.actor_ref, broker, start=self._start_held, prober=prober
-        )
+        me = self.actor_ref
+        links = Links(me, monitor, broker, desk, processes, releases)
+        orders = StandingOrders(runtime)
+        pause_ends = PauseEnds(runtime, me)
+        self._crew = Crew(runtime, links, max_concurrent_starts)
+        self._breakers = Breakers(runtime, self._crew, orders, me, broker, prober)
         self._upkeep = Upkeep(
             runtime,
             self._crew,
-            supervisor=self.actor_ref,
+            breakers=self._breakers,
+            supervisor=me,
             processes=processes,
             broker=broker,
-            may_be_renewed=self._breakers.is_calm,
         )
-        self._operations.held = self._breakers.holds
-        self._operations.held_in_full = self._breakers.shown
-        self._operations.breakers = self._breakers.report
+        self._reports = StatusReports(runtime.clock, self._crew, orders, self._breakers, pause_ends)
+        self._operations = Operations(
+            self._crew,
+            orders,
+            self._breakers,
+            self._upkeep,
+            reports=self._reports,
+            pause_ends=pause_ends,
+            clock=runtime.clock,
+            broker=broker,
+        )
 
     def on_stop(self) -> None:
-        """Leave no process behind, whoever stopped us: `ActorRegistry.stop_all()` asks no System."""
+        """Leave no process behind: `ActorRegistry.stop_all()` of a host stops us without the System."""
         self._crew.kill_all()
 
     def recover(self) -> None:
-        """Keep what was decided, which a handler cannot change by halves; ask for what is."""
+        """Keep what was decided, which a handler changes as a whole or not at all; ask what runs."""
         self._crew.ask_what_runs()
 
     def handle(self, message: SupervisorMessage) -> None:
-        """Take one message."""
+        """Take one message: about a worker, about the system, or a command."""
+        if isinstance(message, WorkerNews):
+            self._worker_news(message)
+        elif isinstance(message, OwnNews):
+            self._own_news(message)
+        else:
+            self._operations.handle(message)
+
+    def _worker_news(self, message: WorkerNews) -> None:
         step = self._crew.step
         match message:
             case StatusChanged():
                 self._status_changed(message)
-            case ProcessGone(component_id=id_, generation=generation, exit=exit_, forced=forced):
-                remains = message.remains
-                step(
-                    id_,
-                    lambda w: supervision.process_gone(w, generation, exit_, forced, self._world(w), remains),
-                )
-                # One that was stopped while it started never tells how it is.
-                self._crew.start_is_over(id_, generation)
-                self._upkeep.gone(id_, generation)
-                self._upkeep.reconsider()
-                self._breakers.ended(id_)
+            case ProcessGone():
+                self._process_gone(message)
             case BatchKept(deaths=deaths):
-                self._kept(deaths)
+                self._deaths_persisted(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 step(id_, lambda w: supervision.process_started(w, generation, pid, self._world(w)))
-                self._upkeep.started(id_)
+                self._upkeep.process_started(id_)
             case BackoffElapsed(component_id=id_):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
@@ -148,76 +144,61 @@ class Supervisor(ResilientActor):
                 self._crew.unkillable(id_)
             case RegistrationRefused(component_id=id_, generation=generation):
                 step(id_, lambda w: supervision.refused(w, generation))
-            case _:
-                self._of_ourselves(message)
 
-    def _of_ourselves(self, message: OwnNews | HostCommand) -> None:
-        """Take what our own actors and timers say of themselves; commands are for the operations."""
+    def _own_news(self, message: OwnNews) -> None:
         match message:
             case SaveOverdue():
-                self._go_on_from_memory()
+                self._continue_without_store()
             case PauseElapsed():
                 self._operations.end_pauses()
             case MonitorReplaced():
                 self._crew.register_again()
             case StoreDegraded():
-                self._operations.degraded = message
+                self._reports.degraded = message
             case StoreRecovered():
-                self._operations.degraded = None
-                # In a long outage rows are given up, and nobody answers for those one by one.
-                self._operations.unanswered.clear()
+                self._reports.store_recovered()
             case StoodDown():
                 self._operations.stand_down()
-                self._operations.handle(StopWorkers(urgency=Urgency.FIRM))
             case BreakerDue(name=name):
-                self._breakers.due(name)
-                self._upkeep.reconsider()
+                self._breakers.wait_elapsed(name)
+                self._upkeep.recycle_due()
             case ProbeAnswered(name=name, wrong=wrong):
                 self._breakers.probed(name, wrong)
             case Declare(specs=specs, remembered=remembered):
                 self._operations.declare(specs, remembered)
-                self._breakers.remember(remembered.meta)
-            case _:
-                self._command(message)
 
-    def _command(self, command: HostCommand) -> None:
-        """Carry out what a host wants, and what follows from it for upkeep and breakers."""
-        self._operations.handle(command)
-        match command:
-            case ChangeWorkers():
-                self._upkeep.respecified()
-                self._breakers.respecified()
-            case AddWorker():
-                self._breakers.watch()
-            case StartWorkers():
-                self._upkeep.reconsider()
-                self._breakers.mind_canaries()
-                self._breakers.watch()
-            case RemoveWorker():
-                self._upkeep.reconsider()
-                self._breakers.respecified()
-            case _:
-                self._upkeep.reconsider()
-                self._breakers.mind_canaries()
+    def _process_gone(self, gone: ProcessGone) -> None:
+        id_, generation = gone.component_id, gone.generation
+        self._crew.step(
+            id_,
+            lambda w: supervision.process_gone(
+                w, generation, gone.exit, gone.forced, self._world(w), gone.remains
+            ),
+        )
+        # A worker that was stopped while it started never reports its health.
+        self._crew.start_is_over(id_, generation)
+        self._upkeep.process_gone(id_, generation)
+        self._upkeep.recycle_due()
+        self._breakers.process_ended(id_)
 
     def _status_changed(self, changed: StatusChanged) -> None:
         id_, generation = changed.component_id, changed.generation
         death = changed.death
         if death is not None:
             self._count_for_breaker(death, changed.at)
-            # The delay runs from the death, whenever we come to hear of it.
+            # The delay runs from the death, not from the moment this message arrives.
             self._crew.step(id_, lambda w: self._died(w, changed, death))
-            self._breakers.ended(id_)
+            self._breakers.process_ended(id_)
         else:
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
             self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
             self._health_for_breaker(changed)
         self._crew.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
-            self._crew.start_those_who_waited()
-            self._breakers.mind_canaries()
-        # Also when one is given up: the others of its group do not wait for it any longer.
-        self._upkeep.reconsider()
+            self._crew.start_ready()
+            self._breakers.check_canaries()
+        # Also after a failure: the others of its group do not wait for a failed worker.
+        self._upkeep.recycle_due()
 
     # ── breakers ─────────────────────────────────────────────────────────────────────────
 
@@ -226,7 +207,7 @@ class Supervisor(ResilientActor):
         if worker is None or worker.spec.breaker is None or not supervision.is_up(worker, death.generation):
             return
         if not self._world(worker).stopping and not death.ended_well:
-            self._breakers.take(worker.spec.breaker, circuit_breaker.Died(worker.id), at)
+            self._breakers.handle(worker.spec.breaker, circuit_breaker.Died(worker.id), at)
 
     def _health_for_breaker(self, changed: StatusChanged) -> None:
         worker = self._crew.get(changed.component_id)
@@ -234,39 +215,34 @@ class Supervisor(ResilientActor):
             return
         if supervision.is_up(worker, changed.generation):
             healthy = changed.new is Status.HEALTHY
-            self._breakers.take(worker.spec.breaker, circuit_breaker.Health(worker.id, healthy), changed.at)
-
-    def _start_held(self, component_id: str) -> None:
-        worker = self._crew.get(component_id)
-        if worker is not None and not self._world(worker).stopping:
-            self._crew.step(component_id, lambda w: supervision.start(w, self._world(w)))
+            self._breakers.handle(worker.spec.breaker, circuit_breaker.Health(worker.id, healthy), changed.at)
 
     def _died(self, worker: Worker, changed: StatusChanged, death: Death) -> Step:
         step = supervision.died(worker, death, self._world(worker, changed.at))
-        # One that was stopped or counted already has no effects, and is told to nobody.
+        # A death that was counted, or came after a stop, has no effects and is not announced.
         return Step(step.worker, (Announce(changed), *step.effects)) if step.effects else step
 
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._crew.get(report.component_id)
         if worker is None or (worker.lingering is not None and report.told < worker.lingering):
-            return  # its start still waits for others, or is on its way to the proxy
+            return  # its start waits for other workers, or has not reached the proxy yet
         found = report.generation
         self._crew.carry_out(supervision.reconcile(worker, found, self._world(worker)))
         if found is None:
             self._crew.start_is_over(worker.id, worker.generation)
 
-    def _kept(self, deaths: Iterable[tuple[str, int]]) -> None:
+    def _deaths_persisted(self, deaths: Iterable[tuple[str, int]]) -> None:
         for component_id, generation in deaths:
-            self._operations.unanswered.discard((component_id, generation))
+            self._reports.unanswered.discard((component_id, generation))
             worker = self._crew.get(component_id)
             if worker is not None:
                 self._crew.carry_out(supervision.kept(worker, generation, self._world(worker)))
 
-    def _go_on_from_memory(self) -> None:
+    def _continue_without_store(self) -> None:
         for component_id, generation in self._crew.timers.overdue_saves():
             worker = self._crew.get(component_id)
             if worker is not None and supervision.is_unsaved(worker, generation):
-                self._operations.unanswered.add((component_id, generation))
+                self._reports.unanswered.add((component_id, generation))
                 self._crew.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
     def _world(self, worker: Worker, at: float | None = None) -> World:

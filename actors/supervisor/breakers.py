@@ -1,14 +1,16 @@
 """The circuit breakers of a Supervisor: which are open, and what follows from that.
 
-Belongs to the Supervisor and runs in it. `breaker` decides; this keeps one state and one timer for
-each name, has the opening written down, starts the canary, and brings all back when it holds.
+Belongs to the Supervisor and runs in it. `rules.circuit_breaker` decides; this module holds one
+state and one timer for each name, persists the opening, starts the canary, and starts all workers
+again when the canary stays healthy.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from .. import supervision
 from ..facts.records import MetaSet
 from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
 from ..messages.internal import KeepTogether
@@ -33,28 +35,29 @@ from ..spec.breaker_policy import BreakerPolicy
 from ..supervision import canaries, is_held
 from ..supervision.worker import Idle, Rest, Worker
 from .crew import Crew
+from .standing_orders import StandingOrders
 
 META = "breaker:"
-"""Before the name, in the settings that are kept while a breaker is open."""
+"""The prefix of the setting that is persisted while a breaker is open; the name follows."""
 
 
 class Breakers:
-    """Every breaker that a worker names."""
+    """Every breaker that a worker's spec names."""
 
     def __init__(
         self,
         runtime: Runtime,
         crew: Crew,
+        orders: StandingOrders,
         supervisor: Receiver,
         broker: Receiver,
-        start: Callable[[str], None],
         prober: Receiver | None = None,
     ) -> None:
         self._runtime = runtime
         self._crew = crew
+        self._orders = orders
         self._supervisor = supervisor
         self._broker = broker
-        self._start = start
         self._prober = prober
         self._states: dict[str, State] = {}
         self._timers: dict[str, Timer] = {}
@@ -71,13 +74,13 @@ class Breakers:
         why = holds(self._state(policy.name), worker.id)
         return None if why is None else f"breaker {policy.name} is open: {why}"
 
-    def is_calm(self, worker: Worker) -> bool:
-        """Whether its breaker is closed, or it has none: it would come back if it went now."""
+    def is_closed(self, worker: Worker) -> bool:
+        """Whether its breaker is closed, or it has none, so that it would be restarted now."""
         policy = worker.spec.breaker
         return policy is None or isinstance(self._state(policy.name), Closed)
 
-    def shown(self, worker: Worker) -> str | None:
-        """The same with what happens next, for people."""
+    def outlook(self, worker: Worker) -> str | None:
+        """The same for people, with what happens next."""
         why, policy = self.holds(worker), worker.spec.breaker
         if why is None or policy is None:
             return None
@@ -113,8 +116,8 @@ class Breakers:
 
     # ── what happens ─────────────────────────────────────────────────────────────────────
 
-    def remember(self, meta: Mapping[str, str]) -> None:
-        """Take up what the former run left open: its workers start with a canary, not all at once."""
+    def restore(self, meta: Mapping[str, str]) -> None:
+        """Open the breakers that were open in the former run: their workers start with a canary."""
         now, wall = self._now_ms(), self._runtime.clock.wall_ms()
         for policy in self._policies():
             text = meta.get(META + policy.name)
@@ -124,66 +127,66 @@ class Breakers:
         self.watch()
 
     def watch(self) -> None:
-        """Look after every breaker that wants it, those that were added since included."""
+        """Start the probes and timers that are missing, for new breakers, too."""
         for policy in self._policies():
             if policy.probes and self._prober is not None and policy.name not in self._probes:
                 self._probe_after(policy, 0.0)
             state = self._state(policy.name)
             if isinstance(state, Open) and policy.name not in self._timers:
-                self._look_later(policy, state)
+                self._schedule_check(policy, state)
 
-    def take(self, policy: BreakerPolicy | None, trigger: Trigger, at: float | None = None) -> None:
-        """Something happened that a breaker may mind."""
+    def handle(self, policy: BreakerPolicy | None, trigger: Trigger, at: float | None = None) -> None:
+        """Something happened that may open or close a breaker."""
         if policy is None:
             return
         now_ms = self._now_ms() if at is None else round(at * 1000)
         was = self._state(policy.name)
         now = self._states[policy.name] = advance(was, trigger, policy, now_ms)
         if now != was:
-            self._look_later(policy, now)
-            self._follow(policy, was, now)
+            self._schedule_check(policy, now)
+            self._act_on(policy, was, now)
 
-    def ended(self, component_id: str) -> None:
-        """A process is gone: if it was a canary, it is healthy no longer."""
+    def process_ended(self, component_id: str) -> None:
+        """A process is gone; if it was a canary, the canary is not healthy."""
         if not self._states:
-            return  # nothing has happened yet that a breaker minds
+            return  # no breaker has had anything to count yet
         for policy in self._half_open():
-            self.take(policy, Health(component_id, healthy=False))
+            self.handle(policy, Health(component_id, healthy=False))
         if component_id not in self._crew:
-            self.respecified()
-        self.mind_canaries()
+            self.specs_changed()
+        self.check_canaries()
         if any(isinstance(state, Open) and name not in self._timers for name, state in self._states.items()):
-            self.watch()  # nobody was held when it was looked at last
+            self.watch()  # at the last check it held no worker back
 
-    def mind_canaries(self) -> None:
-        """A canary that was stopped, paused, given up or removed tries for nobody any more."""
+    def check_canaries(self) -> None:
+        """End the trial of a canary that was stopped, paused, failed or removed."""
         for policy in self._half_open():
             state = self._state(policy.name)
             if isinstance(state, HalfOpen) and not self._tries(policy.name, state.canary):
-                self.take(policy, Left(state.canary))
+                self.handle(policy, Left(state.canary))
 
-    def respecified(self) -> None:
-        """Specs may have changed: nobody waits for a breaker that is not theirs any more."""
+    def specs_changed(self) -> None:
+        """Specs may have changed: release workers from breakers that their specs do not name."""
         named = {policy.name for policy in self._policies()}
         for name in [name for name in self._states if name not in named]:
             self._forget(name)
-        self.mind_canaries()
+        self.check_canaries()
         for worker in self._crew:
             if _waits_for_a_breaker(worker) and self.holds(worker) is None:
                 self._start(worker.id)
         self.watch()
 
-    def due(self, name: str) -> None:
-        """A wait may be over."""
+    def wait_elapsed(self, name: str) -> None:
+        """A breaker's timer fired: the wait before the next trial, or the trial, may be over."""
         for policy in self._policies():
             if policy.name == name:
                 self._timers.pop(name, None)
                 is_open = isinstance(self._state(name), Open)
                 if is_open and canaries.are_yet_to_start(name, self._all()):
-                    return  # when they are started, they are held, and somebody looks again
+                    return  # when they are started, the breaker holds them and is checked again
                 if self._passed.get(name, True) or not is_open:
                     self._time_passed(policy)
-                    self.mind_canaries()
+                    self.check_canaries()
                 else:
                     self._look_again(policy)
                 return
@@ -192,29 +195,29 @@ class Breakers:
         crew = self._all()
         held = canaries.candidates(policy.name, crew)
         trial_ms = round(canaries.trial_s(held, crew, policy.hold_s) * 1000)
-        self.take(policy, Elapsed(held, trial_ms))
+        self.handle(policy, Elapsed(held, trial_ms))
 
     def probed(self, name: str, wrong: str | None) -> None:
-        """The probe has answered."""
+        """The result of a probe; `wrong` is what failed, None if it passed."""
         for policy in self._policies():
             if policy.name == name and policy.probes:
                 self._passed[name] = wrong is None
-                self.take(policy, Probed(wrong))
+                self.handle(policy, Probed(wrong))
                 self._probe_after(policy, policy.probe_interval_s)
                 return
-        # Nobody wants to know any more.
+        # The specs changed meanwhile, and no breaker asks for this probe now.
         self._probes.pop(name, None)
         self._passed.pop(name, None)
 
     # ── what follows ─────────────────────────────────────────────────────────────────────
 
-    def _follow(self, policy: BreakerPolicy, was: State, now: State) -> None:
+    def _act_on(self, policy: BreakerPolicy, was: State, now: State) -> None:
         name = policy.name
         match was, now:
             case Closed(), Open(why=why):
                 wall = self._runtime.clock.wall_ms()
                 opened = BreakerOpened(name, why, tuple(worker.id for worker in self._members(name)))
-                self._keep(MetaSet(META + name, json.dumps({"since": wall, "why": why})), opened)
+                self._persist(MetaSet(META + name, json.dumps({"since": wall, "why": why})), opened)
             case Open(), HalfOpen(canary=canary):
                 tell(self._broker, CanaryStarted(name, canary))
                 self._start(canary)
@@ -223,14 +226,14 @@ class Breakers:
             case Open() | HalfOpen(), Closed():
                 back = tuple(worker.id for worker in self._members(name) if is_held(worker))
                 closed = BreakerClosed(name, (self._now_ms() - was.since_ms) / 1000, back)
-                self._keep(MetaSet(META + name, None), closed)
+                self._persist(MetaSet(META + name, None), closed)
                 for id_ in back:
                     self._start(id_)
             case _:
                 pass
 
     def _forget(self, name: str) -> None:
-        """Nobody names this breaker any more; what it left in the store would open the next of its name."""
+        """No spec names this breaker now; its setting in the store would open the next one of this name."""
         state = self._states.pop(name)
         self._passed.pop(name, None)
         for timer in (self._timers.pop(name, None), self._probes.pop(name, None)):
@@ -238,30 +241,36 @@ class Breakers:
                 timer.cancel()
         if not isinstance(state, Closed):
             closed = BreakerClosed(name, (self._now_ms() - state.since_ms) / 1000, ())
-            self._keep(MetaSet(META + name, None), closed)
+            self._persist(MetaSet(META + name, None), closed)
 
     def _half_open(self) -> list[BreakerPolicy]:
-        """The breakers that a canary tries for; nearly always there is none, and that is quickly said."""
+        """The breakers with a canary; nearly always there is none, so this is fast for none."""
         names = {name for name, state in self._states.items() if isinstance(state, HalfOpen)}
         return [policy for policy in self._policies() if policy.name in names] if names else []
 
     def _tries(self, name: str, canary: str) -> bool:
-        """Whether this worker still is on its way to be healthy for all."""
+        """Whether this canary can still become healthy."""
         worker = self._crew.get(canary)
         waits_for = () if worker is None else self._crew.waits_for(worker)
         return canaries.tries(worker, name, self._all(), waits_for)
 
     def _call_off(self, former: str) -> None:
-        """Whoever gave up the trial must not run beside the next one who tries."""
+        """A canary whose trial is over must not start beside the next canary."""
         worker = self._crew.get(former)
         why = None if worker is None else self.holds(worker)
         if worker is not None and why is not None:
             self._crew.call_off(worker, why)
 
-    def _keep(self, record: MetaSet, event: Event) -> None:
+    def _start(self, component_id: str) -> None:
+        worker = self._crew.get(component_id)
+        if worker is not None and not self._orders.stopping:
+            world = self._orders.world(worker, self.holds(worker))
+            self._crew.step(component_id, lambda w: supervision.start(w, world))
+
+    def _persist(self, record: MetaSet, event: Event) -> None:
         tell(self._broker, KeepTogether((record, event)))
 
-    def _look_later(self, policy: BreakerPolicy, state: State) -> None:
+    def _schedule_check(self, policy: BreakerPolicy, state: State) -> None:
         earlier = self._timers.pop(policy.name, None)
         if earlier is not None:
             earlier.cancel()
@@ -302,7 +311,7 @@ def _waits_for_a_breaker(worker: Worker) -> bool:
 
 
 def _read(text: str, wall_ms: int) -> tuple[int, str]:
-    """Since when, and why; whatever stands there, a breaker was open."""
+    """Since when it is open, and why; unreadable text still means that it was open."""
     try:
         kept = json.loads(text)
         return int(kept["since"]), str(kept["why"])

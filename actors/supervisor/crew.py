@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+import msgspec
 import pykka
 from loguru import logger
 from msgspec.structs import replace
@@ -34,7 +35,7 @@ from ..messages.internal import (
     UseSpec,
 )
 from ..messages.internal.to_broker import WorkerForgotten, WorkerKnown
-from ..ports import Runtime
+from ..ports import Processes, Receiver, Runtime
 from ..runtime.resilient_actor import tell
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
@@ -67,20 +68,30 @@ from ..supervision.worker import (
 )
 from ..views.worker_status import mirrored_at_rest, shown
 from ..worker_proxy import WorkerProxy
-from .colleagues import Colleagues
 from .start_gate import StartGate
 from .stop_waits import StopWatch
 from .worker_timers import WorkerTimers
 
 
+class Links(msgspec.Struct, frozen=True):
+    """The actors that are notified of what becomes of workers, and the process table."""
+
+    supervisor: Receiver
+    monitor: Receiver
+    broker: Receiver
+    desk: Receiver
+    processes: Processes
+    releases: Receiver | None = None
+
+
 class Crew:
     """All workers of one Supervisor."""
 
-    def __init__(self, runtime: Runtime, colleagues: Colleagues, max_concurrent_starts: int | None) -> None:
+    def __init__(self, runtime: Runtime, links: Links, max_concurrent_starts: int | None) -> None:
         self.stops = StopWatch()
-        self.timers = WorkerTimers(runtime, colleagues.supervisor)
+        self.timers = WorkerTimers(runtime, links.supervisor)
         self._runtime = runtime
-        self._to = colleagues
+        self._to = links
         self._workers: dict[str, Worker] = {}
         self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
         self._gate = StartGate(max_concurrent_starts)
@@ -254,7 +265,7 @@ class Crew:
         others = (self._workers.get(id_) for id_ in worker.spec.after)
         return tuple(other.id for other in others if other is not None and not other.is_healthy)
 
-    def start_those_who_waited(self) -> None:
+    def start_ready(self) -> None:
         """Somebody turned healthy, or changed: start those who waited for nothing else."""
         for id_ in tuple(self._held):
             self._start_if_ready(id_)
@@ -353,7 +364,7 @@ class Crew:
             # By the way that its deaths took: it must not overtake them.
             tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
             tell(self._to.broker, WorkerForgotten(worker.id))
-            self.start_those_who_waited()  # nobody can wait for it any more
+            self.start_ready()  # nobody can wait for it any more
         else:
             self._show_at_rest(worker)
         self._continue_stopping()

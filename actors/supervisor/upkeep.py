@@ -1,4 +1,4 @@
-"""What is done about workers that are well: their use of resources watched, their age and work counted.
+"""Upkeep of healthy workers: limits on resources, and recycling by age, jobs or memory.
 
 Belongs to the Supervisor and runs in it. A worker that is due for a new process waits until
 the others of its group can spare it.
@@ -6,7 +6,6 @@ the others of its group can spare it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +20,7 @@ from ..resource_monitor import ResourceMonitor
 from ..runtime.resilient_actor import tell
 from ..spec.resource_limits import RecyclePolicy, ResourceLimits
 from ..supervision.worker import Failed, Idle, Rest, Up, Worker
+from .breakers import Breakers
 from .crew import Crew
 
 
@@ -37,20 +37,20 @@ class _Incarnation:
 
 
 class Upkeep:
-    """Looks after the workers that run."""
+    """Watches the running workers and recycles those that are due."""
 
     def __init__(
         self,
         runtime: Runtime,
         crew: Crew,
         *,
+        breakers: Breakers,
         supervisor: Receiver,
         processes: Processes,
         broker: Receiver,
-        may_be_renewed: Callable[[Worker], bool],
     ) -> None:
         self._runtime = runtime
-        self._may_be_renewed = may_be_renewed
+        self._breakers = breakers
         self._crew = crew
         self._supervisor = supervisor
         self._processes = processes
@@ -59,8 +59,8 @@ class Upkeep:
         self._running: dict[str, _Incarnation] = {}
         self._due: dict[str, RecycleDue] = {}
 
-    def started(self, component_id: str) -> None:
-        """A process is there: begin to count, and to look if anybody asked for it."""
+    def process_started(self, component_id: str) -> None:
+        """A process started: count its jobs and age, and watch its use of resources, if its spec says so."""
         worker = self._crew.get(component_id)
         if worker is None or not isinstance(worker.phase, Up):
             return
@@ -74,14 +74,14 @@ class Upkeep:
             self._count(component_id, incarnation, spec.recycle)
         self._watch(component_id, incarnation)
 
-    def gone(self, component_id: str, generation: int) -> None:
-        """Its process is gone, and with it whatever was due."""
+    def process_gone(self, component_id: str, generation: int) -> None:
+        """A process is gone: what was counted for it is void."""
         incarnation = self._running.get(component_id)
         if incarnation is not None and incarnation.generation == generation:
             self._forget(component_id)
 
     def job_changed(self, component_id: str, generation: int, job: Job | None) -> None:
-        """A worker took or left a job; one that it left is done."""
+        """A worker took or left a job; a job that it left counts as done."""
         incarnation = self._running.get(component_id)
         if incarnation is None or incarnation.generation != generation:
             return
@@ -93,17 +93,17 @@ class Upkeep:
             self.recycle(RecycleDue(component_id, generation, "it has done its number of jobs"))
 
     def limit_exceeded(self, exceeded: LimitExceeded) -> None:
-        """A worker uses more than it may: kill it, whatever its restart policy says."""
+        """A worker exceeded a limit: kill it; its restart policy decides what follows."""
         change = partial(supervision.limit_exceeded, generation=exceeded.generation, detail=exceeded.detail)
         self._crew.step(exceeded.component_id, change)
 
     def recycle(self, due: RecycleDue) -> None:
-        """A worker should have a new process, as soon as it can be spared."""
+        """Give a worker a new process as soon as it can be spared."""
         self._due[due.component_id] = due
-        self.reconsider()
+        self.recycle_due()
 
-    def reconsider(self) -> None:
-        """Somebody's health changed, or whether it is meant to run: recycle whoever can be spared now."""
+    def recycle_due(self) -> None:
+        """A worker's health or orders changed: recycle the due workers that can be spared now."""
         for id_, due in tuple(self._due.items()):
             worker = self._crew.get(id_)
             if worker is None or not _is_up(worker, due.generation):
@@ -112,18 +112,18 @@ class Upkeep:
                 del self._due[id_]
                 self._crew.step(id_, partial(supervision.recycle, reason=due.reason))
 
-    def respecified(self) -> None:
-        """Specs may have changed: what runs is held to the new limits from now on."""
+    def specs_changed(self) -> None:
+        """Specs may have changed: apply the new limits to running workers."""
         for worker in self._crew:
             if isinstance(worker.phase, Up) and worker.phase.pid is not None:
                 counted = self._running.get(worker.id)
                 held_to = (None, None) if counted is None else (counted.limits, counted.recycle)
                 if held_to != (worker.spec.limits, worker.spec.recycle):
                     self._forget(worker.id)
-                    self.started(worker.id)
+                    self.process_started(worker.id)
 
     def _can_spare(self, worker: Worker) -> bool:
-        if worker.status is not Status.HEALTHY or not self._may_be_renewed(worker):
+        if worker.status is not Status.HEALTHY or not self._breakers.is_closed(worker):
             return False
         others = [each for each in self._crew if _stands_in(each, worker)]
         least = None if worker.spec.recycle is None else worker.spec.recycle.min_healthy
@@ -171,7 +171,7 @@ def _is_up(worker: Worker, generation: int) -> bool:
 
 
 def _stands_in(other: Worker, worker: Worker) -> bool:
-    """Whether it is another one of the group that is meant to run."""
+    """Whether the other worker belongs to the same group and should be running."""
     if other.id == worker.id or not worker.spec.group or other.spec.group != worker.spec.group:
         return False
     if isinstance(other.phase, Idle):

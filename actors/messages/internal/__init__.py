@@ -73,6 +73,7 @@ from .to_supervisor import (
     RegistrationRefused,
     SaveOverdue,
     SupervisorMessage,
+    WorkerNews,
 )
 
 __all__ = [
@@ -136,4 +137,5 @@ __all__ = [
     "WatchMessage",
     "WatchQueues",
     "WatchUsage",
+    "WorkerNews",
 ]

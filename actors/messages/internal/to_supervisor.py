@@ -117,12 +117,10 @@ OwnNews = (
     | StoodDown
     | MonitorReplaced
 )
-"""What our own actors and timers say of themselves, and of no worker."""
+"""What our own actors and timers report about the system."""
 
-SupervisorMessage = (
-    HostCommand
-    | OwnNews
-    | StatusChanged
+WorkerNews = (
+    StatusChanged
     | ProcessStarted
     | ProcessGone
     | ProcessReported
@@ -135,3 +133,6 @@ SupervisorMessage = (
     | RecycleDue
     | BatchKept
 )
+"""What our own actors and timers report about workers."""
+
+SupervisorMessage = HostCommand | OwnNews | WorkerNews

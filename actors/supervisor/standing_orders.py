@@ -1,0 +1,38 @@
+"""What operators ordered that stays in force: pauses, the start of the system, and its shutdown.
+
+Belongs to the Supervisor and runs in it.
+"""
+
+from __future__ import annotations
+
+from ..ports import Runtime
+from ..supervision.pauses import Pauses
+from ..supervision.worker import Worker, World
+
+
+class StandingOrders:
+    """The orders in force, and the moment as it is for a worker under them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.pauses = Pauses()
+        self.started = False
+        """The whole system was started: a worker that is added starts, too."""
+        self.stopping = False
+        """The supervisor shuts down and starts no worker from now on."""
+        self.versions: dict[str, str] = {}
+        """Code and configuration when they were last read, by id of the workers whose policy asks for it."""
+        self._runtime = runtime
+
+    def world(self, worker: Worker | None, held: str | None = None, at: float | None = None) -> World:
+        """The moment as it is for this worker; `held` is why a breaker holds the worker back."""
+        clock = self._runtime.clock
+        spec = None if worker is None else worker.spec
+        return World(
+            now_ms=round((clock.monotonic() if at is None else at) * 1000),
+            wall_ms=clock.wall_ms(),
+            stopping=self.stopping,
+            paused=spec is not None and self.pauses.holds(spec.id),
+            held=held,
+            chance=self._runtime.chance() if spec is not None and spec.restart.jitter else 0.0,
+            version=None if spec is None else self.versions.get(spec.id),
+        )
