@@ -1,5 +1,5 @@
-"""The edges: one way in from the outside a file or folder.
+"""Gateways between the supervisor and the outside: control socket, HTTP, NATS, metrics, alert sinks.
 
-Nothing here is loaded by `import rekindle.actors`; a host imports the gateway that it wants.
-A gateway turns requests into calls of an `Operator` and its answers into what the outside reads.
+`import rekindle.actors` loads none of them; a host imports the gateway that it needs.
+A gateway turns requests into calls of an `Operator`, and its results into responses.
 """

@@ -1,10 +1,10 @@
-"""What a gateway raises at whoever starts it.
+"""The errors that gateways raise when they are started.
 
 RekindleError
 └── GatewayError (RuntimeError)            the gateway cannot be opened
-    ├── GatewaySettingsError (ValueError)  its settings make no sense
-    ├── MissingExtraError                  a package that it needs is not installed
-    └── UnsafePathError                    a directory or socket that somebody else could tamper with
+    ├── GatewaySettingsError (ValueError)  its settings are invalid
+    ├── MissingExtraError                  a required package is not installed
+    └── UnsafePathError                    another user could tamper with a directory, file or socket
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class GatewayError(RekindleError, RuntimeError):
 
 
 class GatewaySettingsError(GatewayError, ValueError):
-    """A gateway's settings make no sense; every problem is named at once."""
+    """The settings of a gateway are invalid; the text names every problem."""
 
     def __init__(self, gateway: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -27,12 +27,14 @@ class GatewaySettingsError(GatewayError, ValueError):
 
 
 class MissingExtraError(GatewayError):
-    """A package that the gateway needs is not installed."""
+    """A required package is not installed."""
 
     def __init__(self, gateway: str, extra: str) -> None:
         self.extra = extra
-        super().__init__(f"{gateway} needs an extra that is not installed: pip install 'rekindle[{extra}]'")
+        super().__init__(
+            f"{gateway} requires an extra that is not installed: pip install 'rekindle[{extra}]'"
+        )
 
 
 class UnsafePathError(GatewayError):
-    """A path that somebody else could tamper with; nothing was changed."""
+    """Another user could tamper with a path; nothing was changed."""

@@ -1,4 +1,4 @@
-"""How a gateway is, for whoever looks."""
+"""The state of a gateway that sends events."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayState:
-    """One gateway that tells events to the outside."""
+    """The state of one gateway that sends events."""
 
     name: str
     connected: bool
     detail: str
-    """Where it is connected to, or why it is not."""
+    """What it is connected to, or why it is not."""
     since_wall_ms: int
-    """Since when it is like that."""
+    """Since when `connected` has this value."""
     delivered: int = 0
-    """Events that arrived, since it was started."""
+    """Events delivered since the start."""
     dropped: int = 0
-    """Events that it gave up."""
+    """Events that were dropped."""
     waiting: int = 0
-    """Events that have not arrived yet."""
+    """Events that are not delivered yet."""
 
 
 class Gateway(Protocol):
-    """An edge that has a state."""
+    """A gateway that has a state."""
 
     def state(self) -> GatewayState:
-        """How it is. Never waits."""
+        """The current state. Never waits."""
         ...

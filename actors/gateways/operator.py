@@ -1,9 +1,9 @@
-"""What a gateway needs of whoever runs the workers: ordinary methods that answer in time.
+"""The interface between gateways and the supervisor: ordinary methods that return in time.
 
-`System` has most of them; what belongs to a configuration file (reload, scale, rolling
-restart) is added by whoever has read that file. Each method may be called from any thread,
-blocks no longer than its own timeout, and raises what stands in `rekindle.actors.errors`:
-`UnknownWorkerError`, `RequestRefusedError`, `RequestTimeoutError`, `StoreError`, `SpecError`.
+`System` implements most of them; the command line's subclass adds those that need a configuration
+file (reload, scale, rolling restart). Each method may be called from any thread, blocks no longer
+than its own timeout, and raises errors of `rekindle.actors.errors`: `UnknownWorkerError`,
+`RequestRefusedError`, `RequestTimeoutError`, `StoreError`, `SpecError`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from ..views.timeline import Timeline
 from .gateway_state import GatewayState
 
 Summary = Mapping[str, object]
-"""What an order led to, in a few words and numbers."""
+"""The result of a command, in a few words and numbers."""
 
 
 class Rolling(msgspec.Struct, frozen=True):
-    """How a rolling restart is."""
+    """The state of a rolling restart."""
 
     under_way: bool
     given_up: str | None
-    """Why the latest one came to nothing, if it did."""
+    """Why the latest one was given up, if it was."""
 
 
 class Operator(Protocol):
-    """Shows the workers, and carries out orders."""
+    """Answers queries about the workers, and carries out commands."""
 
-    # ── what there is to see ─────────────────────────────────────────────────────────────
+    # ── queries ──────────────────────────────────────────────────────────────────────────
 
     def report(self) -> StatusReport:
-        """Every worker, and how the store is. Never waits for the store."""
+        """Every worker, and the state of the store. Never waits for the store."""
         ...
 
     def status(self, component_id: str, /) -> WorkerStatus:
@@ -55,11 +55,11 @@ class Operator(Protocol):
         ...
 
     def explain(self, component_id: str, /) -> str:
-        """In sentences: why it is down, where its counters stand, what happens next."""
+        """In sentences: its state and the reason, its counters, what happens next."""
         ...
 
     def deaths(self, component_id: str | None = None, /, limit: int = 100) -> tuple[DeathRecord, ...]:
-        """The latest deaths that were kept, newest first."""
+        """The latest persisted deaths, newest first."""
         ...
 
     def bundles(self, component_id: str, /, limit: int = 100) -> tuple[Bundle, ...]:
@@ -67,59 +67,59 @@ class Operator(Protocol):
         ...
 
     def bundle(self, component_id: str, generation: int, /) -> Bundle:
-        """The evidence of one death; `UnknownDeathError` if nothing is kept of it."""
+        """The evidence of one death; `UnknownDeathError` if none is persisted."""
         ...
 
     def timeline(self, component_id: str, /, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
-        """What happened to it, newest first, and its mean time between failures."""
+        """Its events, newest first, and its mean time between failures."""
         ...
 
     def spec(self, component_id: str, /) -> WorkerSpec:
-        """How it is declared."""
+        """Its declaration."""
         ...
 
     def output(self, component_id: str, /) -> tuple[str, ...]:
-        """The last lines that a worker wrote."""
+        """The last output lines of a worker."""
         ...
 
     def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
-        """What these workers wrote, or all: after the line of that number, or the last lines of each."""
+        """The output of these workers, or of all: after a line's number, or the last lines of each."""
         ...
 
     def usages(self) -> Mapping[str, Usage]:
-        """What every worker that runs uses now; a look around, which takes its time."""
+        """What every running worker uses now. Scans the process table, which takes time."""
         ...
 
     def strays(self) -> tuple[tuple[int, str], ...]:
-        """Processes that left their worker's session: pid and worker. A look around, too."""
+        """Processes that left their worker's session: pid and worker. Scans the process table, too."""
         ...
 
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
-        """The latest orders that were kept, newest first."""
+        """The latest persisted commands, newest first."""
         ...
 
     def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
-        """The events that are kept, after a number, oldest first."""
+        """The persisted events after a number, oldest first."""
         ...
 
     def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
-        """Tell a receiver a snapshot of these topics, then what changes. Never waits."""
+        """Send a receiver a snapshot of these topics, then every change. Never waits."""
         ...
 
     def unsubscribe(self, receiver: Receiver, /) -> None:
-        """Stop telling it. Never waits."""
+        """End a subscription. Never waits."""
         ...
 
     def gateways(self) -> tuple[GatewayState, ...]:
-        """How the gateways are that tell events to the outside. Never waits."""
+        """The states of the gateways that send events. Never waits."""
         ...
 
     def metrics(self) -> bytes | None:
-        """Numbers for Prometheus; None if they are turned off. Never waits for the store."""
+        """Metrics for Prometheus; None if they are disabled. Never waits for the store."""
         ...
 
     def alerts(self) -> tuple[Alert, ...]:
-        """The alerts that are not over, and the latest of those that are; the worst first."""
+        """The active alerts and the latest resolved ones, most severe first."""
         ...
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────
@@ -134,26 +134,26 @@ class Operator(Protocol):
         """The queues that workers serve."""
         ...
 
-    # ── orders ───────────────────────────────────────────────────────────────────────────
+    # ── commands ─────────────────────────────────────────────────────────────────────────
 
     def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
-        """Pause these workers, or the whole system; `for_s` ends it by itself."""
+        """Pause these workers, or the whole system; after `for_s` seconds the pause ends by itself."""
         ...
 
     def resume(self, *component_ids: str) -> bool:
-        """End a pause; False: there was none."""
+        """End a pause; False: nothing was paused."""
         ...
 
     def start_worker(self, component_id: str, /) -> bool:
-        """Start one worker now, whatever delay it is in; False: it runs already."""
+        """Start one worker now, even within a restart delay; False: it already runs."""
         ...
 
     def stop_worker(self, component_id: str, /) -> StopResult:
-        """Stop one worker; it stays down until it is started, or the supervisor is."""
+        """Stop one worker; it stays stopped until it is started or the supervisor restarts."""
         ...
 
     def restart(self, component_id: str, /) -> None:
-        """Clear a worker's counters and start it afresh, now."""
+        """Clear a worker's counters and restart it now."""
         ...
 
     def reset(self, component_id: str, /) -> None:
@@ -161,29 +161,29 @@ class Operator(Protocol):
         ...
 
     def reload(self) -> Summary:
-        """Apply the changed configuration; a bad one changes nothing."""
+        """Apply the changed configuration; an invalid one changes nothing."""
         ...
 
     def shut_down(self) -> None:
-        """Begin the end of the supervisor, or hurry it; returns at once."""
+        """Begin to shut down, or escalate a shutdown in progress; returns at once."""
         ...
 
     def scale(self, name: str, count: int, /) -> Summary | None:
-        """Have so many workers of a group."""
+        """Set the number of workers of a group."""
         ...
 
     def rolling(self, name: str, /) -> Rolling:
-        """How the latest rolling restart of a group is."""
+        """The latest rolling restart of a group."""
         ...
 
     def rolling_restart(self, name: str, /) -> Summary | None:
-        """Restart a group without ever having too few of it up."""
+        """Restart a group, keeping enough of its workers up."""
         ...
 
     def acknowledge(self, alert_id: int, by: str, /) -> None:
-        """Take note of an alert in somebody's name."""
+        """Acknowledge an alert in the name of `by`."""
         ...
 
     def audit(self, entry: AuditEntry, /) -> None:
-        """Keep this order. Must not wait for the store."""
+        """Record this command. Must not wait for the store."""
         ...

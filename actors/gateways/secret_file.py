@@ -1,4 +1,4 @@
-"""Secrets come from files that nobody else can read; they are never shown, nor kept in settings."""
+"""Secrets come from files that only their owner can read; they are never shown or stored in settings."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ LARGEST_SECRET = 64 * 1024
 
 
 def read_secret(path: Path) -> str:
-    """What stands in the file, without the line break at its end.
+    """The content of the file, without the line break at its end.
 
     Raises:
-        UnsafePathError: somebody else may read or change it.
+        UnsafePathError: another user may read or change it.
         GatewayError: it cannot be read, or is empty.
     """
     check_secret(path)
     try:
         text = path.read_text("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise GatewayError(f"{path} cannot be read: {_reason(error)}") from None
+        raise GatewayError(f"cannot read {path}: {_reason(error)}") from None
     if not text:
-        raise GatewayError(f"{path} is empty: a secret belongs in it")
+        raise GatewayError(f"{path} is empty; write the secret into it")
     return text
 
 
 def check_secret(path: Path) -> None:
-    """Refuse a file that is no secret.
+    """Refuse a file that is not safe for a secret.
 
     Raises:
-        UnsafePathError: somebody else may read or change it.
-        GatewayError: it is not there, or no file.
+        UnsafePathError: another user may read or change it.
+        GatewayError: it is missing, or not a regular file.
     """
     try:
         found = path.stat()
     except OSError as error:
-        raise GatewayError(f"{path} cannot be read: {_reason(error)}") from None
+        raise GatewayError(f"cannot read {path}: {_reason(error)}") from None
     if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_SECRET:
-        raise GatewayError(f"{path} is no file with a secret")
+        raise GatewayError(f"{path} is not a file of at most {LARGEST_SECRET} bytes")
     if found.st_uid not in (0, os.geteuid()):
-        raise UnsafePathError(f"{path} belongs to another user, who could change it")
+        raise UnsafePathError(f"{path} belongs to another user (uid {found.st_uid}), who could change it")
     if found.st_mode & 0o077:
-        raise UnsafePathError(f"{path} can be read by others: chmod 600 {path}")
+        raise UnsafePathError(f"{path} is readable by other users: chmod 600 {path}")
 
 
 def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is not text"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8 text"

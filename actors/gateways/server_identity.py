@@ -1,4 +1,4 @@
-"""What a server tells about itself."""
+"""The identity of a server."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server says of itself."""
+    """The identity that a server reports."""
 
     version: str
     pid: int
     started_at_wall_ms: int
     state_directory: Path
     dashboard: str | None = None
-    """Where the dashboard is, if there is one."""
+    """The URL of the dashboard, if there is one."""

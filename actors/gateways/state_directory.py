@@ -10,17 +10,17 @@ from .gateway_errors import GatewayError, UnsafePathError
 
 
 def open_state_directory(directory: Path) -> int:
-    """A descriptor of a directory that nobody else can write to; it is made if it is missing.
+    """A descriptor of a directory that only its owner can write to; it is created if it is missing.
 
     Raises:
-        UnsafePathError: it belongs to somebody else, or others may write to it.
-        GatewayError: it cannot be made or opened.
+        UnsafePathError: it belongs to another user, or other users may write to it.
+        GatewayError: it cannot be created or opened.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise GatewayError(f"{directory} cannot be used as state directory: {error.strerror}") from error
+        raise GatewayError(f"cannot use {directory} as state directory: {error.strerror}") from error
     try:
         _check_directory(directory, os.fstat(descriptor))
     except BaseException:
@@ -34,4 +34,6 @@ def _check_directory(directory: Path, found: os.stat_result) -> None:
         raise UnsafePathError(f"{directory} belongs to another user (uid {found.st_uid})")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = stat.S_IMODE(found.st_mode)
-        raise UnsafePathError(f"{directory} can be written by others (mode {mode:04o}); make it 0700")
+        raise UnsafePathError(
+            f"{directory} is writable by other users (mode {mode:04o}): chmod 700 {directory}"
+        )

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from rekindle.actors import System
 from rekindle.actors.gateways.api.app import create_app
-from rekindle.actors.gateways.serving.call_pools import Lanes
-from rekindle.actors.gateways.serving.http_protocol import ControlProtocol
-from rekindle.actors.gateways.serving.server_thread import Serving, identity
+from rekindle.actors.gateways.serving.call_pools import CallPools
+from rekindle.actors.gateways.serving.server_thread import ServerThread, identity
+from rekindle.actors.gateways.serving.uvicorn_server import HttpProtocol
 from rekindle.cli.supervise.memory import settle
 from rekindle.persistence import open_store
 
@@ -24,10 +24,10 @@ from .arena import Arena
 from .supervised import specs
 
 
-class OpenProtocol(ControlProtocol):
+class OpenProtocol(HttpProtocol):
     """Lets everybody in: it is a benchmark's own port."""
 
-    def _may_enter(self, transport: object) -> bool:
+    def _may_connect(self, transport: object) -> bool:
         return True
 
 
@@ -38,9 +38,9 @@ def main() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         system = System(specs(arena, 0, worker), store=open_store(database))
         with system:
-            lanes = Lanes()
-            app = create_app(system, identity(Path(path).parent, None), lanes)  # type: ignore[arg-type]
-            serving = Serving(app, lanes, name="the benchmark", protocol=OpenProtocol)
+            pools = CallPools()
+            app = create_app(system, identity(Path(path).parent, None), pools)  # type: ignore[arg-type]
+            serving = ServerThread(app, pools, name="the benchmark", protocol=OpenProtocol)
             serving.start(listening, "rekindle-bench")
             settle()
             print("ready", listening.getsockname()[1], flush=True)

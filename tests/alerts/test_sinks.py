@@ -18,7 +18,7 @@ from tests.processes.waiting import eventually
 
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
-from rekindle.actors.gateways.sinks.notice import Allowance, Filter, Notice
+from rekindle.actors.gateways.sinks.notification import Filter, Notification, RateLimit
 from rekindle.actors.messages import AlertChanged, WorkerStarted
 from rekindle.actors.runtime.thread_runtime import RealClock
 
@@ -31,7 +31,7 @@ ALERT = Alert(
     opened_at_wall_ms=1,
     last_at_wall_ms=2,
 )
-NOTICE = Notice(happening=Happening.OPENED, alert=ALERT)
+NOTICE = Notification(happening=Happening.OPENED, alert=ALERT)
 QUICKLY = (0.01, 0.01)
 
 
@@ -189,9 +189,9 @@ def test_a_command_that_hangs_is_cut_off_with_all_that_it_started() -> None:
 
 class Kept:
     def __init__(self) -> None:
-        self.notices: list[Notice] = []
+        self.notices: list[Notification] = []
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: Notification) -> None:
         self.notices.append(notice)
 
 
@@ -207,7 +207,7 @@ def test_a_sink_is_sent_what_its_filter_wants() -> None:
 
 
 def test_what_is_too_much_for_a_minute_is_withheld_and_told_with_the_next() -> None:
-    allowance, admitted = Allowance(), []
+    allowance, admitted = RateLimit(), []
     for second in (0, 1, 2, 3, 4, 61, 62):
         withheld = allowance.withheld
         allowance, let_in = allowance.admit(float(second), 3)

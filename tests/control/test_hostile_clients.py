@@ -14,7 +14,7 @@ from tests.control.conftest import Served
 from tests.processes.waiting import eventually
 
 from rekindle.actors.gateways.api.request_bodies import LARGEST_BODY
-from rekindle.actors.gateways.serving import http_protocol
+from rekindle.actors.gateways.serving import uvicorn_server as http_protocol
 
 SHARED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

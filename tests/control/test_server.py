@@ -25,7 +25,7 @@ from tests.processes.waiting import eventually
 from rekindle.actors import RequestTimeoutError, StoreUnavailableError, System
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.control.control_server import STOP_S
-from rekindle.actors.gateways.serving.call_pools import Lane
+from rekindle.actors.gateways.serving.call_pools import CallPool
 from rekindle.cli.client import (
     ControlClient,
     ControlError,
@@ -47,7 +47,7 @@ def test_the_status_is_told_while_the_store_is_away(served: Served) -> None:
     with ThreadPoolExecutor(10) as pool:
         waiting = [
             pool.submit(served.client.get, path_of("workers", WORKER, "history"))
-            for _ in range(Lane.STORE.places + 3)
+            for _ in range(CallPool.STORE.size + 3)
         ]
         assert lasted(lambda: served.client.get("/workers")) < 2.0
         assert lasted(lambda: served.client.post("/pause")) < 2.0
@@ -61,7 +61,7 @@ def test_the_status_is_told_while_workers_take_their_time_to_stop(served: Served
     with ThreadPoolExecutor(10) as pool:
         stops = [
             pool.submit(served.client.post, path_of("workers", WORKER, "stop"))
-            for _ in range(Lane.LONG.places)
+            for _ in range(CallPool.LONG.size)
         ]
         assert lasted(lambda: served.client.get("/workers")) < 2.0
         served.desk.stops_may_end.set()

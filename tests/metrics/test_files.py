@@ -23,9 +23,9 @@ from rekindle.actors.facts.commit_times import CommitTimes
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import QueueStats
 from rekindle.actors.gateways.gateway_state import GatewayState
-from rekindle.actors.gateways.metrics.event_counts import Counted
-from rekindle.actors.gateways.metrics.families import Seen, families
-from rekindle.actors.gateways.metrics.queue_depths import Depths
+from rekindle.actors.gateways.metrics.event_counts import EventTotals
+from rekindle.actors.gateways.metrics.families import Scrape, families
+from rekindle.actors.gateways.metrics.queue_depths import QueueDepths
 from rekindle.actors.gateways.server_identity import Identity
 from rekindle.actors.messages import Budget, StatusReport, WorkerStatus
 
@@ -55,10 +55,10 @@ NATS = GatewayState(name="nats", connected=True, detail="", since_wall_ms=0)
 QUEUES = {"tag": QueueStats(queue="tag", pending=3, toxic=1)}
 
 
-def seen(worker: WorkerStatus = HEALTHY, **changes: Any) -> Seen:
+def seen(worker: WorkerStatus = HEALTHY, **changes: Any) -> Scrape:
     report = StatusReport((worker,), False, 0, changes.pop("degraded", None))
-    counted = Counted(Counter(), Counter(), Counter(), 0)
-    calm = Seen(Identity("1", 1, 0, Path("/s")), report, counted, commits(0.001), (NATS,), QUEUES)
+    counted = EventTotals(Counter(), Counter(), Counter(), 0)
+    calm = Scrape(Identity("1", 1, 0, Path("/s")), report, counted, commits(0.001), (NATS,), QUEUES)
     return replace(calm, **changes)
 
 
@@ -69,11 +69,11 @@ def commits(seconds: float) -> CommitTimes:
     return times
 
 
-def counted(**changes: Any) -> Counted:
-    return replace(Counted(Counter(), Counter(), Counter(), 0), **changes)
+def counted(**changes: Any) -> EventTotals:
+    return replace(EventTotals(Counter(), Counter(), Counter(), 0), **changes)
 
 
-def scrape(look: Seen, up: float = 1.0) -> Series:
+def scrape(look: Scrape, up: float = 1.0) -> Series:
     class Looked:
         def collect(self) -> list[Metric]:
             return list(families(look))
@@ -148,7 +148,7 @@ def test_a_store_that_does_not_answer_holds_up_no_scrape() -> None:
             answers.wait(20)
         return [QueueStats(queue="tag", pending=5)]
 
-    depths = Depths(read)
+    depths = QueueDepths(read)
     assert eventually(lambda: depths.look(["tag", "other"])["tag"].pending == 5)
     before = time.monotonic()
     assert (depths.look([])["tag"].pending, depths.look(["other"])["other"].pending) == (5, 0)

@@ -16,7 +16,7 @@ from tests.web.conftest import ANY_PORT, Serve
 from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.actors.gateways.http import TOKEN_FILES, Address, HttpServer, HttpSettings, Role
 from rekindle.actors.gateways.http.login_sessions import LIFE_S, issue, session_of
-from rekindle.actors.gateways.http.tokens import keep_tokens
+from rekindle.actors.gateways.http.tokens import load_tokens
 
 EVERYWHERE = Address("0.0.0.0", 0)
 
@@ -51,7 +51,7 @@ def test_a_certificate_that_is_none_is_refused(run: Run, tmp_path: Path) -> None
 
 
 def test_tokens_have_256_bits_and_only_we_can_read_them(tmp_path: Path) -> None:
-    tokens = keep_tokens(tmp_path / "state")
+    tokens = load_tokens(tmp_path / "state")
     assert tokens.fresh
     assert len({tokens.viewer, tokens.operator}) == 2
     for role, name in TOKEN_FILES.items():
@@ -63,38 +63,38 @@ def test_tokens_have_256_bits_and_only_we_can_read_them(tmp_path: Path) -> None:
 
 
 def test_tokens_stay_the_same_until_their_file_is_removed(tmp_path: Path) -> None:
-    first = keep_tokens(tmp_path)
-    again = keep_tokens(tmp_path)
+    first = load_tokens(tmp_path)
+    again = load_tokens(tmp_path)
     assert (again.viewer, again.operator, again.fresh) == (first.viewer, first.operator, False)
     (tmp_path / TOKEN_FILES[Role.VIEWER]).unlink()
-    third = keep_tokens(tmp_path)
+    third = load_tokens(tmp_path)
     assert (third.viewer != first.viewer, third.operator == first.operator) == (True, True)
     assert third.key != first.key
 
 
 def test_tokens_that_others_can_read_are_refused(tmp_path: Path) -> None:
-    keep_tokens(tmp_path)
+    load_tokens(tmp_path)
     (tmp_path / TOKEN_FILES[Role.OPERATOR]).chmod(0o644)
     with pytest.raises(UnsafePathError, match="can be read by others"):
-        keep_tokens(tmp_path)
+        load_tokens(tmp_path)
 
 
 def test_a_token_behind_a_symbolic_link_is_refused(tmp_path: Path) -> None:
     """F29."""
-    keep_tokens(tmp_path)
+    load_tokens(tmp_path)
     file = tmp_path / TOKEN_FILES[Role.VIEWER]
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UnsafePathError):
-        keep_tokens(tmp_path)
+        load_tokens(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 2000, "ünïcode" * 10])
 def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
-    keep_tokens(tmp_path)
+    load_tokens(tmp_path)
     (tmp_path / TOKEN_FILES[Role.VIEWER]).write_text(text)
     with pytest.raises(GatewayError, match="holds no token"):
-        keep_tokens(tmp_path)
+        load_tokens(tmp_path)
 
 
 def test_a_state_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_state_directory_that_others_may_write_to_is_refused(tmp_path: Path) -
     directory.mkdir()
     os.chmod(directory, 0o777)
     with pytest.raises(UnsafePathError):
-        keep_tokens(directory)
+        load_tokens(directory)
 
 
 def test_a_session_ends_by_its_time_and_with_its_key() -> None:

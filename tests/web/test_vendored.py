@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from rekindle.actors.gateways.http.static_files import STATIC, read_pages
+from rekindle.actors.gateways.http.static_files import STATIC, read_static_files
 
 UPLOT = STATIC / "vendor" / "uplot"
 SOURCE = json.loads((UPLOT / "SOURCE.json").read_text())
@@ -45,7 +45,7 @@ def test_our_own_page_turns_no_text_into_html() -> None:
 
 
 def test_the_page_names_no_other_host() -> None:
-    for path, page in read_pages().items():
+    for path, page in read_static_files().items():
         if "vendor" in path or path.endswith(".svg"):
             continue
         text = page.body.decode().replace("http://www.w3.org/2000/svg", "")

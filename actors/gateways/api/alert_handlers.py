@@ -1,4 +1,7 @@
-"""What the routes about alerts answer."""
+"""The handlers of the routes about alerts.
+
+The names of the structs are public: they are schemas in the OpenAPI document.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from ...errors import RequestRefusedError
 from ...facts.alert import Alert, Kind
 from ..serving.json_values import Outcome
 from .request_bodies import Text
-from .route import Asked
+from .route import Request
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
-    """One episode of something being wrong."""
+    """One alert, from its first occurrence until it is resolved."""
 
     id: int
     kind: Kind
@@ -26,7 +29,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int
     recent_count: int
     queue: str | None
-    """The queue whose jobs are toxic, if it is about one."""
+    """The queue with toxic jobs, if the alert is about one."""
     work_item: int | str | None
     assignee_cleared: bool | None
     restart_available: bool
@@ -37,28 +40,28 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alarms(msgspec.Struct, frozen=True):
-    """The alerts that are not over, and the latest of those that are; the worst first."""
+    """The active alerts and the latest resolved ones, most severe first."""
 
     alerts: list[Alarm]
 
 
 class NotedBy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who takes note of it."""
+    """Who acknowledges the alert."""
 
     by: Text = "an operator"
 
 
-def alerts(asked: Asked) -> object:
-    return Alarms([_alarm(alert) for alert in asked.operator.alerts()])
+def alerts(request: Request) -> object:
+    return Alarms([_view(alert) for alert in request.operator.alerts()])
 
 
-def acknowledge(asked: Asked) -> object:
-    if not asked.target.isdecimal():
-        raise RequestRefusedError(f"there is no alert {asked.target[:20]!r}: alerts have numbers")
-    asked.operator.acknowledge(int(asked.target), asked.arguments.by or "an operator")
+def acknowledge(request: Request) -> object:
+    if not request.target.isdecimal():
+        raise RequestRefusedError(f"{request.target[:20]!r} is not an alert number")
+    request.operator.acknowledge(int(request.target), request.arguments.by or "an operator")
     return Outcome()
 
 
-def _alarm(alert: Alert) -> Alarm:
+def _view(alert: Alert) -> Alarm:
     names = set(Alarm.__struct_fields__) - {"severity"}
     return Alarm(severity=alert.severity.word, **{name: getattr(alert, name) for name in names})

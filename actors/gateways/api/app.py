@@ -1,4 +1,4 @@
-"""The application: requests in, answers out, by the table of routes and nothing else."""
+"""The application: serves the table of routes and nothing else."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route as StarletteRoute
 
 from ...messages.topics import Topics
 from ..operator import Operator
 from ..server_identity import Identity
-from ..serving.call_pools import Lanes
-from ..serving.event_hub import MOST_CLIENTS, Hub
+from ..serving.call_pools import CallPools
+from ..serving.event_hub import MOST_CLIENTS, EventHub
 from ..serving.json_values import Problem, encode
-from ..serving.sse_response import EventStreamResponse, Wish, reader
-from .audit_trail import Client, answered, claim
-from .problems import Refusal, verdict
+from ..serving.sse_response import EventStreamResponse, StreamRequest, page_reader
+from .audit_trail import Client, claim, handle
+from .problems import Refusal, problem_for
 from .request_bodies import (
-    Following,
+    EventStreamQuery,
     InvalidRequestError,
     Nothing,
     decode_body,
@@ -29,119 +30,121 @@ from .request_bodies import (
     last_event_id,
     topics_of,
 )
-from .route import Asked, Served
+from .route import Request, Route
 from .routes import ROUTES
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 
 def create_app(
-    operator: Operator, identity: Identity, lanes: Lanes, *, most_followers: int = MOST_CLIENTS
+    operator: Operator, identity: Identity, pools: CallPools, *, most_followers: int = MOST_CLIENTS
 ) -> Starlette:
     """An application that serves the table of routes for this operator."""
-    hub = Hub(operator, most_followers)
-    lanes.before_closing.append(hub.close)
+    hub = EventHub(operator, most_followers)
+    pools.before_closing.append(hub.close)
 
-    def endpoint(served: Served) -> Endpoint:
-        if served.streams:
-            return _streaming(served, operator, identity, hub, lanes)
-        return _endpoint(served, operator, identity, lanes)
+    def endpoint(route: Route) -> Endpoint:
+        if route.streams:
+            return _stream_endpoint(route, operator, identity, hub, pools)
+        return _endpoint(route, operator, identity, pools)
 
-    routes = [_route(served, endpoint(served)) for served in ROUTES]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route})
+    app = Starlette(
+        routes=[_starlette_route(route, endpoint(route)) for route in ROUTES],
+        exception_handlers={HTTPException: _no_such_route},
+    )
     app.router.redirect_slashes = False
     return app
 
 
-def _route(served: Served, endpoint: Endpoint) -> Route:
-    route = Route(served.url, endpoint, methods=[served.method])
-    route.methods = {served.method}  # starlette adds HEAD to GET, and the list of routes is closed
-    return route
+def _starlette_route(route: Route, endpoint: Endpoint) -> StarletteRoute:
+    made = StarletteRoute(route.url, endpoint, methods=[route.method])
+    made.methods = {route.method}  # starlette adds HEAD to GET, and the list of routes is closed
+    return made
 
 
-def _endpoint(served: Served, operator: Operator, identity: Identity, lanes: Lanes) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
+def _endpoint(route: Route, operator: Operator, identity: Identity, pools: CallPools) -> Endpoint:
+    async def endpoint(http: HttpRequest) -> Response:
         try:
-            client = _client(request)
-            asked = await _decoded(served, request, operator, identity)
-            # What the answer looks like is worked out on the thread too, not on the event loop.
-            body = await lanes.run(served.lane, lambda: _encoded(served, answered(served, asked, client)))
+            client = _client(http)
+            request = await _decoded(route, http, operator, identity)
+            # The response is encoded on the pool's thread too, not on the event loop.
+            body = await pools.run(route.pool, lambda: _encoded(route, handle(route, request, client)))
         except ClientDisconnect:
-            return Response()  # to nobody
+            return Response()  # not sent
         except Exception as error:  # noqa: BLE001  # a request never ends the server
-            return _refused(verdict(error, f"{served.method} {served.url}"))
-        return Response(body, 200, media_type=served.text) if served.text else _json(200, body)
+            return _refused(problem_for(error, f"http: {route.method} {route.url}"))
+        return Response(body, 200, media_type=route.media_type) if route.media_type else _json(200, body)
 
     return endpoint
 
 
-def _streaming(served: Served, operator: Operator, identity: Identity, hub: Hub, lanes: Lanes) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
+def _stream_endpoint(
+    route: Route, operator: Operator, identity: Identity, hub: EventHub, pools: CallPools
+) -> Endpoint:
+    async def endpoint(http: HttpRequest) -> Response:
         try:
-            asked = await _decoded(served, request, operator, identity)
-            wish = _wish(asked.arguments, request.headers.get("last-event-id"))
-            connection = getattr(request.state, "connection", None)
-            follower = await hub.join(Topics(wish.topics), _nothing if connection is None else connection.cut)
+            request = await _decoded(route, http, operator, identity)
+            wanted = _stream_request(request.arguments, http.headers.get("last-event-id"))
+            connection = getattr(http.state, "connection", None)
+            follower = await hub.join(
+                Topics(wanted.topics), _nothing if connection is None else connection.cut
+            )
         except ClientDisconnect:
-            return Response()  # to nobody
+            return Response()  # not sent
         except Exception as error:  # noqa: BLE001  # a request never ends the server
-            return _refused(verdict(error, f"{served.method} {served.url}"))
+            return _refused(problem_for(error, f"http: {route.method} {route.url}"))
         if connection is not None:
             connection.stream()
-        return EventStreamResponse(wish, follower, hub, reader(operator.event_log, lanes))
+        return EventStreamResponse(wanted, follower, hub, page_reader(operator.event_log, pools))
 
     return endpoint
 
 
-def _wish(arguments: Following, last_id: str | None) -> Wish:
+def _stream_request(arguments: EventStreamQuery, last_id: str | None) -> StreamRequest:
     resumed = last_event_id(last_id)
-    return Wish(topics_of(arguments.topics), arguments.since if resumed is None else resumed)
+    return StreamRequest(topics_of(arguments.topics), arguments.since if resumed is None else resumed)
 
 
 def _nothing() -> None:
-    """Nobody can be cut whose connection is unknown."""
+    """Without a connection of our own server there is nothing to cut."""
 
 
-def _encoded(served: Served, answer: object) -> bytes:
-    return answer if served.text and isinstance(answer, bytes) else encode(answer)
+def _encoded(route: Route, result: object) -> bytes:
+    return result if route.media_type and isinstance(result, bytes) else encode(result)
 
 
-async def _decoded(served: Served, request: Request, operator: Operator, identity: Identity) -> Asked:
-    target, *number = [*request.path_params.values()] or [""]
-    served.check(target, operator)
-    query = decode_query(request.query_params.multi_items(), served.query)
-    body = decode_body(await _body(request, served.largest_body), served.body)
-    arguments = body if served.query is Nothing else query
-    return Asked(operator, identity, target, arguments, *map(generation_of, number))
+async def _decoded(route: Route, http: HttpRequest, operator: Operator, identity: Identity) -> Request:
+    target, *number = [*http.path_params.values()] or [""]
+    route.check(target, operator)
+    query = decode_query(http.query_params.multi_items(), route.query)
+    body = decode_body(await _body(http, route.largest_body), route.body)
+    arguments = body if route.query is Nothing else query
+    return Request(operator, identity, target, arguments, *map(generation_of, number))
 
 
-async def _body(request: Request, largest: int) -> bytes:
-    """The whole body, if it is not too large.
-
-    How long it may take is the connection's business.
-    """
+async def _body(http: HttpRequest, largest: int) -> bytes:
+    """The whole body, if it is not too large. The connection bounds how long it may take."""
     read = bytearray()
-    async for chunk in request.stream():
+    async for chunk in http.stream():
         read += chunk
         if len(read) > largest:
-            message = f"the body is larger than {largest} bytes"
-            raise InvalidRequestError(413, "too_large", message)
+            raise InvalidRequestError(413, "too_large", f"the body is larger than {largest} bytes")
     return bytes(read)
 
 
-def _client(request: Request) -> Client:
-    known = getattr(request.state, "client", None)  # by the gateway that let the request in
+def _client(http: HttpRequest) -> Client:
+    known = getattr(http.state, "client", None)  # set by the gateway that authenticated the request
     if isinstance(known, Client):
         return known
-    return Client(getattr(request.state, "peer", None), claim(request.headers.get("x-rekindle-user")))
+    return Client(getattr(http.state, "peer", None), claim(http.headers.get("x-rekindle-user")))
 
 
-async def _no_such_route(request: Request, error: Exception) -> Response:
+async def _no_such_route(http: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        message = f"{request.method} is not served here"
+        message = f"{http.method} is not supported for this path"
         return _json(405, encode(Problem("method_not_allowed", message)), dict(error.headers or {}))
-    message = "there is nothing here; GET /api/v1/openapi.json lists what there is"
+    message = "no such path; GET /api/v1/openapi.json lists the routes"
     return _json(error.status_code, encode(Problem("no_such_path", message)))
 
 

@@ -1,4 +1,4 @@
-"""Orders are carried out here, and each leaves an entry: who, when, what, and what came of it."""
+"""Runs handlers; every command leaves an audit entry: who, when, what, and the result."""
 
 from __future__ import annotations
 
@@ -10,52 +10,51 @@ from loguru import logger
 
 from ...errors import RekindleError, RequestTimeoutError, StoreError
 from ...facts.audit_entry import AuditEntry, AuditResult
-from ..serving.http_protocol import Peer
-from .route import Asked, Served
+from ..serving.peer import Peer
+from .route import Request, Route
 
 CONTROL = "control"
-"""The gateway that the control socket is."""
+"""The control socket's name in audit entries."""
 
 _LONGEST_CLAIM = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks: what the kernel says, and what the client says."""
+    """The sender of a request: as the kernel identifies it, and as it identifies itself."""
 
     peer: Peer | None
     claimed_user: str | None
     gateway: str = CONTROL
     may_order: bool = True
-    """Whether it may change anything; else it may only look."""
+    """Whether it may send commands; otherwise it may only read."""
 
 
 class NotAllowedError(RekindleError):
-    """The client may only look."""
+    """The client may not send this command."""
 
 
-def answered(route: Served, asked: Asked, client: Client) -> object:
-    """What the route answers; an order is noted, whatever comes of it."""
-    return carry_out(route, asked, client) if route.action else route.answer(asked)
+def handle(route: Route, request: Request, client: Client) -> object:
+    """The handler's result; a command is audited, whether it succeeds or not."""
+    return _audited(route, request, client) if route.action else route.handler(request)
 
 
-def carry_out(route: Served, asked: Asked, client: Client) -> object:
-    """Give the order and note what came of it; its answer, or what it raised."""
+def _audited(route: Route, request: Request, client: Client) -> object:
     at_wall_ms = time.time_ns() // 1_000_000
     result, reason = AuditResult.UNKNOWN, ""
     try:
         if not client.may_order:
-            raise NotAllowedError("you may only look here: orders need the operator's token")
+            raise NotAllowedError("read-only access: commands require the operator token")
         if route.local and client.gateway != CONTROL:
-            raise NotAllowedError(f"{route.action} is an order for the control socket only")
-        answer = route.answer(asked)
+            raise NotAllowedError(f"{route.action} is accepted only on the control socket")
+        answer = route.handler(request)
         result = AuditResult.DONE
     except Exception as error:
-        result, reason = _verdict(error), str(error) or type(error).__name__
+        result, reason = _audit_result(error), str(error) or type(error).__name__
         raise
     finally:
-        _note(
-            asked,
+        _record(
+            request,
             AuditEntry(
                 at_wall_ms=at_wall_ms,
                 gateway=client.gateway,
@@ -63,8 +62,8 @@ def carry_out(route: Served, asked: Asked, client: Client) -> object:
                 pid=client.peer.pid if client.peer else None,
                 claimed_user=client.claimed_user,
                 action=route.action,
-                target=asked.target,
-                detail=_detail(asked),
+                target=request.target,
+                detail=_detail(request),
                 result=result,
                 reason=reason,
             ),
@@ -73,26 +72,26 @@ def carry_out(route: Served, asked: Asked, client: Client) -> object:
 
 
 def claim(header: str | None) -> str | None:
-    """Who the client says that it acts for, fit to be kept and shown."""
+    """The user that the client claims to act for, made safe to persist and show."""
     if header is None:
         return None
     return "".join(char for char in header if char.isprintable())[:_LONGEST_CLAIM] or None
 
 
-def _verdict(error: Exception) -> AuditResult:
+def _audit_result(error: Exception) -> AuditResult:
     if isinstance(error, RequestTimeoutError | StoreError) or not isinstance(error, RekindleError):
         return AuditResult.UNKNOWN
     return AuditResult.REFUSED
 
 
-def _detail(asked: Asked) -> str:
-    audited = getattr(asked.arguments, "audited", None)
-    given = msgspec.to_builtins(asked.arguments) if audited is None else audited()
+def _detail(request: Request) -> str:
+    audited = getattr(request.arguments, "audited", None)
+    given = msgspec.to_builtins(request.arguments) if audited is None else audited()
     return msgspec.json.encode(given).decode() if given else ""
 
 
-def _note(asked: Asked, entry: AuditEntry) -> None:
+def _record(request: Request, entry: AuditEntry) -> None:
     try:
-        asked.operator.audit(entry)
-    except Exception as error:  # noqa: BLE001  # the order was given; its answer must still go out
-        logger.error("an order could not be noted for the audit: {}: {!r}", entry, error)
+        request.operator.audit(entry)
+    except Exception as error:  # noqa: BLE001  # the command was carried out; the response must still go out
+        logger.error("audit: entry not recorded: {}: {!r}", entry, error)

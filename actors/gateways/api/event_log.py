@@ -1,4 +1,4 @@
-"""Pure: reading the log of events with a filter, in steps of bounded size."""
+"""Pure: reads the event log with a filter, in pages of bounded size."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ...messages.topics import Topics, event_topic
 
 PAGE = 500
 MOST_PAGES = 20
-"""A filter that chooses next to nothing must not have the whole log read for one answer."""
+"""A filter that matches almost nothing must not read the whole log for one response."""
 
 Read = Callable[[int, int], EventPage]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The events that were looked for, and where to go on."""
+class LogPage:
+    """The matching events, and where to read on."""
 
     events: tuple[EventRecord, ...]
     oldest: int
@@ -25,12 +25,12 @@ class Found:
     next_after: int
 
 
-def read_log(read: Read, after: int | None, limit: int, topics: Topics) -> Found:
-    """The events after a number, or the latest ones, that the topics choose; oldest first."""
+def read_log(read: Read, after: int | None, limit: int, topics: Topics) -> LogPage:
+    """The events after a number, or the latest ones, that match the topics; oldest first."""
     return _latest(read, limit, topics) if after is None else _following(read, after, limit, topics)
 
 
-def _following(read: Read, after: int, limit: int, topics: Topics) -> Found:
+def _following(read: Read, after: int, limit: int, topics: Topics) -> LogPage:
     found: list[EventRecord] = []
     page = EventPage((), 0, 0)
     for _ in range(MOST_PAGES):
@@ -40,13 +40,13 @@ def _following(read: Read, after: int, limit: int, topics: Topics) -> Found:
             if _is_chosen(topics, record):
                 found.append(record)
                 if len(found) == limit:
-                    return Found(tuple(found), page.oldest, page.newest, after)
+                    return LogPage(tuple(found), page.oldest, page.newest, after)
         if len(page.events) < PAGE:
             break
-    return Found(tuple(found), page.oldest, page.newest, after)
+    return LogPage(tuple(found), page.oldest, page.newest, after)
 
 
-def _latest(read: Read, limit: int, topics: Topics) -> Found:
+def _latest(read: Read, limit: int, topics: Topics) -> LogPage:
     span = read(0, 0)
     found: list[EventRecord] = []
     end = span.newest
@@ -57,7 +57,7 @@ def _latest(read: Read, limit: int, topics: Topics) -> Found:
         page = read(begin, end - begin)
         found = [each for each in page.events if each.id <= end and _is_chosen(topics, each)] + found
         end = begin
-    return Found(tuple(found[-limit:]), span.oldest, span.newest, span.newest)
+    return LogPage(tuple(found[-limit:]), span.oldest, span.newest, span.newest)
 
 
 def _is_chosen(topics: Topics, record: EventRecord) -> bool:

@@ -1,4 +1,4 @@
-"""What the routes about deaths answer: the evidence, the groups, the bug report."""
+"""The handlers of the routes about deaths: the evidence, the groups, the timeline, the bug report."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...messages import WorkerStatus
 from ...views.bug_report import cleaner, declared, without_secrets
 from ...views.timeline import Timeline
 from ..serving.json_values import view, view_type
-from .request_bodies import Looking
-from .route import Asked
+from .request_bodies import TimelineQuery
+from .route import Request
 
 Evidence = view_type(Bundle)
 Group = view_type(CrashGroup)
@@ -30,7 +30,7 @@ GROUPED = 200
 
 
 class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
-    """One death in short."""
+    """One death in short. The schema's name is public: it stands in the OpenAPI document."""
 
     generation: int
     at_wall_ms: int
@@ -41,7 +41,7 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bundles(msgspec.Struct, frozen=True):
-    """What a worker died of, newest first, and which deaths were the same crash."""
+    """The causes of a worker's deaths, newest first, and which deaths were the same crash."""
 
     id: str
     groups: list[Group]  # type: ignore[valid-type]
@@ -49,7 +49,7 @@ class Bundles(msgspec.Struct, frozen=True):
 
 
 class BugReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything of one worker that a bug report needs, without secrets."""
+    """Everything about one worker that a bug report needs, without secrets."""
 
     id: str
     at_wall_ms: int
@@ -64,18 +64,18 @@ class BugReport(msgspec.Struct, frozen=True, kw_only=True):
     bundles: list[Evidence]  # type: ignore[valid-type]
 
 
-Happened = view_type(Timeline)
+WorkerTimeline = view_type(Timeline)
 
 
-def timeline(asked: Asked) -> object:
-    wanted: Looking = asked.arguments
-    return view(asked.operator.timeline(asked.target, since_wall_ms=wanted.since, limit=wanted.limit))
+def timeline(request: Request) -> object:
+    query: TimelineQuery = request.arguments
+    return view(request.operator.timeline(request.target, since_wall_ms=query.since, limit=query.limit))
 
 
-def bundles(asked: Asked) -> object:
-    kept = asked.operator.bundles(asked.target, limit=asked.arguments.limit)
+def bundles(request: Request) -> object:
+    kept = request.operator.bundles(request.target, limit=request.arguments.limit)
     if not kept:
-        asked.operator.check(asked.target)  # a worker that was removed still has its deaths
+        request.operator.check(request.target)  # a removed worker still has its deaths
     found = [
         Autopsy(
             generation=each.generation,
@@ -87,21 +87,21 @@ def bundles(asked: Asked) -> object:
         )
         for each in kept
     ]
-    return Bundles(asked.target, view(grouped(crashes_among(kept))), found)
+    return Bundles(request.target, view(grouped(crashes_among(kept))), found)
 
 
-def bundle(asked: Asked) -> object:
-    return view(asked.operator.bundle(asked.target, asked.generation))
+def bundle(request: Request) -> object:
+    return view(request.operator.bundle(request.target, request.generation))
 
 
-def bug_report(asked: Asked) -> object:
-    operator, id_ = asked.operator, asked.target
+def bug_report(request: Request) -> object:
+    operator, id_ = request.operator, request.target
     spec = operator.spec(id_)
     kept = [without_secrets(each, spec.env) for each in operator.bundles(id_, limit=GROUPED)]
     return BugReport(
         id=id_,
         at_wall_ms=time.time_ns() // 1_000_000,
-        rekindle=asked.identity.version,
+        rekindle=request.identity.version,
         python=sys.version,
         platform=platform.platform(),
         worker=view(operator.status(id_)),

@@ -1,4 +1,4 @@
-"""What each route answers: the shapes, and how the operator is asked for them."""
+"""The handlers of the routes, and the shapes of their results."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..gateway_state import GatewayState
 from ..operator import Rolling
 from ..serving.json_values import Outcome, view, view_type
 from .event_log import read_log
-from .request_bodies import InvalidRequestError, OutputQuery, Reading, topics_of
-from .route import Asked
+from .request_bodies import EventLogQuery, InvalidRequestError, OutputQuery, topics_of
+from .route import Request
 
 Worker = view_type(WorkerStatus)
 Death = view_type(DeathRecord)
@@ -32,67 +32,67 @@ RollingState = view_type(Rolling)
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
-    """The supervisor itself, and how its store is."""
+    """The supervisor itself, and the state of its store."""
 
     version: str
     pid: int
     started_at_wall_ms: int
     at_wall_ms: int
-    """What its clock says now; that of who asks may say something else."""
+    """The supervisor's clock now; the client's may differ."""
     state_directory: str
     dashboard: str | None
-    """Where the dashboard is, if it is turned on."""
+    """The URL of the dashboard, if it is enabled."""
     workers: int
     paused: bool
     unsaved: int
-    """Records that the store could not take yet."""
+    """Records that are not persisted yet."""
     degraded: str | None
-    """What is wrong with the store, if anything."""
+    """Why the store is unavailable, if it is."""
     gateways: list[Gateway]  # type: ignore[valid-type]
-    """Those that tell events to the outside."""
+    """The gateways that send events elsewhere."""
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
-    """All workers, in the order in which they were declared, and how the store is."""
+    """All workers, in the order of declaration, and the state of the store."""
 
     workers: list[Worker]  # type: ignore[valid-type]
     paused: bool
     unsaved: int
     degraded: str | None
     breakers: list[Breaker]  # type: ignore[valid-type]
-    """Those that are open: restarts of their workers are held back."""
+    """The open ones, which hold back the restarts of their workers."""
     gateways: list[Gateway]  # type: ignore[valid-type]
 
 
 class History(msgspec.Struct, frozen=True):
-    """A worker's deaths that were kept, newest first."""
+    """The persisted deaths of a worker, newest first."""
 
     id: str
     deaths: list[Death]  # type: ignore[valid-type]
 
 
 class Deaths(msgspec.Struct, frozen=True):
-    """The latest deaths of all workers that were kept, newest first."""
+    """The latest persisted deaths of all workers, newest first."""
 
     deaths: list[Death]  # type: ignore[valid-type]
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a worker is as it is, in sentences."""
+    """Why a worker is in its current state, in sentences."""
 
     id: str
     text: str
 
 
 class Output(msgspec.Struct, frozen=True):
-    """The last lines that a worker wrote."""
+    """The last output lines of a worker."""
 
     id: str
     lines: list[str]
 
 
 class Used(msgspec.Struct, frozen=True):
-    """What one worker and everything that it started use together."""
+    """What one worker and its child processes use together."""
 
     id: str
     memory_mb: float
@@ -102,115 +102,115 @@ class Used(msgspec.Struct, frozen=True):
 
 
 class Stray(msgspec.Struct, frozen=True):
-    """A process that a worker started and that left its session."""
+    """A process that a worker started and that left the worker's session."""
 
     pid: int
     id: str
-    """The worker."""
+    """The worker that started it."""
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What the workers that run use now, and who left them."""
+    """What the running workers use now, and their stray processes."""
 
     workers: list[Used]
     strays: list[Stray]
-    """They are not ended with their worker, but with the supervisor."""
+    """They end with the supervisor, not with their worker."""
 
 
 class Audit(msgspec.Struct, frozen=True):
-    """The latest orders that were kept, newest first."""
+    """The latest persisted commands, newest first."""
 
     entries: list[Order]  # type: ignore[valid-type]
 
 
 class EventLog(msgspec.Struct, frozen=True, kw_only=True):
-    """Events of the log, oldest first, and which ones are kept at all."""
+    """Events of the log, oldest first, and the range that is persisted."""
 
     events: list[dict[str, Any]]
-    """Each as it is sent over the stream."""
+    """Each as the event stream sends it."""
     oldest: int
     newest: int
     next_after: int
-    """Ask with `after` set to this for what comes next."""
+    """Pass this as `after` to read on."""
 
 
-# ── what there is to see ─────────────────────────────────────────────────────────────────
+# ── queries ──────────────────────────────────────────────────────────────────────────────
 
 
-def info(asked: Asked) -> object:
-    report = asked.operator.report()
+def info(request: Request) -> object:
+    report = request.operator.report()
     return Info(
-        version=asked.identity.version,
-        pid=asked.identity.pid,
-        started_at_wall_ms=asked.identity.started_at_wall_ms,
+        version=request.identity.version,
+        pid=request.identity.pid,
+        started_at_wall_ms=request.identity.started_at_wall_ms,
         at_wall_ms=time.time_ns() // 1_000_000,
-        state_directory=str(asked.identity.state_directory),
-        dashboard=asked.identity.dashboard,
+        state_directory=str(request.identity.state_directory),
+        dashboard=request.identity.dashboard,
         workers=len(report.workers),
         paused=report.paused,
         unsaved=report.unsaved,
         degraded=report.degraded,
-        gateways=view(asked.operator.gateways()),
+        gateways=view(request.operator.gateways()),
     )
 
 
-def workers(asked: Asked) -> object:
-    return {**view(asked.operator.report()), "gateways": view(asked.operator.gateways())}
+def workers(request: Request) -> object:
+    return {**view(request.operator.report()), "gateways": view(request.operator.gateways())}
 
 
-def worker(asked: Asked) -> object:
-    return view(asked.operator.status(asked.target))
+def worker(request: Request) -> object:
+    return view(request.operator.status(request.target))
 
 
-def history(asked: Asked) -> object:
-    deaths = asked.operator.deaths(asked.target, limit=asked.arguments.limit)
+def history(request: Request) -> object:
+    deaths = request.operator.deaths(request.target, limit=request.arguments.limit)
     if not deaths:
-        asked.operator.check(asked.target)  # a worker that was removed still has its deaths
-    return History(asked.target, view(deaths))
+        request.operator.check(request.target)  # a removed worker still has its deaths
+    return History(request.target, view(deaths))
 
 
-def deaths(asked: Asked) -> object:
-    return Deaths(view(asked.operator.deaths(limit=asked.arguments.limit)))
+def deaths(request: Request) -> object:
+    return Deaths(view(request.operator.deaths(limit=request.arguments.limit)))
 
 
-def explanation(asked: Asked) -> object:
-    return Explanation(asked.target, asked.operator.explain(asked.target))
+def explanation(request: Request) -> object:
+    return Explanation(request.target, request.operator.explain(request.target))
 
 
-def output(asked: Asked) -> object:
-    asked.operator.status(asked.target)
-    return Output(asked.target, list(asked.operator.output(asked.target)))
+def output(request: Request) -> object:
+    request.operator.status(request.target)
+    return Output(request.target, list(request.operator.output(request.target)))
 
 
-def written(asked: Asked) -> object:
-    wanted: OutputQuery = asked.arguments
-    names = [name for name in wanted.ids.split(",") if name]
-    ids = {id_ for name in names for id_ in _meant(asked, name, must_be=wanted.after is None)}
-    if names and not ids:  # they have all left
-        return view(replace(asked.operator.written(after=wanted.after), lines=()))
-    return view(asked.operator.written(*ids, after=wanted.after, last=wanted.last))
+def written(request: Request) -> object:
+    query: OutputQuery = request.arguments
+    names = [name for name in query.ids.split(",") if name]
+    ids = {id_ for name in names for id_ in _ids_of(request, name, required=query.after is None)}
+    if names and not ids:  # all of them were removed
+        return view(replace(request.operator.written(after=query.after), lines=()))
+    return view(request.operator.written(*ids, after=query.after, last=query.last))
 
 
-def _meant(asked: Asked, name: str, *, must_be: bool) -> list[str]:
-    """The workers that a name means: one, or those of a group. Who follows them may outlast them."""
-    known = [worker.component_id for worker in asked.operator.report().workers]
+def _ids_of(request: Request, name: str, *, required: bool) -> list[str]:
+    """The workers that a name means: one, or a group. A client that follows them may outlast them."""
+    known = [worker.component_id for worker in request.operator.report().workers]
     if name in known:
         return [name]
-    members = [id_ for id_ in known if asked.operator.spec(id_).group == name]
-    if must_be and not members:
+    members = [id_ for id_ in known if request.operator.spec(id_).group == name]
+    if required and not members:
         raise UnknownWorkerError(name[:80], known)
     return members
 
 
-def resources(asked: Asked) -> object:
-    usages = asked.operator.usages()
-    strays = [Stray(pid, id_) for pid, id_ in asked.operator.strays()]
+def resources(request: Request) -> object:
+    usages = request.operator.usages()
+    strays = [Stray(pid, id_) for pid, id_ in request.operator.strays()]
     return Resources([Used(id_, **view(usage)) for id_, usage in usages.items()], strays)
 
 
-def event_log(asked: Asked) -> object:
-    wanted: Reading = asked.arguments
-    found = read_log(asked.operator.event_log, wanted.after, wanted.limit, Topics(topics_of(wanted.topics)))
+def event_log(request: Request) -> object:
+    query: EventLogQuery = request.arguments
+    found = read_log(request.operator.event_log, query.after, query.limit, Topics(topics_of(query.topics)))
     return EventLog(
         events=[msgspec.json.decode(document(record)) for record in found.events],
         oldest=found.oldest,
@@ -219,69 +219,69 @@ def event_log(asked: Asked) -> object:
     )
 
 
-def audit(asked: Asked) -> object:
-    return Audit(view(asked.operator.audited(limit=asked.arguments.limit)))
+def audit(request: Request) -> object:
+    return Audit(view(request.operator.audited(limit=request.arguments.limit)))
 
 
-def metrics(asked: Asked) -> object:
-    text = asked.operator.metrics()
+def metrics(request: Request) -> object:
+    text = request.operator.metrics()
     if text is None:
-        message = "there are no metrics here: [metrics] with enabled = true in the file turns them on"
+        message = "metrics are disabled; to enable them set enabled = true in [metrics]"
         raise InvalidRequestError(404, "no_metrics", message)
     return text
 
 
-# ── orders ───────────────────────────────────────────────────────────────────────────────
+# ── commands ─────────────────────────────────────────────────────────────────────────────
 
 
-def restart(asked: Asked) -> object:
-    asked.operator.restart(asked.target)
+def restart(request: Request) -> object:
+    request.operator.restart(request.target)
     return Outcome()
 
 
-def stop(asked: Asked) -> object:
-    return Outcome(detail=view(asked.operator.stop_worker(asked.target)))
+def stop(request: Request) -> object:
+    return Outcome(detail=view(request.operator.stop_worker(request.target)))
 
 
-def start(asked: Asked) -> object:
-    return _outcome(asked.operator.start_worker(asked.target))
+def start(request: Request) -> object:
+    return _outcome(request.operator.start_worker(request.target))
 
 
 def _outcome(was_needed: bool) -> Outcome:
     return Outcome() if was_needed else Outcome(detail={"already": True})
 
 
-def reset(asked: Asked) -> object:
-    asked.operator.reset(asked.target)
+def reset(request: Request) -> object:
+    request.operator.reset(request.target)
     return Outcome()
 
 
-def pause(asked: Asked) -> object:
-    ids = (asked.target,) if asked.target else ()
-    asked.operator.pause(*ids, reason=asked.arguments.reason, for_s=asked.arguments.for_s)
+def pause(request: Request) -> object:
+    ids = (request.target,) if request.target else ()
+    request.operator.pause(*ids, reason=request.arguments.reason, for_s=request.arguments.for_s)
     return Outcome()
 
 
-def resume(asked: Asked) -> object:
-    return _outcome(asked.operator.resume(*((asked.target,) if asked.target else ())))
+def resume(request: Request) -> object:
+    return _outcome(request.operator.resume(*((request.target,) if request.target else ())))
 
 
-def reload(asked: Asked) -> object:
-    return Outcome(detail=dict(asked.operator.reload()))
+def reload(request: Request) -> object:
+    return Outcome(detail=dict(request.operator.reload()))
 
 
-def shut_down(asked: Asked) -> object:
-    asked.operator.shut_down()
+def shut_down(request: Request) -> object:
+    request.operator.shut_down()
     return Outcome()
 
 
-def scale(asked: Asked) -> object:
-    return Outcome(detail=dict(asked.operator.scale(asked.target, asked.arguments.count) or {}))
+def scale(request: Request) -> object:
+    return Outcome(detail=dict(request.operator.scale(request.target, request.arguments.count) or {}))
 
 
-def roll(asked: Asked) -> object:
-    return Outcome(detail=dict(asked.operator.rolling_restart(asked.target) or {}))
+def roll(request: Request) -> object:
+    return Outcome(detail=dict(request.operator.rolling_restart(request.target) or {}))
 
 
-def rolling(asked: Asked) -> object:
-    return view(asked.operator.rolling(asked.target))
+def rolling(request: Request) -> object:
+    return view(request.operator.rolling(request.target))

@@ -1,7 +1,7 @@
-"""What the routes of jobs answer, and how the queues are asked for it.
+"""The handlers of the routes about jobs.
 
-The documents are made from the `Jobs` port alone, so that the command line can make the same ones
-where no supervisor runs.
+The documents need the `Jobs` port alone, so that the command line can make the same ones while
+no supervisor runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ...ports import Jobs
 from ...spec.job_payload import checked_queue, new_job, payload_text
 from ..serving.json_values import Outcome, view, view_type
 from .request_bodies import EnqueueArguments, InvalidRequestError
-from .route import Asked
+from .route import Request
 
 Crash = view_type(JobCrash)
 Figures = view_type(QueueStats)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One job; its payload and result are the JSON values themselves."""
+    """One job; payload and result are JSON values."""
 
     id: int
     queue: str
@@ -48,35 +48,37 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobDetail(msgspec.Struct, frozen=True):
-    """One job, and the evidence against it."""
+    """One job and its crashes."""
 
     job: Job
     crashes: list[Crash]  # type: ignore[valid-type]
 
 
 class JobList(msgspec.Struct, frozen=True):
-    """Jobs, the newest first; each with the evidence against it, if that was asked for."""
+    """Jobs, newest first; each with its crashes, if `evidence` was requested."""
 
     jobs: list[JobDetail]
 
 
 class Queues(msgspec.Struct, frozen=True):
-    """The figures of every queue, and of all of them together."""
+    """The figures of every queue, and their totals."""
 
     queues: list[Figures]  # type: ignore[valid-type]
     all: Figures  # type: ignore[valid-type]
     served: list[str]
-    """The queues that workers serve; a job in another one waits for ever."""
+    """The queues that workers serve; a job in any other queue waits until a worker serves it."""
 
 
 # ── documents ────────────────────────────────────────────────────────────────────────────
 
 
 def job_list(jobs: Jobs, *, queue: str | None, state: str | None, limit: int, evidence: bool) -> JobList:
-    """Some jobs."""
+    """The jobs that match."""
     if state is not None and state not in tuple(JobState):
         known = ", ".join(JobState)
-        raise InvalidRequestError(422, "invalid", f"{state[:80]!r} is no state of a job; there are {known}")
+        raise InvalidRequestError(
+            422, "invalid", f"{state[:80]!r} is not a job state; the states are {known}"
+        )
     found = jobs.find(queue=queue, state=state, limit=limit)
     crashes = jobs.crashes([job.id for job in found]) if evidence else ()
     return JobList([_detail(job, crashes) for job in found])
@@ -88,14 +90,14 @@ def job_detail(jobs: Jobs, job_id: int) -> JobDetail:
 
 
 def figures(jobs: Jobs, served: Collection[str]) -> Queues:
-    """The figures of every queue that has jobs, or that is served."""
+    """The figures of every queue that has jobs or is served."""
     found = {stats.queue: stats for stats in jobs.stats()}
     every = [found.get(name) or QueueStats(queue=name) for name in sorted({*found, *served} - {None})]  # type: ignore[type-var]
     return Queues(view(every), view(all_queues(every)), sorted(served))
 
 
 def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArguments) -> tuple[int, ...]:
-    """Put jobs into a queue, all or none; their numbers."""
+    """Add jobs to a queue, all or none; returns their numbers."""
     checked_queue(queue, served)
     now = time.time_ns() // 1_000_000
     return jobs.add(
@@ -119,20 +121,20 @@ def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
 
 
 def _value(text: str | None) -> Any:
-    """What JSON text says; text that is none stands for itself."""
+    """The value of JSON text; other text stands for itself."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
-# ── routes ───────────────────────────────────────────────────────────────────────────────
+# ── handlers ─────────────────────────────────────────────────────────────────────────────
 
 
-def listing(asked: Asked) -> object:
-    given = asked.arguments
+def listing(request: Request) -> object:
+    given = request.arguments
     return job_list(
-        asked.operator.jobs,
+        request.operator.jobs,
         queue=given.queue,
         state=given.state,
         limit=given.limit,
@@ -140,31 +142,31 @@ def listing(asked: Asked) -> object:
     )
 
 
-def detail(asked: Asked) -> object:
-    return job_detail(asked.operator.jobs, _number(asked))
+def detail(request: Request) -> object:
+    return job_detail(request.operator.jobs, _number(request))
 
 
-def queues(asked: Asked) -> object:
-    return figures(asked.operator.jobs, asked.operator.queues)
+def queues(request: Request) -> object:
+    return figures(request.operator.jobs, request.operator.queues)
 
 
-def enqueue(asked: Asked) -> object:
-    operator = asked.operator
-    ids = enqueued(operator.jobs, asked.target, operator.queues, asked.arguments)
+def enqueue(request: Request) -> object:
+    operator = request.operator
+    ids = enqueued(operator.jobs, request.target, operator.queues, request.arguments)
     return Outcome(detail={"ids": list(ids)})
 
 
-def retry(asked: Asked) -> object:
-    asked.operator.jobs.retry([_number(asked)])
+def retry(request: Request) -> object:
+    request.operator.jobs.retry([_number(request)])
     return Outcome()
 
 
-def drop(asked: Asked) -> object:
-    asked.operator.jobs.drop([_number(asked)])
+def drop(request: Request) -> object:
+    request.operator.jobs.drop([_number(request)])
     return Outcome()
 
 
-def _number(asked: Asked) -> int:
-    if not asked.target.isdecimal() or len(asked.target) > 18:
-        raise InvalidRequestError(422, "invalid", f"a job has a number, not {asked.target[:80]!r}")
-    return int(asked.target)
+def _number(request: Request) -> int:
+    if not request.target.isdecimal() or len(request.target) > 18:
+        raise InvalidRequestError(422, "invalid", f"{request.target[:80]!r} is not a job number")
+    return int(request.target)

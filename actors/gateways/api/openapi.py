@@ -11,25 +11,25 @@ import msgspec
 from ...spec.worker_spec import COMPONENT_ID
 from ..serving.json_values import Problem
 from .request_bodies import Nothing
-from .route import Served
+from .route import Route
 
 _REFUSALS = {
-    "400": "The request is not HTTP, or its body is not JSON.",
-    "401": "No token, or a wrong one (TCP only).",
-    "403": "Orders need the operator's token (TCP only), or the request comes from another site.",
-    "404": "No such path, worker or group.",
-    "405": "The path is there, but not for this method.",
-    "409": "Understood, and declined.",
+    "400": "The request is not valid HTTP, or its body is not JSON.",
+    "401": "The token is missing or wrong (TCP only).",
+    "403": "Commands require the operator token (TCP only), or the request comes from another site.",
+    "404": "No such path, worker, group, queue or job.",
+    "405": "The path does not support this method.",
+    "409": "The supervisor refused the request; the message says why.",
     "413": "The body is too large.",
-    "415": "The body is not JSON by its content type (TCP only).",
-    "422": "The arguments make no sense.",
-    "503": "Too busy, stopping, or the store is away.",
-    "504": "No answer in time; an order may still be carried out.",
+    "415": "The content type is not application/json (TCP only).",
+    "422": "The arguments are invalid.",
+    "503": "The supervisor is busy or shutting down, or the store is unavailable.",
+    "504": "No reply in time; a command may still be carried out.",
 }
 
 
-def document(routes: Sequence[Served], version: str) -> dict[str, Any]:
-    """The description of these routes."""
+def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
+    """The OpenAPI document of these routes."""
     kinds = [Problem, *(kind for route in routes for kind in (route.result, route.body))]
     schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     shapes = iter(schemas[1:])
@@ -43,7 +43,7 @@ def document(routes: Sequence[Served], version: str) -> dict[str, Any]:
             "title": "Rekindle",
             "version": version,
             "description": "HTTP over the unix socket control.sock in the state directory and, where it "
-            "is turned on, over TCP with a token. "
+            "enabled, over TCP with a token. "
             "Durations and times are whole milliseconds.",
         },
         "paths": paths,
@@ -51,17 +51,17 @@ def document(routes: Sequence[Served], version: str) -> dict[str, Any]:
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        # Over TCP; the unix socket asks for none: the kernel says who is there.
+        # Over TCP; the unix socket needs no token, because the kernel identifies the client.
         "security": [{}, {"token": []}],
     }
 
 
-def _operation(route: Served, result: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, result: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
-        "responses": {"200": _answer(route, result), **_refusals()},
+        "responses": {"200": _response(route, result), **_refusals()},
     }
     if route.streams:
         operation["parameters"].append(_LAST_EVENT_ID)
@@ -81,23 +81,23 @@ _LAST_EVENT_ID = {
 
 def _stream() -> dict[str, Any]:
     content = {"text/event-stream": {"schema": {"type": "string"}}}
-    return {"description": "Server-sent events, without an end.", "content": content}
+    return {"description": "An endless stream of server-sent events.", "content": content}
 
 
-def _answer(route: Served, result: dict[str, Any]) -> dict[str, Any]:
+def _response(route: Route, result: dict[str, Any]) -> dict[str, Any]:
     if route.streams:
         return _stream()
-    if not route.text:
+    if not route.media_type:
         return _json("Done.", result)
-    return {"description": "Done.", "content": {route.text: {"schema": {"type": "string"}}}}
+    return {"description": "Done.", "content": {route.media_type: {"schema": {"type": "string"}}}}
 
 
-def _operation_id(route: Served) -> str:
+def _operation_id(route: Route) -> str:
     words = re.findall(r"\w+", route.path.replace("{", "by_"))
     return "_".join([route.method.lower(), *words])
 
 
-def _path_parameters(route: Served) -> list[dict[str, Any]]:
+def _path_parameters(route: Route) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": _text(name)}
         for name in re.findall(r"{(\w+)}", route.path)
@@ -114,7 +114,7 @@ def _text(name: str) -> dict[str, Any]:
             return {"type": "string", "pattern": f"^{COMPONENT_ID.pattern}$"}
 
 
-def _query_parameters(route: Served) -> list[dict[str, Any]]:
+def _query_parameters(route: Route) -> list[dict[str, Any]]:
     shape = msgspec.json.schema_components([route.query])[1][route.query.__name__]
     return [
         {"name": name, "in": "query", "required": False, "schema": schema}

@@ -1,4 +1,4 @@
-"""Which answer each thing that goes wrong gets."""
+"""The HTTP status and problem for each error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...errors import (
     UnknownQueueError,
     UnknownWorkerError,
 )
-from ..serving.call_pools import LaneFullError, LanesClosedError, LaneSlowError
+from ..serving.call_pools import CallTimeoutError, PoolFullError, PoolsClosedError
 from ..serving.event_hub import StreamsFullError
 from ..serving.json_values import Problem
 from .audit_trail import NotAllowedError
@@ -34,63 +34,48 @@ class Refusal:
     problem: Problem
 
 
-def refusal(error: Exception) -> Refusal | None:
-    """What to answer; None if nobody foresaw this error."""
+def problem_for(error: Exception, what: str) -> Refusal:
+    """The response to an error; an unexpected one is logged, with `what` failed."""
+    status, code, message = _expected(error) or _unexpected(error, what)
+    return Refusal(status, Problem(code, message))
+
+
+def _expected(error: Exception) -> tuple[int, str, str] | None:
     match error:
-        case InvalidRequestError(status=status, error=word):
-            return _refusal(status, word, str(error))
+        case InvalidRequestError(status=status, error=code):
+            return status, code, str(error)
         case UnknownWorkerError():
-            return _refusal(404, "unknown_worker", str(error))
+            return 404, "unknown_worker", str(error)
         case UnknownJobError():
-            return _refusal(404, "unknown_job", str(error))
+            return 404, "unknown_job", str(error)
         case UnknownQueueError():
-            return _refusal(404, "unknown_queue", str(error))
-        case PausedError(everything=everything):
-            return _refusal(409, "everything_paused" if everything else "worker_paused", str(error))
-        case PayloadError():
-            return _refusal(422, "invalid", str(error))
-        case NotAllowedError():
-            return _refusal(403, "forbidden", str(error))
+            return 404, "unknown_queue", str(error)
         case UnknownDeathError():
-            return _refusal(404, "unknown_death", str(error))
-        case SpecError() | ConfigurationError():
-            return _refusal(422, "invalid", str(error))
+            return 404, "unknown_death", str(error)
+        case PausedError(everything=everything):
+            return 409, "everything_paused" if everything else "worker_paused", str(error)
+        case NotAllowedError():
+            return 403, "forbidden", str(error)
+        case PayloadError() | SpecError() | ConfigurationError():
+            return 422, "invalid", str(error)
         case RequestTimeoutError():
-            return _refusal(504, "timeout", f"the supervisor did not answer in time: {error}")
+            return 504, "timeout", f"the supervisor did not reply in time: {error}"
         case StoreError():
-            return _refusal(503, "store_unavailable", str(error))
-        case LaneFullError():
-            return _refusal(503, "busy", "too many requests like this one are under way; nothing was done")
+            return 503, "store_unavailable", str(error)
+        case PoolFullError():
+            return 503, "busy", "too many requests of this kind are in progress; nothing was done"
         case StreamsFullError():
-            return _refusal(503, "busy", "as many clients as may follow the events already, or we stop")
-        case LaneSlowError():
-            return _refusal(504, "timeout", "no answer in time; the request may still be carried out")
-        case LanesClosedError():
-            return _refusal(503, "stopping", "the supervisor is stopping; the request may be carried out")
+            return 503, "busy", "too many event streams, or the supervisor is shutting down"
+        case CallTimeoutError():
+            return 504, "timeout", "no reply in time; the request may still be carried out"
+        case PoolsClosedError():
+            return 503, "stopping", "the supervisor is shutting down; the request may still be carried out"
         case _:
             return None
 
 
-def verdict(error: Exception, what: str) -> Refusal:
-    """What to answer, whatever it is; what nobody foresaw is logged as having broken `what`."""
-    found = refusal(error)
-    if found is not None:
-        return found
+def _unexpected(error: Exception, what: str) -> tuple[int, str, str]:
     if isinstance(error, RekindleError):
-        return declined(error)
-    logger.opt(exception=error).error("{} broke", what)
-    return broken()
-
-
-def declined(error: Exception) -> Refusal:
-    """What to answer when the operator said no."""
-    return _refusal(409, "refused", str(error))
-
-
-def broken() -> Refusal:
-    """What to answer when something is wrong with us."""
-    return _refusal(500, "internal", "something broke while this was done; the supervisor's log has more")
-
-
-def _refusal(status: int, word: str, message: str) -> Refusal:
-    return Refusal(status, Problem(word, message))
+        return 409, "refused", str(error)
+    logger.opt(exception=error).error("{} failed", what)
+    return 500, "internal", "internal error; the supervisor's log has the details"

@@ -1,4 +1,4 @@
-"""What a client may send: a closed set of bodies and query parameters, decoded strictly."""
+"""The bodies and query parameters that clients send, decoded strictly."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ LONGEST_PAUSE_S = 10 * 365 * 86_400.0
 MOST_WORKERS = 10_000
 
 Text = Annotated[str, Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-"""A line for people; it is shown in terminals, so it has no control characters."""
-
+"""A line for people; terminals show it, so control characters are refused."""
 
 LONGEST_NUMBER = 18
-"""In digits: what a database can count to."""
+"""In digits; a larger number does not fit into a database column."""
 
 
 class InvalidRequestError(Exception):
-    """What was sent is no request: the status to answer with, a word, a sentence."""
+    """The request is invalid: the status to reply with, a code, a message."""
 
     def __init__(self, status: int, error: str, message: str) -> None:
         self.status = status
@@ -40,20 +39,20 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PauseArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why, and for how long; without `for_s` until it is resumed."""
+    """The reason and the duration; without `for_s` the pause lasts until it is resumed."""
 
     reason: Text = ""
     for_s: Annotated[float, Meta(gt=0, le=LONGEST_PAUSE_S)] | None = None
 
 
 class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many workers the group shall have."""
+    """The new number of workers of the group."""
 
     count: Annotated[int, Meta(ge=0, le=MOST_WORKERS)]
 
 
 class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be done, one value a job, and how."""
+    """The payloads, one per job, and how to process them."""
 
     payloads: Annotated[list[Any], Meta(min_length=1, max_length=MOST_JOBS)]
     priority: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] = 0
@@ -61,22 +60,22 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
 
     def audited(self) -> dict[str, Any]:
-        """What the audit keeps of it: how many, not what, which may be anything."""
+        """What the audit records: the number of jobs, not their payloads, which may hold secrets."""
         return {"jobs": len(self.payloads), "priority": self.priority, "delay_s": self.delay_s}
 
 
 class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which jobs to answer with."""
+    """Which jobs to list."""
 
     queue: Text | None = None
     state: Annotated[str, Meta(extra_json_schema={"enum": list(JobState)})] | None = None
-    """Checked where it is used, which tells what there is."""
+    """Checked by the handler, whose message lists the states."""
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
     evidence: bool = False
 
 
-class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many rows to answer with at most."""
+class LimitQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The maximum number of rows."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
 
@@ -84,35 +83,35 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Number = Annotated[int, Meta(ge=0, le=10**18)]
 MOST_LINES = 200
 Patterns = Annotated[str, Meta(min_length=1, max_length=2000)]
-"""Topics, with commas between them."""
+"""Topic patterns, separated by commas."""
 
 
 class OutputQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose lines to answer with: those after a number, or else the last ones of each worker."""
+    """Which output lines to return: those after a number, or the last ones of each worker."""
 
     ids: Annotated[str, Meta(max_length=20_000)] = ""
-    """With commas between them; none: everybody's."""
+    """Worker ids separated by commas; empty: all workers."""
     after: Number | None = None
     last: Annotated[int, Meta(ge=0, le=MOST_LINES)] = 10
 
 
-class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EventStreamQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which topics to follow, and after which event; `Last-Event-ID` wins over `since`."""
 
     topics: Patterns = ALL_EVENTS
     since: Number | None = None
 
 
-class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much of a timeline to answer with: so many entries at most, and since when."""
+class TimelineQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The maximum number of timeline entries, and since when."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
     since: Number = 0
     """Wall-clock milliseconds."""
 
 
-class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which events of the log to answer with: those after a number, or the latest ones."""
+class EventLogQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which events of the log to return: those after a number, or the latest ones."""
 
     after: Number | None = None
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
@@ -123,11 +122,11 @@ def topics_of(text: str) -> tuple[str, ...]:
     """The patterns in a query's `topics`.
 
     Raises:
-        InvalidRequestError: one of them can choose nothing, or there are too many.
+        InvalidRequestError: a pattern matches no topic, or there are too many.
     """
     patterns = tuple(part.strip() for part in text.split(","))
     if len(patterns) > MOST_PATTERNS:
-        raise InvalidRequestError(422, "invalid", f"more than {MOST_PATTERNS} topics are asked for")
+        raise InvalidRequestError(422, "invalid", f"at most {MOST_PATTERNS} topics are allowed")
     for pattern in patterns:
         wrong = problem(pattern)
         if wrong is not None:
@@ -139,25 +138,25 @@ def last_event_id(text: str | None) -> int | None:
     """The number in a `Last-Event-ID` header.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it is not a number.
     """
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) <= 18):
-        raise InvalidRequestError(422, "invalid", "Last-Event-ID is not the number of an event")
+        raise InvalidRequestError(422, "invalid", "Last-Event-ID must be the number of an event")
     return int(text)
 
 
 def decode_body(body: bytes, kind: type[Any]) -> Any:
-    """The arguments in a body; an empty one has none.
+    """The arguments in a body; an empty body has none.
 
     Raises:
-        InvalidRequestError: it is no JSON, or not the JSON that the route takes.
+        InvalidRequestError: the body is not JSON, or does not match the type.
     """
     try:
         return _decoded(body or b"{}", kind)
     except msgspec.ValidationError as error:
-        raise InvalidRequestError(422, "invalid", f"the body is not what this route takes: {error}") from None
+        raise InvalidRequestError(422, "invalid", f"invalid body: {error}") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InvalidRequestError(400, "malformed", f"the body is not JSON: {error}") from None
 
@@ -166,10 +165,10 @@ def generation_of(text: str) -> int:
     """The number of an incarnation in a path.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it is not a number.
     """
     if not text.isascii() or not text.isdecimal() or len(text) > LONGEST_NUMBER:
-        raise InvalidRequestError(422, "invalid", f"{text[:80]!r} is no generation: a number is")
+        raise InvalidRequestError(422, "invalid", f"{text[:80]!r} is not a generation; use a number")
     return int(text)
 
 
@@ -177,24 +176,22 @@ def decode_query(pairs: Sequence[tuple[str, str]], kind: type[Any]) -> Any:
     """The arguments in a query string; each at most once.
 
     Raises:
-        InvalidRequestError: it names something that the route does not take, or twice.
+        InvalidRequestError: a parameter is unknown, invalid or repeated.
     """
     given = dict(pairs)
     if len(given) != len(pairs):
-        raise InvalidRequestError(422, "invalid", "a query parameter is given twice")
+        raise InvalidRequestError(422, "invalid", "a query parameter is repeated")
     try:
         return msgspec.convert(given, type=kind, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidRequestError(
-            422, "invalid", f"the query is not what this route takes: {error}"
-        ) from None
+        raise InvalidRequestError(422, "invalid", f"invalid query: {error}") from None
 
 
 def _decoded(body: bytes, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError:
-        # To JSON 3.0 is as whole a number as 3; some write all of theirs like that.
+        # Some JSON encoders write integers as 3.0; accept them.
         return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), type=kind)
 
 

@@ -1,4 +1,4 @@
-"""What a route is, and what a request looks like once it was decoded."""
+"""A route, and a request once it is decoded."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from ...errors import UnknownQueueError, UnknownWorkerError
 from ...spec.worker_spec import COMPONENT_ID
 from ..operator import Operator
 from ..server_identity import Identity
-from ..serving.call_pools import Lane
+from ..serving.call_pools import CallPool
 from .request_bodies import LARGEST_BODY, InvalidRequestError, Nothing
 
 PREFIX = "/api/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request, decoded: of whom, about what, with which arguments."""
+class Request:
+    """One decoded request."""
 
     operator: Operator
     identity: Identity
     target: str
-    """The worker's id or the group's name in the path; empty without one."""
+    """The worker id, group, queue or number in the path; empty without one."""
     arguments: Any
     generation: int = 0
     """The incarnation in the path; 0 without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """One route: what it takes, who answers it, and what it answers with."""
+class Route:
+    """One route: its arguments, its handler, its result."""
 
     method: str = "GET"
     path: str
     summary: str
-    answer: Callable[[Asked], object]
+    handler: Callable[[Request], object]
     result: Any
-    lane: Lane = Lane.SIGHT
+    pool: CallPool = CallPool.QUERY
     body: type[Any] = Nothing
     query: type[Any] = Nothing
     largest_body: int = LARGEST_BODY
     action: str = ""
-    """What the audit calls it; empty: it changes nothing."""
+    """The command's name in the audit; empty: the route only reads."""
     local: bool = False
-    """Whether only the control socket takes it: from afar nobody could undo it."""
+    """Whether only the control socket accepts it, since a remote client could not undo it."""
     streams: bool = False
-    """The answer is a stream of events, and has no end."""
-    text: str = ""
-    """The media type of an answer that is bytes as they are; empty: it is JSON."""
-    rooted: bool = False
-    """Whether its path stands by itself, where others look for it."""
+    """The response is an endless stream of events."""
+    media_type: str = ""
+    """The media type if the handler returns bytes; empty: the response is JSON."""
+    at_root: bool = False
+    """Whether the path has no prefix, because other programs expect it there."""
 
     def check(self, target: str, operator: Operator) -> None:
-        """Refuse what nothing can be called.
+        """Refuse a target that cannot be a name.
 
         Raises:
-            UnknownQueueError, UnknownWorkerError, InvalidRequestError: it is no name at all.
+            UnknownQueueError, UnknownWorkerError, InvalidRequestError: no such name is possible.
         """
         if not target or COMPONENT_ID.fullmatch(target) is not None:
             return
@@ -67,9 +67,9 @@ class Served:
             case "workers" | "groups":
                 raise UnknownWorkerError(target[:80])
             case _:
-                raise InvalidRequestError(422, "invalid", f"nothing here is called {target[:80]!r}")
+                raise InvalidRequestError(422, "invalid", f"{target[:80]!r} is not a valid name")
 
     @property
     def url(self) -> str:
-        """Where it is served."""
-        return self.path if self.rooted else PREFIX + self.path
+        """The path with its prefix."""
+        return self.path if self.at_root else PREFIX + self.path

@@ -1,6 +1,7 @@
-"""The closed list of what can be asked of the control socket, in one table.
+"""The closed list of routes, in one table.
 
-The application serves this table and `openapi` describes it; nothing else is served.
+The application serves this table, `openapi` describes it, and NATS answers the same requests.
+A new route is a line here and a handler.
 """
 
 from __future__ import annotations
@@ -8,182 +9,209 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..serving.call_pools import Lane
+from ..serving.call_pools import CallPool
 from ..serving.json_values import Outcome
-from . import alert_handlers, evidence_handlers, handlers
-from .job_routes import JOB_ROUTES
+from . import alert_handlers, evidence_handlers, handlers, job_handlers
 from .openapi import document
 from .request_bodies import (
-    Following,
-    Looking,
+    LARGEST_ENQUEUE,
+    EnqueueArguments,
+    EventLogQuery,
+    EventStreamQuery,
+    JobQuery,
+    LimitQuery,
     OutputQuery,
     PauseArguments,
-    Reading,
-    Rows,
     ScaleArguments,
+    TimelineQuery,
 )
-from .route import Asked, Served
+from .route import Request, Route
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
-"""What Prometheus calls its format."""
+"""The media type of the Prometheus text format."""
+
+Handler = Callable[[Request], object]
 
 
-def _order(path: str, action: str, summary: str, answer: Callable[[Asked], object], **more: Any) -> Served:
-    settings: dict[str, Any] = {"lane": Lane.ORDER, "result": Outcome, **more}
-    return Served(method="POST", path=path, action=action, summary=summary, answer=answer, **settings)
+def _query(path: str, summary: str, handler: Handler, result: Any, **more: Any) -> Route:
+    """A route that only reads."""
+    return Route(path=path, summary=summary, handler=handler, result=result, **more)
 
 
-def _description(asked: Asked) -> object:
-    return document(ROUTES, asked.identity.version)
+def _stored(path: str, summary: str, handler: Handler, result: Any, **more: Any) -> Route:
+    """A route that reads the store, which may be slow or unavailable."""
+    return _query(path, summary, handler, result, pool=CallPool.STORE, **more)
 
 
-ROUTES: tuple[Served, ...] = (
-    Served(path="/info", summary="The supervisor itself", answer=handlers.info, result=handlers.Info),
-    Served(path="/workers", summary="Every worker", answer=handlers.workers, result=handlers.Workers),
-    Served(path="/workers/{id}", summary="One worker", answer=handlers.worker, result=handlers.Worker),
-    Served(
-        path="/workers/{id}/history",
-        summary="Its deaths and the decisions on them",
-        answer=handlers.history,
-        result=handlers.History,
-        lane=Lane.STORE,
-        query=Rows,
+def _command(path: str, action: str, summary: str, handler: Handler, **more: Any) -> Route:
+    """A route that changes something, and is audited."""
+    settings: dict[str, Any] = {"pool": CallPool.COMMAND, "result": Outcome, **more}
+    return Route(method="POST", path=path, action=action, summary=summary, handler=handler, **settings)
+
+
+def _description(request: Request) -> object:
+    return document(ROUTES, request.identity.version)
+
+
+ROUTES: tuple[Route, ...] = (
+    _query("/info", "The supervisor itself", handlers.info, handlers.Info),
+    # ── workers ──────────────────────────────────────────────────────────────────────────
+    _query("/workers", "Every worker", handlers.workers, handlers.Workers),
+    _query("/workers/{id}", "One worker", handlers.worker, handlers.Worker),
+    _stored(
+        "/workers/{id}/history",
+        "The deaths of a worker and what the supervisor decided",
+        handlers.history,
+        handlers.History,
+        query=LimitQuery,
     ),
-    Served(
-        path="/workers/{id}/bundles",
-        summary="What it died of, each time, and which deaths were the same crash",
-        answer=evidence_handlers.bundles,
-        result=evidence_handlers.Bundles,
-        lane=Lane.STORE,
-        query=Rows,
+    _stored(
+        "/workers/{id}/bundles",
+        "The cause of each death of a worker, and which deaths were the same crash",
+        evidence_handlers.bundles,
+        evidence_handlers.Bundles,
+        query=LimitQuery,
     ),
-    Served(
-        path="/workers/{id}/bundles/{generation}",
-        summary="The evidence of one death",
-        answer=evidence_handlers.bundle,
-        result=evidence_handlers.Evidence,
-        lane=Lane.STORE,
+    _stored(
+        "/workers/{id}/bundles/{generation}",
+        "The evidence of one death",
+        evidence_handlers.bundle,
+        evidence_handlers.Evidence,
     ),
-    Served(
-        path="/workers/{id}/report",
-        summary="Everything for a bug report, without secrets",
-        answer=evidence_handlers.bug_report,
-        result=evidence_handlers.BugReport,
-        lane=Lane.STORE,
+    _stored(
+        "/workers/{id}/report",
+        "Everything for a bug report, without secrets",
+        evidence_handlers.bug_report,
+        evidence_handlers.BugReport,
     ),
-    Served(
-        path="/workers/{id}/timeline",
-        summary="What happened to it, newest first, and its mean time between failures",
-        answer=evidence_handlers.timeline,
-        result=evidence_handlers.Happened,
-        lane=Lane.STORE,
-        query=Looking,
+    _stored(
+        "/workers/{id}/timeline",
+        "What happened to a worker, newest first, and its mean time between failures",
+        evidence_handlers.timeline,
+        evidence_handlers.WorkerTimeline,
+        query=TimelineQuery,
     ),
-    Served(
-        path="/workers/{id}/explain",
-        summary="Why it is as it is, in sentences",
-        answer=handlers.explanation,
-        result=handlers.Explanation,
-        lane=Lane.STORE,
+    _stored(
+        "/workers/{id}/explain",
+        "Why a worker is in its current state, in sentences",
+        handlers.explanation,
+        handlers.Explanation,
     ),
-    Served(
-        path="/workers/{id}/output", summary="Its last lines", answer=handlers.output, result=handlers.Output
-    ),
-    Served(
-        path="/output",
-        summary="What workers write, line by line; ask again after the newest",
-        answer=handlers.written,
-        result=handlers.WrittenLines,
+    _query("/workers/{id}/output", "The last output lines of a worker", handlers.output, handlers.Output),
+    _query(
+        "/output",
+        "The output of workers, line by line; ask again with the newest number",
+        handlers.written,
+        handlers.WrittenLines,
         query=OutputQuery,
     ),
-    Served(
-        path="/resources",
-        summary="What the workers use now",
-        answer=handlers.resources,
-        result=handlers.Resources,
-        lane=Lane.STORE,
+    _stored("/resources", "What the workers use now", handlers.resources, handlers.Resources),
+    _stored(
+        "/deaths", "The latest deaths of all workers", handlers.deaths, handlers.Deaths, query=LimitQuery
     ),
-    Served(
-        path="/deaths",
-        summary="The latest deaths of all workers",
-        answer=handlers.deaths,
-        result=handlers.Deaths,
-        lane=Lane.STORE,
-        query=Rows,
-    ),
-    Served(
-        path="/events",
-        summary="Everything that happens, as server-sent events; resumes after Last-Event-ID",
-        answer=handlers.event_log,
-        result=str,
-        query=Following,
+    # ── events, audit, alerts ────────────────────────────────────────────────────────────
+    _query(
+        "/events",
+        "All events, as server-sent events; resumes after Last-Event-ID",
+        handlers.event_log,
+        str,
+        query=EventStreamQuery,
         streams=True,
     ),
-    Served(
-        path="/events/log",
-        summary="Events that are kept, oldest first",
-        answer=handlers.event_log,
-        result=handlers.EventLog,
-        lane=Lane.STORE,
-        query=Reading,
+    _stored(
+        "/events/log",
+        "The persisted events, oldest first",
+        handlers.event_log,
+        handlers.EventLog,
+        query=EventLogQuery,
     ),
-    Served(
-        path="/audit",
-        summary="Who gave which order, and what came of it",
-        answer=handlers.audit,
-        result=handlers.Audit,
-        lane=Lane.STORE,
-        query=Rows,
+    _stored(
+        "/audit",
+        "Who sent which command, and its result",
+        handlers.audit,
+        handlers.Audit,
+        query=LimitQuery,
     ),
-    Served(
-        path="/alerts", summary="What is wrong", answer=alert_handlers.alerts, result=alert_handlers.Alarms
-    ),
-    _order(
+    _query("/alerts", "The alerts", alert_handlers.alerts, alert_handlers.Alarms),
+    _command(
         "/alerts/{id}/acknowledge",
         "acknowledge",
-        "Take note of an alert",
+        "Acknowledge an alert",
         alert_handlers.acknowledge,
         body=alert_handlers.NotedBy,
     ),
-    _order("/workers/{id}/restart", "restart", "Clear its counters and start it afresh", handlers.restart),
-    _order("/workers/{id}/stop", "stop", "Stop it; answers once it is gone", handlers.stop, lane=Lane.LONG),
-    _order("/workers/{id}/start", "start", "Start it now", handlers.start),
-    _order("/workers/{id}/reset", "reset", "Clear its counters and failure", handlers.reset),
-    _order("/workers/{id}/pause", "pause", "Pause it", handlers.pause, body=PauseArguments),
-    _order("/workers/{id}/resume", "resume", "End its pause", handlers.resume),
-    _order("/pause", "pause", "Pause the whole system", handlers.pause, body=PauseArguments),
-    _order("/resume", "resume", "End the pause of the whole system", handlers.resume),
-    _order("/reload", "reload", "Apply the changed configuration", handlers.reload, lane=Lane.LONG),
-    _order("/shutdown", "shutdown", "Stop all workers, then the supervisor", handlers.shut_down, local=True),
-    _order(
+    # ── commands ─────────────────────────────────────────────────────────────────────────
+    _command("/workers/{id}/restart", "restart", "Clear its counters and restart it", handlers.restart),
+    _command(
+        "/workers/{id}/stop", "stop", "Stop it; replies once it has exited", handlers.stop, pool=CallPool.LONG
+    ),
+    _command("/workers/{id}/start", "start", "Start it now", handlers.start),
+    _command("/workers/{id}/reset", "reset", "Clear its counters and failure", handlers.reset),
+    _command("/workers/{id}/pause", "pause", "Pause it", handlers.pause, body=PauseArguments),
+    _command("/workers/{id}/resume", "resume", "End its pause", handlers.resume),
+    _command("/pause", "pause", "Pause the whole system", handlers.pause, body=PauseArguments),
+    _command("/resume", "resume", "End the pause of the whole system", handlers.resume),
+    _command("/reload", "reload", "Apply the changed configuration", handlers.reload, pool=CallPool.LONG),
+    _command(
+        "/shutdown", "shutdown", "Stop all workers, then the supervisor", handlers.shut_down, local=True
+    ),
+    # ── groups ───────────────────────────────────────────────────────────────────────────
+    _command(
         "/groups/{name}/scale",
         "scale",
-        "Have so many workers of a group",
+        "Set the number of workers of a group",
         handlers.scale,
         body=ScaleArguments,
-        lane=Lane.LONG,
+        pool=CallPool.LONG,
     ),
-    _order(
+    _command(
         "/groups/{name}/restart",
         "rolling_restart",
-        "Restart a group, keeping enough of it up",
+        "Restart a group, keeping enough of its workers up",
         handlers.roll,
-        lane=Lane.LONG,
+        pool=CallPool.LONG,
     ),
-    Served(
-        path="/groups/{name}/rolling",
-        summary="How the latest rolling restart of a group is",
-        answer=handlers.rolling,
-        result=handlers.RollingState,
+    _query(
+        "/groups/{name}/rolling",
+        "The latest rolling restart of a group",
+        handlers.rolling,
+        handlers.RollingState,
     ),
-    *JOB_ROUTES,
-    Served(
-        path="/metrics",
-        rooted=True,
-        summary="Numbers for Prometheus, if they are turned on",
-        answer=handlers.metrics,
-        result=str,
-        text=METRICS,
+    # ── jobs ─────────────────────────────────────────────────────────────────────────────
+    _stored("/queues", "The figures of every queue", job_handlers.queues, job_handlers.Queues),
+    _stored("/jobs", "Jobs, newest first", job_handlers.listing, job_handlers.JobList, query=JobQuery),
+    _stored("/jobs/{number}", "One job and its crashes", job_handlers.detail, job_handlers.JobDetail),
+    _command(
+        "/queues/{name}/jobs",
+        "enqueue",
+        "Add jobs to a queue, all or none",
+        job_handlers.enqueue,
+        pool=CallPool.STORE,
+        body=EnqueueArguments,
+        largest_body=LARGEST_ENQUEUE,
     ),
-    Served(path="/openapi.json", summary="This description", answer=_description, result=dict[str, Any]),
+    _command(
+        "/jobs/{number}/retry",
+        "retry_job",
+        "Make a toxic or failed job pending again, with its counts cleared",
+        job_handlers.retry,
+        pool=CallPool.STORE,
+    ),
+    _command(
+        "/jobs/{number}/drop",
+        "drop_job",
+        "Delete a job that is not running, with its crashes",
+        job_handlers.drop,
+        pool=CallPool.STORE,
+    ),
+    # ── the gateway itself ───────────────────────────────────────────────────────────────
+    _query(
+        "/metrics",
+        "Metrics for Prometheus, if they are enabled",
+        handlers.metrics,
+        str,
+        at_root=True,
+        media_type=METRICS,
+    ),
+    _query("/openapi.json", "This description", _description, dict[str, Any]),
 )

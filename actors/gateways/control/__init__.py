@@ -3,8 +3,8 @@
     with ControlServer(operator, Path("state")):
         ...  # curl --unix-socket state/control.sock http://rekindle/api/v1/workers
 
-Who may connect is decided by the kernel (directory 0700, socket 0600) and by the peer's uid,
-which must be ours or root's. `routes` holds the closed list of what can be asked.
+The file modes (directory 0700, socket 0600) and the peer's uid decide who may connect: the
+supervisor's own user, and root. `api.routes` holds the closed list of routes.
 """
 
 from .control_server import ControlServer

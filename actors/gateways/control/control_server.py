@@ -1,7 +1,6 @@
-"""The control socket's server: in the state directory, for whoever may connect there.
+"""The server of the control socket in the state directory.
 
-It leaves no thread, descriptor or file behind: `stop` takes no more than `STOP_S`, whatever the
-clients do.
+It leaves no thread, descriptor or file behind: `stop` returns within `STOP_S`, even if clients stall.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Self
 
 from ..api.app import create_app
 from ..operator import Operator
-from ..serving.call_pools import Lanes
-from ..serving.http_protocol import ControlProtocol
-from ..serving.server_thread import STOP_S, Serving, identity
+from ..serving.call_pools import CallPools
+from ..serving.server_thread import STOP_S, ServerThread, identity
+from ..serving.uvicorn_server import HttpProtocol
 from .socket_file import SOCKET_NAME, SocketFile
 
 __all__ = ["STOP_S", "ControlServer"]
@@ -36,11 +35,11 @@ class ControlServer:
         """Describe a server; nothing runs yet.
 
         Args:
-            operator: who carries out what is asked.
-            directory: where `control.sock` shall be; created with mode 0700 if it is missing.
-            replace_stale: replace the socket file of a server that is dead. Only whoever holds
-                the lock of this directory's store may say so.
-            dashboard: where the same operator's dashboard is, if there is one; told to who asks.
+            operator: carries out the requests.
+            directory: the folder of `control.sock`; created with mode 0700 if it is missing.
+            replace_stale: replace the socket file of a dead server. Only the owner of the lock
+                of this directory's store may set it.
+            dashboard: the URL of the same operator's dashboard, if there is one; shown by /info.
         """
         self._dashboard = dashboard
         self._operator = operator
@@ -49,7 +48,7 @@ class ControlServer:
         self._process = os.getpid()
         self._life = threading.Lock()
         self._file: SocketFile | None = None
-        self._serving: Serving | None = None
+        self._serving: ServerThread | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -62,15 +61,15 @@ class ControlServer:
 
     @property
     def path(self) -> Path:
-        """Where clients connect to."""
+        """The path of the socket."""
         return self._directory / SOCKET_NAME
 
     def start(self) -> None:
-        """Bind the socket and answer from now on; a server that runs is left alone.
+        """Bind the socket and serve; does nothing if the server already runs.
 
         Raises:
-            UnsafePathError: somebody else could tamper with the directory or the socket.
-            GatewayError: there is a socket already, or none can be made.
+            UnsafePathError: another user could tamper with the directory or the socket.
+            GatewayError: the socket exists already, or cannot be created.
         """
         with self._life:
             if self._serving is not None:
@@ -90,9 +89,9 @@ class ControlServer:
             self._end()
 
     def _serve(self, file: SocketFile) -> None:
-        lanes = Lanes()
-        app = create_app(self._operator, identity(self._directory, self._dashboard), lanes)
-        self._serving = Serving(app, lanes, name="the control socket", protocol=ControlProtocol)
+        pools = CallPools()
+        app = create_app(self._operator, identity(self._directory, self._dashboard), pools)
+        self._serving = ServerThread(app, pools, name="control", protocol=HttpProtocol)
         self._serving.start(file.socket, "rekindle-control")
 
     def _end(self) -> None:

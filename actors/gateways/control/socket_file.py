@@ -1,7 +1,8 @@
-"""The socket's place in the file system, and that nobody else can tamper with it.
+"""The socket file, protected from other users.
 
-Everything is done through one descriptor of the directory: what was checked is what is used,
-whatever becomes of the path meanwhile. It also frees us from the 107 bytes of a socket's path.
+Everything goes through one descriptor of the directory, so the directory that was checked is the one
+that is used, even if the path changes meanwhile. It also avoids the limit of 107 bytes for the path
+of a socket.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ SOCKET_NAME = "control.sock"
 
 
 class SocketFile:
-    """A listening unix socket in a directory of ours, until it is removed."""
+    """A unix socket in a directory of our own, until it is removed."""
 
     def __init__(self, directory: Path, *, replace_stale: bool) -> None:
         """Create the directory if it is missing, check it, and bind the socket in it.
 
         Args:
-            directory: where `control.sock` shall be.
-            replace_stale: replace the socket file of a server that is dead; only whoever
-                holds the lock of this directory's store may say so.
+            directory: the folder of `control.sock`.
+            replace_stale: replace the socket file of a dead server; only the owner of the
+                lock of this directory's store may set it.
 
         Raises:
-            UnsafePathError: somebody else could tamper with the directory or the socket.
-            GatewayError: there is a socket already, or none can be made.
+            UnsafePathError: another user could tamper with the directory or the socket.
+            GatewayError: the socket exists already, or cannot be created.
         """
         self.path = directory / SOCKET_NAME
         self._directory = open_state_directory(directory)
@@ -61,45 +62,45 @@ class SocketFile:
         self.socket.close()
 
     def _found(self) -> tuple[int, int] | None:
-        found = _look(self._directory)
+        found = _stat(self._directory)
         return None if found is None else (found.st_dev, found.st_ino)
 
     def _clear(self, replace_stale: bool) -> None:
-        found = _look(self._directory)
+        found = _stat(self._directory)
         if found is None:
             return
         if not stat.S_ISSOCK(found.st_mode):
             kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a socket"
-            raise UnsafePathError(f"{self.path} is {kind}; remove it if nothing needs it")
+            raise UnsafePathError(f"{self.path} is {kind}; remove it if it is not needed")
         if found.st_uid != os.geteuid():
             raise UnsafePathError(f"{self.path} belongs to another user (uid {found.st_uid})")
-        if _answers(self._directory):
-            raise GatewayError(f"{self.path} is in use: another supervisor answers there")
+        if _has_server(self._directory):
+            raise GatewayError(f"{self.path} is in use by another supervisor")
         if not replace_stale:
-            raise GatewayError(f"{self.path} was left by a server that is dead; remove it")
+            raise GatewayError(f"{self.path} is stale: its server is dead; remove the file")
         os.unlink(SOCKET_NAME, dir_fd=self._directory)
 
 
-def _look(directory: int) -> os.stat_result | None:
+def _stat(directory: int) -> os.stat_result | None:
     try:
         return os.stat(SOCKET_NAME, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def _through(directory: int) -> str:
-    """The socket's path by way of the descriptor."""
+def _path_through(directory: int) -> str:
+    """The socket's path through the descriptor."""
     return f"/proc/self/fd/{directory}/{SOCKET_NAME}"
 
 
-def _answers(directory: int) -> bool:
-    """Whether somebody listens on the socket that is there."""
+def _has_server(directory: int) -> bool:
+    """Whether a server listens on the existing socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
-            probe.connect(_through(directory))
+            probe.connect(_path_through(directory))
         except BlockingIOError:
-            return True  # its queue is full, so there is one
+            return True  # its queue is full, so a server exists
         except OSError:
             return False
     return True
@@ -108,16 +109,16 @@ def _answers(directory: int) -> bool:
 def _bind(directory: int, path: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # Linux gives the file the mode of the unbound socket: it never has a wider one. (umask would
-        # be the whole process's, and that is our host's.)
+        # Linux gives the file the mode of the unbound socket, so the mode is never wider. (A umask
+        # would affect the whole process, which belongs to the host.)
         os.fchmod(listening.fileno(), 0o600)
-        listening.bind(_through(directory))
-        found = _look(directory)
+        listening.bind(_path_through(directory))
+        found = _stat(directory)
         if found is None or stat.S_IMODE(found.st_mode) & 0o177:
-            raise UnsafePathError(f"{path} could not be made private")
+            raise UnsafePathError(f"cannot restrict {path} to its owner")
     except OSError as error:
         listening.close()
-        raise GatewayError(f"{path} cannot be bound: {error.strerror}") from error
+        raise GatewayError(f"cannot bind {path}: {error.strerror}") from error
     except BaseException:
         listening.close()
         raise

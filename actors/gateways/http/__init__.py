@@ -3,8 +3,8 @@
     with HttpServer(operator, Path("state"), HttpSettings()) as server:
         print(server.link(Role.VIEWER))  # http://127.0.0.1:8377/#token=…
 
-Who may ask is decided by a token, one to look and one to give orders, and by `door`: the name
-that the request came under, the site that it came from. `static/` holds the dashboard.
+`auth_app` decides who may send requests: by a token, one to read and one to send commands, and by
+the `Host` and the origin of the request. `static/` holds the dashboard.
 """
 
 from ..settings.http_settings import Address, HttpSettings

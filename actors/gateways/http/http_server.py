@@ -1,11 +1,12 @@
-"""The HTTP gateway's server: a socket on TCP, bound before anything is served.
+"""The HTTP gateway: a TCP socket that is bound before anything is served.
 
-It refuses to be unsafe (see `HttpSettings.objections`), installs no signal handler, sets up no
+It refuses unsafe settings (see `HttpSettings.objections`), installs no signal handler, configures no
 logging, and leaves no thread or descriptor behind.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
@@ -20,15 +21,25 @@ from loguru import logger
 from ..api.app import create_app
 from ..gateway_errors import GatewayError
 from ..operator import Operator
-from ..serving.call_pools import Lanes
-from ..serving.server_thread import Serving, identity
+from ..serving.call_pools import CallPools
+from ..serving.server_thread import ServerThread, identity
+from ..serving.uvicorn_server import HttpProtocol
 from ..settings.http_settings import Address, HttpSettings
-from .auth_app import Door, Rules
+from .auth_app import AuthApp, AuthSettings
 from .login_sessions import Role
-from .origin_rules import House
-from .static_files import read_pages
-from .tcp_protocol import protocol_for
-from .tokens import Tokens, keep_tokens
+from .origin_rules import OwnHosts
+from .static_files import read_static_files
+from .tokens import Tokens, load_tokens
+
+ROOM_FOR_REQUESTS = 64
+"""Connections beside the event streams: a browser opens a few, and idle ones are closed to make room."""
+
+
+class _TcpProtocol(HttpProtocol):
+    """A connection on TCP, where the kernel knows no peer; `AuthApp` decides who may send requests."""
+
+    def _may_connect(self, transport: asyncio.Transport) -> bool:
+        return True
 
 
 class HttpServer:
@@ -38,9 +49,9 @@ class HttpServer:
         """Describe a server; nothing runs yet.
 
         Args:
-            operator: who carries out what is asked.
-            directory: the state directory, where the tokens are kept.
-            settings: where it listens, and whom it lets in.
+            operator: carries out the requests.
+            directory: the state directory, which holds the tokens.
+            settings: where it listens, and which requests it accepts.
         """
         self._operator = operator
         self._directory = directory
@@ -49,7 +60,7 @@ class HttpServer:
         self._life = threading.Lock()
         self._tokens: Tokens | None = None
         self._socket: socket.socket | None = None
-        self._serving: Serving | None = None
+        self._serving: ServerThread | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -62,36 +73,36 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """Where browsers find it."""
+        """The URL for browsers."""
         return self._settings.url
 
     @property
     def tokens(self) -> Tokens:
-        """What people show at the door.
+        """The tokens that clients send.
 
         Raises:
-            GatewayError: it was not started.
+            GatewayError: the server was not started.
         """
         if self._tokens is None:
             raise GatewayError("the HTTP gateway was not started")
         return self._tokens
 
     def link(self, role: Role) -> str:
-        """The address with a token in its fragment, which browsers send to nobody."""
+        """The URL with a token in its fragment, which browsers do not send."""
         return link(self.url, self.tokens.of(role))
 
     def start(self) -> None:
-        """Bind the socket and answer from now on; a server that runs is left alone.
+        """Bind the socket and serve; does nothing if the server already runs.
 
         Raises:
-            UnsafePathError: somebody else could read or change the tokens.
-            GatewayError: it would not be safe, or it cannot be bound or served.
+            UnsafePathError: another user could read or change the tokens.
+            GatewayError: the settings are unsafe, or the socket cannot be bound or served.
         """
         with self._life:
             if self._serving is not None:
                 return
             _check(self._settings)
-            self._tokens = keep_tokens(self._directory)
+            self._tokens = load_tokens(self._directory)
             self._socket = listening = bound(self._settings.listen)
             port = listening.getsockname()[1]
             self._settings = replace(self._settings, listen=replace(self._settings.listen, port=port))
@@ -101,38 +112,39 @@ class HttpServer:
                 self._end()
                 raise
             if not self._settings.listen.is_loopback:
-                logger.warning("the dashboard can be reached from other machines, at {}", self.url)
+                logger.warning("http: the dashboard is reachable from other machines: url={}", self.url)
 
     def stop(self) -> None:
-        """End in time, whatever the clients do. A second call does nothing, nor does one in a fork."""
+        """Stop in time, even if clients stall. A second call does nothing, nor does one in a fork."""
         if os.getpid() != self._process:
             return
         with self._life:
             self._end()
 
     def _serve(self, listening: socket.socket, tokens: Tokens) -> None:
-        lanes = Lanes()
+        pools = CallPools()
         api = create_app(
             self._operator,
             identity(self._directory, self.url),
-            lanes,
+            pools,
             most_followers=self._settings.max_clients,
         )
-        door = Door(api, read_pages(), self._rules(tokens))
-        self._serving = Serving(
-            door,
-            lanes,
-            name="the HTTP gateway",
-            protocol=protocol_for(self._settings.max_clients),
+        app = AuthApp(api, read_static_files(), self._auth_settings(tokens))
+        limit = {"most_connections": self._settings.max_clients + ROOM_FOR_REQUESTS}
+        self._serving = ServerThread(
+            app,
+            pools,
+            name="http",
+            protocol=type("TcpProtocol", (_TcpProtocol,), limit),
             **_tls(self._settings),
         )
         self._serving.start(listening, "rekindle-http")
 
-    def _rules(self, tokens: Tokens) -> Rules:
+    def _auth_settings(self, tokens: Tokens) -> AuthSettings:
         settings, port = self._settings, self._settings.listen.port
         schemes = {"http", "https"} if settings.behind_proxy else {"https" if settings.has_tls else "http"}
-        return Rules(
-            house=House(settings.allowed_hosts(port), frozenset(schemes)),
+        return AuthSettings(
+            own_hosts=OwnHosts(settings.allowed_hosts(port), frozenset(schemes)),
             tokens=tokens,
             cookie=f"rekindle-{port}",
             secure=settings.has_tls,
@@ -150,12 +162,12 @@ class HttpServer:
 
 
 def link(url: str, token: str) -> str:
-    """An address with a token in its fragment."""
+    """A URL with a token in its fragment."""
     return f"{url}#token={token}"
 
 
 def bound(address: Address) -> socket.socket:
-    """A socket at that address, which nobody is let in by yet.
+    """A socket that is bound to the address and does not listen yet.
 
     Raises:
         GatewayError: it cannot be bound.
@@ -171,7 +183,7 @@ def bound(address: Address) -> socket.socket:
         made.close()
         raise GatewayError(
             f"the HTTP gateway cannot listen on {address}: {error.strerror}; "
-            "name another address: --http ADDRESS:PORT, or listen in [http]"
+            "choose another address with --http ADDRESS:PORT, or with listen in [http]"
         ) from error
     return made
 
@@ -179,7 +191,7 @@ def bound(address: Address) -> socket.socket:
 def _check(settings: HttpSettings) -> None:
     objections = [f"{field} {reason}" for field, reason in settings.objections()]
     if objections:
-        raise GatewayError(f"the HTTP gateway is not started: {'; '.join(objections)}")
+        raise GatewayError(f"the HTTP gateway cannot start: {'; '.join(objections)}")
 
 
 def _tls(settings: HttpSettings) -> dict[str, Any]:
@@ -188,5 +200,5 @@ def _tls(settings: HttpSettings) -> dict[str, Any]:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
     except (OSError, ssl.SSLError) as error:
-        raise GatewayError(f"the certificate and its key cannot be used: {error}") from error
+        raise GatewayError(f"cannot load the certificate and its key: {error}") from error
     return {"ssl_certfile": str(settings.tls_cert), "ssl_keyfile": str(settings.tls_key)}

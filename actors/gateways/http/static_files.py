@@ -1,4 +1,4 @@
-"""The dashboard's files, read once: a closed list, so that a path never reaches the disk."""
+"""The files of the dashboard, read once: a closed list, so that no request path reaches the disk."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One file, ready to be sent."""
+class StaticFile:
+    """One file, ready to send."""
 
     body: bytes
     kind: str
     tag: str
 
     def response(self, known_tag: str | None) -> Response:
-        """The file, or that the browser has it already."""
+        """The file, or 304 if the browser has it."""
         headers = {"etag": self.tag, "cache-control": "no-cache"}
         if known_tag == self.tag:
             return Response(status_code=304, headers=headers)
         return Response(self.body, headers=headers, media_type=self.kind)
 
 
-def read_pages() -> Mapping[str, Page]:
-    """Every file by the path under which it is served."""
+def read_static_files() -> Mapping[str, StaticFile]:
+    """Every file, by its request path."""
     pages = {
         f"/{path.relative_to(STATIC).as_posix()}": _page(path)
         for path in sorted(STATIC.rglob("*"))
@@ -44,6 +44,6 @@ def read_pages() -> Mapping[str, Page]:
     return {"/": pages.pop("/index.html"), **pages}
 
 
-def _page(path: Path) -> Page:
+def _page(path: Path) -> StaticFile:
     body = path.read_bytes()
-    return Page(body, _KINDS[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    return StaticFile(body, _KINDS[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')

@@ -1,4 +1,4 @@
-"""The two tokens, 256 bits each, in files of the state directory that only we can read."""
+"""The two tokens, 256 bits each, in files of the state directory that only their owner can read."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """What people show who may look, and what those show who may also give orders."""
+    """The token of viewers, and the token of operators."""
 
     viewer: str
     operator: str
     fresh: bool = False
-    """Whether they were made just now, so that nobody knows them yet."""
+    """Whether they were created just now, so that no client knows them yet."""
 
     def role_of(self, token: str) -> Role | None:
-        """What the bearer of a token may do; both are compared, in constant time."""
+        """The role of a token; both are compared, in constant time."""
         shown = token.encode("utf-8", "replace")
         operator = hmac.compare_digest(shown, self.operator.encode())
         viewer = hmac.compare_digest(shown, self.viewer.encode())
@@ -45,26 +45,26 @@ class Tokens:
 
     @property
     def key(self) -> bytes:
-        """What sessions are signed with: another one as soon as a token is another one."""
+        """The key that signs sessions; it changes with the tokens."""
         return hashlib.sha256(f"rekindle session {self.viewer} {self.operator}".encode()).digest()
 
 
-def keep_tokens(directory: Path) -> Tokens:
-    """The tokens of a state directory; they are made if they are missing.
+def load_tokens(directory: Path) -> Tokens:
+    """The tokens of a state directory; missing ones are created.
 
     Raises:
-        UnsafePathError: somebody else could read or change them.
-        GatewayError: they cannot be read or made.
+        UnsafePathError: another user could read or change them.
+        GatewayError: they cannot be read or created.
     """
     descriptor = open_state_directory(directory)
     try:
         found = {role: _read(descriptor, directory / name) for role, name in TOKEN_FILES.items()}
         fresh = None in found.values()
         kept = {
-            role: token or _make(descriptor, directory / TOKEN_FILES[role]) for role, token in found.items()
+            role: token or _create(descriptor, directory / TOKEN_FILES[role]) for role, token in found.items()
         }
     except OSError as error:
-        raise GatewayError(f"the tokens in {directory} cannot be kept: {error.strerror}") from error
+        raise GatewayError(f"cannot write the token files in {directory}: {error.strerror}") from error
     finally:
         os.close(descriptor)
     return Tokens(kept[Role.VIEWER], kept[Role.OPERATOR], fresh)
@@ -76,12 +76,12 @@ def _read(directory: int, path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UnsafePathError(f"{path} cannot be used: {error.strerror}; remove it") from error
+        raise UnsafePathError(f"cannot open {path}: {error.strerror}; remove it") from error
     with os.fdopen(descriptor, "rb") as file:
         _check(path, os.fstat(descriptor))
         text = file.read(1024).decode("ascii", "replace").strip()
     if _TOKEN.fullmatch(text) is None:
-        raise GatewayError(f"{path} holds no token; remove it, and a new one is made")
+        raise GatewayError(f"{path} does not hold a token; remove it to get a new one")
     return text
 
 
@@ -93,12 +93,12 @@ def _check(path: Path, found: os.stat_result) -> None:
     if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         raise UnsafePathError(
-            f"{path} can be read by others (mode {mode:04o}); remove it, and a new one is made"
+            f"{path} is readable by other users (mode {mode:04o}); remove it to get a new one"
         )
 
 
-def _make(directory: int, path: Path) -> str:
-    """A new token, whole in its file or not there at all."""
+def _create(directory: int, path: Path) -> str:
+    """Create a token; its file is complete or absent."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     draft = f".{path.name}.{os.getpid()}"
     with suppress(FileNotFoundError):

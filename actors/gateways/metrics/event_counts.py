@@ -12,7 +12,7 @@ from ...messages.event_json import event_type
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class EventTotals:
     """The numbers at one moment."""
 
     deaths: Counter[tuple[str, Cause]]
@@ -21,8 +21,8 @@ class Counted:
     last_event_id: int
 
 
-class Counts:
-    """Counts events. The Broker tells them, any thread reads."""
+class EventCounts:
+    """EventCounts events. The Broker tells them, any thread reads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,10 +43,10 @@ class Counts:
                 case _:
                     pass
 
-    def now(self) -> Counted:
+    def now(self) -> EventTotals:
         """The numbers so far."""
         with self._lock:
-            return Counted(
+            return EventTotals(
                 Counter(self._deaths),
                 Counter(self._restarts),
                 Counter(self._events),

@@ -10,14 +10,14 @@ from ...messages.topics import ALL_EVENTS
 from ..gateway_errors import MissingExtraError
 from ..operator import Operator
 from ..server_identity import Identity
-from .event_counts import Counts
-from .queue_depths import Depths
+from .event_counts import EventCounts
+from .queue_depths import QueueDepths
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 
-class Watched(Operator, Protocol):
+class MetricsSource(Operator, Protocol):
     """What the metrics are about. A fleet is one."""
 
     def commit_times(self) -> CommitTimes:
@@ -26,9 +26,9 @@ class Watched(Operator, Protocol):
 
 
 class Metrics:
-    """Counts from the moment on that it is made, and shows the numbers when asked."""
+    """EventCounts from the moment on that it is made, and shows the numbers when asked."""
 
-    def __init__(self, watched: Watched, identity: Identity) -> None:
+    def __init__(self, watched: MetricsSource, identity: Identity) -> None:
         """Begin to count.
 
         Raises:
@@ -40,8 +40,8 @@ class Metrics:
             raise MissingExtraError("the metrics", "metrics") from None
         self._watched = watched
         self._identity = identity
-        self._counts = Counts()
-        self._depths = Depths(lambda: watched.jobs.stats())
+        self._counts = EventCounts()
+        self._depths = QueueDepths(lambda: watched.jobs.stats())
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(namespace="rekindle_supervisor", registry=self._registry)
@@ -59,9 +59,9 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """All metrics; asked for by the registry."""
-        from .families import Seen, families
+        from .families import Scrape, families
 
-        seen = Seen(
+        seen = Scrape(
             self._identity,
             self._watched.report(),
             self._counts.now(),

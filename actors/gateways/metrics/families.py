@@ -20,7 +20,7 @@ from ...messages.event_json import event_type
 from ..gateway_state import GatewayState
 from ..server_identity import Identity
 from ..settings.subjects import Name
-from .event_counts import Counted
+from .event_counts import EventTotals
 
 SHOWN = ("starting", "healthy", "stopping", "stopped", "crashed", "failed")
 LIMITS = ("window", "lifetime", "consecutive")
@@ -28,18 +28,18 @@ _WORKER = ["worker", "group"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Scrape:
     """Everything that one scrape looks at."""
 
     identity: Identity
     report: StatusReport
-    counted: Counted
+    counted: EventTotals
     commits: CommitTimes
     gateways: tuple[GatewayState, ...]
     queues: Mapping[str, QueueStats]
 
 
-def families(seen: Seen) -> Iterator[Metric]:
+def families(seen: Scrape) -> Iterator[Metric]:
     """Every metric, from what was seen."""
     workers = seen.report.workers
     yield from _supervisor(seen)
@@ -51,7 +51,7 @@ def families(seen: Seen) -> Iterator[Metric]:
     yield from _gateways(seen.gateways)
 
 
-def _supervisor(seen: Seen) -> Iterator[Metric]:
+def _supervisor(seen: Scrape) -> Iterator[Metric]:
     info = GaugeMetricFamily("rekindle_info", "The version that runs.", labels=["version"])
     info.add_metric([seen.identity.version], 1)
     yield info
@@ -84,7 +84,7 @@ def _statuses(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
     )
 
 
-def _happened(workers: Iterable[WorkerStatus], counted: Counted) -> Iterator[Metric]:
+def _happened(workers: Iterable[WorkerStatus], counted: EventTotals) -> Iterator[Metric]:
     each = list(workers)
     deaths = CounterMetricFamily(
         "rekindle_worker_deaths", "Deaths since the supervisor started.", labels=[*_WORKER, "cause"]
@@ -122,7 +122,7 @@ def _restarting(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
     )
 
 
-def _store(seen: Seen) -> Iterator[Metric]:
+def _store(seen: Scrape) -> Iterator[Metric]:
     yield _gauge(
         "rekindle_store_degraded", "1 while the store takes nothing.", seen.report.degraded is not None
     )

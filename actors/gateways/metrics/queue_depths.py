@@ -14,7 +14,7 @@ PATIENCE_S = 0.25
 """How long a scrape waits for new figures; with a store that takes longer it shows the last ones."""
 
 
-class Depths:
+class QueueDepths:
     """The last figures of every queue. Any thread may ask."""
 
     def __init__(self, read: Callable[[], Iterable[QueueStats]]) -> None:

@@ -1,4 +1,4 @@
-"""The NATS gateway, with the extra `nats`. Nothing of nats-py is loaded before a gateway is made."""
+"""The NATS gateway, with the extra `nats`. nats-py is not loaded before a gateway is created."""
 
 from ..settings.nats_settings import Commands, Login, NatsSettings, Payload, Tls
 from .nats_gateway import NatsGateway

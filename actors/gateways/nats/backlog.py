@@ -1,7 +1,7 @@
-"""Events that have not been delivered: told by the Broker, taken by the gateway's own thread.
+"""The events that are not delivered yet: added by the Broker's thread, taken by the gateway's.
 
-It holds so many and no more. In core mode the oldest is dropped then, and counted; with
-JetStream it is merely let go, since the store has it, and is read back from there.
+Its size is bounded. When it is full, core NATS drops the oldest event and counts it; with JetStream
+the event only leaves memory, and is read back from the store.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from ...facts.records import EventRecord
 
 
 class Backlog:
-    """What waits. Safe to use from two threads; nobody ever waits here for anything but a lock."""
+    """Undelivered events. Safe to use from two threads, which wait for nothing but the lock."""
 
     def __init__(self, most: int, *, delivered: int, newest: int) -> None:
-        """Begin behind the last event that was delivered; what came after it is in the store."""
+        """Begin after the last delivered event; the events since then are in the store."""
         self._most = most
         self._lock = threading.Lock()
         self._events: deque[EventRecord] = deque()
         self._floor = newest
-        """Up to this number nothing is here any more."""
+        """Events up to this number are no longer in memory."""
         self._newest = newest
         self._delivered = delivered
         self._evicted = 0
 
     @property
     def delivered(self) -> int:
-        """The last event that was delivered, with all before it."""
+        """The last event that is delivered, with all before it."""
         return self._delivered
 
     @property
     def waiting(self) -> int:
-        """How many events have not been delivered; numbers grow by one."""
+        """How many events are not delivered; their numbers are consecutive."""
         return max(0, self._newest - self._delivered)
 
     @property
     def dropped(self) -> int:
-        """How many were let go before they were delivered."""
+        """How many left memory before they were delivered."""
         return self._evicted
 
     def add(self, record: EventRecord) -> None:
-        """Take one more; the oldest goes if there is no room."""
+        """Add an event; without room the oldest leaves."""
         with self._lock:
             self._events.append(record)
             self._newest = max(self._newest, record.id)
@@ -51,7 +51,7 @@ class Backlog:
                 self._evict()
 
     def next(self, limit: int) -> Sequence[EventRecord] | None:
-        """The next events; None if some of them were let go, and must come from elsewhere."""
+        """The next events; None if some of them left memory."""
         with self._lock:
             if self._floor > self._delivered:
                 return None
@@ -59,15 +59,15 @@ class Backlog:
             return [record for record, _ in zip(waiting, range(limit), strict=False)]
 
     def settle(self, number: int) -> None:
-        """The event of this number, and all before it, are delivered or given up."""
+        """Mark this event, and all before it, as delivered or dropped."""
         with self._lock:
             self._delivered = max(self._delivered, number)
             self._newest = max(self._newest, number)
             while self._events and self._events[0].id <= self._delivered:
                 self._floor = max(self._floor, self._events.popleft().id)
 
-    def skip_what_was_dropped(self) -> None:
-        """Go on with the oldest that is still here."""
+    def skip_dropped(self) -> None:
+        """Continue with the oldest event in memory."""
         with self._lock:
             self._delivered = max(self._delivered, self._floor)
 

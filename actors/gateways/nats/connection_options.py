@@ -1,4 +1,4 @@
-"""How a connection comes to be: to whom, as whom, and encrypted where that is required."""
+"""Connects to a server: login, TLS, and the checks before the gateway starts."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from urllib.parse import urlsplit
 from ..gateway_errors import GatewayError, MissingExtraError
 from ..secret_file import check_secret, read_secret
 from ..settings.nats_settings import NatsSettings
-from .nats_link import Link, LinkError, abandon, reason
+from .client_internals import abort, is_encrypted
+from .nats_link import Link, LinkError, reason
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
 CONNECT_S = 3.0
-"""How long one server may take to let us in."""
+"""How long one server may take to accept the connection."""
 NEVER_S = 10**9
-NOT_ENCRYPTED = "the server does not encrypt, and tls is required"
+NOT_ENCRYPTED = "the server does not offer TLS, which the settings require"
 
 
 async def connect(server: str, settings: NatsSettings, name: str) -> Link:
     """Connect to one server.
 
     Raises:
-        LinkError: it cannot be reached, or does not let us in.
-        GatewayError: a file that is needed is missing or unsafe.
+        LinkError: it cannot be reached, or refuses the connection.
+        GatewayError: a required file is missing or unsafe.
     """
     from nats import errors
     from nats.aio.client import Client
 
     client = Client()
-    heard: list[Exception] = []
+    reported: list[Exception] = []
 
     async def on_error(error: Exception) -> None:
-        heard.append(error)
+        reported.append(error)
 
     try:
         async with asyncio.timeout(CONNECT_S):
@@ -54,23 +55,23 @@ async def connect(server: str, settings: NatsSettings, name: str) -> Link:
                 **_login(settings, client),
                 **_tls(settings),
             )
-        if settings.encrypted and not _is_encrypted(client):
+        if settings.encrypted and not is_encrypted(client):
             raise LinkError(NOT_ENCRYPTED)
     except (errors.Error, OSError, TimeoutError, LinkError, RuntimeError, ValueError) as error:
-        abandon(client)
-        raise LinkError(reason(heard[0] if heard else error)) from None
+        abort(client)
+        raise LinkError(reason(reported[0] if reported else error)) from None
     except BaseException:
-        abandon(client)
+        abort(client)
         raise
     return Link(client, server, settings)
 
 
 def check(settings: NatsSettings) -> None:
-    """Refuse settings that cannot work here, before anything is started.
+    """Refuse settings that cannot work on this machine, before anything starts.
 
     Raises:
-        MissingExtraError: nats-py is not installed, or what .creds files need.
-        GatewayError: a file that is needed is missing or unsafe.
+        MissingExtraError: nats-py is not installed, or nkeys, which .creds files need.
+        GatewayError: a required file is missing or unsafe.
     """
     try:
         import nats.aio.client  # noqa: F401
@@ -90,8 +91,8 @@ def _login(settings: NatsSettings, client: Client) -> dict[str, Any]:
 
     def secret(path: str) -> Callable[[], str]:
         def read() -> str:
-            # Asked for by nats-py just before it is sent: not to a server that would hear it in the clear.
-            if settings.encrypted and not _is_encrypted(client):
+            # nats-py calls this just before it sends the secret: never send it unencrypted.
+            if settings.encrypted and not is_encrypted(client):
                 raise LinkError(NOT_ENCRYPTED)
             return read_secret(Path(path))
 
@@ -114,17 +115,11 @@ def _tls(settings: NatsSettings) -> dict[str, Any]:
         if tls.cert is not None:
             context.load_cert_chain(tls.cert, tls.key)
     except (OSError, ssl.SSLError) as error:
-        raise GatewayError(f"the files of nats.tls cannot be used: {reason(error)}") from None
+        raise GatewayError(f"cannot load the files of nats.tls: {reason(error)}") from None
     return {"tls": context}
 
 
-def _is_encrypted(client: Client) -> bool:
-    transport = getattr(client, "_transport", None)
-    writer = getattr(transport, "_io_writer", None)
-    return writer is not None and writer.get_extra_info("ssl_object") is not None
-
-
 def shown(server: str) -> str:
-    """A server's address without anything that is nobody's business."""
+    """A server's address without credentials."""
     parts = urlsplit(server)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or 4222}"

@@ -1,13 +1,13 @@
-"""Orders over NATS: the same closed list as on the control socket, by request and reply.
+"""Commands over NATS: the routes of the control socket, by request and reply.
 
     rekindle.command.restart   {"target": "worker:tag:0"}
     rekindle.command.pause     {"arguments": {"reason": "deploy", "for_s": 60}, "user": "ada"}
     rekindle.command.workers
     rekindle.command.bundle    {"target": "worker:tag:0", "generation": 3}
 
-The last token is what is asked: the action of an order, or the last word of a path that is looked
-at, in the singular if it names one of several. The answer is the body that the control socket would
-send; one that refuses says so in the headers that NATS services use, and its body is the problem.
+The last token of the subject names the route: the action of a command, or the last word of the path
+of a query, in the singular if the path ends with a parameter. The reply has the body that the control
+socket would send; a refusal also has the error headers of NATS services, and its body is the problem.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import msgspec
 from loguru import logger
 from msgspec import Meta
 
-from ..api.audit_trail import Client, answered, claim
-from ..api.problems import Refusal, verdict
+from ..api.audit_trail import Client, claim, handle
+from ..api.problems import Refusal, problem_for
 from ..api.request_bodies import InvalidRequestError, Nothing, decode_body
-from ..api.route import Asked, Served
+from ..api.route import Request, Route
 from ..api.routes import ROUTES
 from ..operator import Operator
 from ..server_identity import Identity
-from ..serving.call_pools import LaneFullError, Lanes
+from ..serving.call_pools import CallPools, PoolFullError
 from ..serving.json_values import encode
 from .nats_link import Link, LinkError, OversizedError
 
@@ -43,87 +43,87 @@ REASON = "Nats-Service-Error"
 _GENERATION = "{generation}"
 
 Key = tuple[str, bool]
-"""What is asked, and whether it is asked about somebody."""
+"""The name of the route, and whether it has a target."""
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a client sends."""
+class CommandBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a NATS request."""
 
     target: str = ""
-    """A worker's id or a group's name."""
+    """A worker id, or the name of a group or queue."""
     arguments: dict[str, Any] = {}  # a Struct copies its defaults
     generation: Annotated[int, Meta(ge=1)] | None = None
-    """Which of the target's lives, where that is asked about."""
+    """The incarnation of the target, if the route takes one."""
     user: str | None = None
-    """Whom the client acts for. Nobody checks it; it is kept with the order."""
+    """The user that the client acts for. It is not verified, and recorded in the audit."""
 
 
-def commands(routes: Iterable[Served] = ROUTES) -> Mapping[Key, Served]:
-    """What can be asked over NATS."""
-    return {(_word(route), "{" in route.path): route for route in routes if _is_answered(route)}
+def commands(routes: Iterable[Route] = ROUTES) -> Mapping[Key, Route]:
+    """The routes that are served over NATS."""
+    return {(_word(route), "{" in route.path): route for route in routes if _is_served(route)}
 
 
-class Answering:
-    """Answers requests. Belongs to the gateway's event loop."""
+class CommandListener:
+    """Replies to requests. Belongs to the gateway's event loop."""
 
-    def __init__(self, operator: Operator, identity: Identity, lanes: Lanes) -> None:
+    def __init__(self, operator: Operator, identity: Identity, pools: CallPools) -> None:
         self._operator = operator
         self._identity = identity
-        self._lanes = lanes
+        self._pools = pools
         self._commands = commands()
-        self._largest = max(served.largest_body for served in self._commands.values())
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._largest = max(route.largest_body for route in self._commands.values())
+        self._in_progress: set[asyncio.Task[None]] = set()
 
     async def listen(self, link: Link, subject: str) -> None:
-        """Answer what is asked below this subject, as long as the connection lasts."""
+        """Reply to requests below this subject, as long as the connection lasts."""
 
-        async def hear(message: Msg) -> None:
-            self._hear(link, message)
+        async def receive(message: Msg) -> None:
+            self._receive(link, message)
 
-        await link.listen(f"{subject}.*", hear)
+        await link.listen(f"{subject}.*", receive)
 
-    def _hear(self, link: Link, message: Msg) -> None:
+    def _receive(self, link: Link, message: Msg) -> None:
         if not message.reply:
-            logger.warning("a command over NATS that wants no answer was not carried out")
+            logger.warning("nats: command ignored: it has no reply subject: {}", message.subject)
             return
-        task = asyncio.get_running_loop().create_task(self._answer(link, message))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task = asyncio.get_running_loop().create_task(self._reply(link, message))
+        self._in_progress.add(task)
+        task.add_done_callback(self._in_progress.discard)
 
-    async def _answer(self, link: Link, message: Msg) -> None:
+    async def _reply(self, link: Link, message: Msg) -> None:
         word = message.subject.rpartition(".")[2]
         headers: dict[str, str] | None = None
         try:
-            if len(self._under_way) > MOST_REQUESTS:
-                raise LaneFullError
-            body = await self._answered(word, message.data)
+            if len(self._in_progress) > MOST_REQUESTS:
+                raise PoolFullError
+            body = await self._result(word, message.data)
         except Exception as error:  # noqa: BLE001  # a request never ends the gateway
-            found = verdict(error, f"the command {word[:40]} over NATS")
+            found = problem_for(error, f"nats: command {word[:40]}")
             body, headers = encode(found.problem), _headers(found)
-        with suppress(LinkError, OversizedError):  # the connection is gone; whoever asked will ask again
+        with suppress(LinkError, OversizedError):  # the connection is gone; the client will ask again
             await link.reply(message.reply, body, headers)
 
-    async def _answered(self, word: str, data: bytes) -> bytes:
+    async def _result(self, word: str, data: bytes) -> bytes:
         _check_size(data, self._largest)
-        request: Request = decode_body(data, Request)
-        served = self._served(word, request.target)
-        _check_size(data, served.largest_body)
-        arguments, generation = _arguments(served, request), _generation(served, request)
-        asked = Asked(self._operator, self._identity, request.target, arguments, generation)
-        client = Client(None, claim(request.user), gateway="nats")
-        return await self._lanes.run(served.lane, lambda: encode(answered(served, asked, client)))
+        body: CommandBody = decode_body(data, CommandBody)
+        route = self._route(word, body.target)
+        _check_size(data, route.largest_body)
+        arguments, generation = _arguments(route, body), _generation(route, body)
+        request = Request(self._operator, self._identity, body.target, arguments, generation)
+        client = Client(None, claim(body.user), gateway="nats")
+        return await self._pools.run(route.pool, lambda: encode(handle(route, request, client)))
 
-    def _served(self, word: str, target: str) -> Served:
-        served = self._commands.get((word, bool(target)))
-        if served is not None:
-            served.check(target, self._operator)
-            return served
+    def _route(self, word: str, target: str) -> Route:
+        route = self._commands.get((word, bool(target)))
+        if route is not None:
+            route.check(target, self._operator)
+            return route
         if (word, not target) in self._commands:
-            wanted = "takes no target" if target else "needs a target"
+            wanted = "does not take a target" if target else "requires a target"
             raise InvalidRequestError(422, "invalid", f"{word} {wanted}")
         known = ", ".join(sorted({each for each, _ in self._commands}))
         raise InvalidRequestError(
-            404, "no_such_command", f"there is no command {word[:40]!r}; there is: {known}"
+            404, "no_such_command", f"unknown command {word[:40]!r}; the commands are: {known}"
         )
 
 
@@ -132,12 +132,12 @@ def _check_size(data: bytes, largest: int) -> None:
         raise InvalidRequestError(413, "too_large", f"the request is larger than {largest} bytes")
 
 
-def _is_answered(route: Served) -> bool:
-    """Whether its answer is one JSON document."""
-    return not route.text and not route.streams
+def _is_served(route: Route) -> bool:
+    """Whether its result is one JSON document."""
+    return not route.media_type and not route.streams
 
 
-def _word(route: Served) -> str:
+def _word(route: Route) -> str:
     if route.action:
         return route.action
     words = re.findall(r"[^/]+", re.sub(r"/{\w+}", "", route.path))
@@ -145,16 +145,16 @@ def _word(route: Served) -> str:
     return word.removesuffix("s") if _GENERATION in route.path else word
 
 
-def _arguments(served: Served, request: Request) -> Any:
-    kind = served.body if served.query is Nothing else served.query
-    return decode_body(msgspec.json.encode(request.arguments), kind)
+def _arguments(route: Route, body: CommandBody) -> Any:
+    kind = route.body if route.query is Nothing else route.query
+    return decode_body(msgspec.json.encode(body.arguments), kind)
 
 
-def _generation(served: Served, request: Request) -> int:
-    if (request.generation is None) == (_GENERATION in served.path):
-        wanted = "needs a generation" if request.generation is None else "takes no generation"
-        raise InvalidRequestError(422, "invalid", f"{_word(served)} {wanted}")
-    return request.generation or 0
+def _generation(route: Route, body: CommandBody) -> int:
+    if (body.generation is None) == (_GENERATION in route.path):
+        wanted = "requires a generation" if body.generation is None else "does not take a generation"
+        raise InvalidRequestError(422, "invalid", f"{_word(route)} {wanted}")
+    return body.generation or 0
 
 
 def _headers(found: Refusal) -> dict[str, str]:

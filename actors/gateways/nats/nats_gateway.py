@@ -1,8 +1,8 @@
-"""The NATS gateway: tells every event to a NATS server, and takes orders from it where that is enabled.
+"""The NATS gateway: publishes every event to a NATS server, and accepts commands if that is enabled.
 
-It lives on a thread of its own. The supervisor tells it events and never waits for it: a server
-that is down, gone, slow, frozen or full costs nothing but the events that core NATS could not
-carry meanwhile, which are counted. That the server is away is said once, and that it is back.
+It runs on a thread of its own, and the supervisor never waits for it: a server that is down, slow,
+frozen or full costs nothing but the events that core NATS drops meanwhile, which are counted. The
+gateway reports once that delivery failed, and once that it works again.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from ...messages.topics import ALL_EVENTS
 from ..gateway_errors import GatewayError
 from ..gateway_state import GatewayState
 from ..server_identity import Identity
-from ..serving.call_pools import Lanes
+from ..serving.call_pools import CallPools
 from ..settings.nats_settings import NatsSettings
 from .backlog import Backlog
 from .connection_options import check, connect, shown
 from .delivery import POSITION, Delivery
-from .event_feed import Feed
-from .nats_commands import Answering
+from .event_source import EventSource
+from .nats_commands import CommandListener
 from .nats_link import LinkError
-from .nats_message import Shaping
+from .nats_message import MessageBuilder
 
 NAME = "nats"
 START_S = 10.0
 GRACE_S = 1.0
-"""How long what is left may take to be delivered once the gateway stops."""
+"""How long the delivery of the remaining events may take once the gateway stops."""
 JOIN_S = 0.2
 STOP_S = 5.0
 RECONNECT_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""How long to wait before the next attempt; the last one repeats."""
+"""The delays before the next attempts; the last one repeats."""
 ORIGIN = "nats_origin"
-"""The setting that tells this log of events from every other one."""
+"""The stored value that distinguishes this event log from every other one."""
 
 
 class NatsGateway:
-    """One connection to NATS, kept up. Use it as a context manager, or call `start` and `stop`."""
+    """One connection to NATS, renewed when it breaks. A context manager, or call `start` and `stop`."""
 
-    def __init__(self, feed: Feed, settings: NatsSettings, identity: Identity) -> None:
+    def __init__(self, source: EventSource, settings: NatsSettings, identity: Identity) -> None:
         """Describe a gateway; nothing runs yet.
 
         Raises:
@@ -57,16 +57,16 @@ class NatsGateway:
             GatewayError: a file that the settings name is missing or unsafe.
         """
         check(settings)
-        self._feed = feed
+        self._source = source
         self._settings = settings
         self._identity = identity
         self._process = os.getpid()
         self._life = threading.Lock()
         self._placed = threading.Event()
         self._backlog: Backlog | None = None
-        self._core: _Core | None = None
+        self._core: _GatewayThread | None = None
         self._thread: threading.Thread | None = None
-        self._health = _Health(feed)
+        self._state = _DeliveryState(source)
 
     def __enter__(self) -> Self:
         self.start()
@@ -78,49 +78,51 @@ class NatsGateway:
         self.stop()
 
     def start(self) -> None:
-        """Deliver every event from now on, whether a server is there yet or not.
+        """Deliver every event from now on, even if no server is reachable yet.
 
         Raises:
-            GatewayError: the gateway cannot begin.
+            GatewayError: the gateway cannot start.
         """
         with self._life:
             if self._thread is not None:
                 return
-            # First: what is told from here on is in the backlog, whenever the thread begins.
-            self._feed.subscribe(self, ALL_EVENTS)
+            # First: events from here on are in the backlog, whenever the thread starts.
+            self._source.subscribe(self, ALL_EVENTS)
             if not self._placed.wait(START_S) or self._backlog is None:
-                self._feed.unsubscribe(self)
-                raise GatewayError("the NATS gateway hears nothing of the events")
-            self._core = _Core(self._feed, self._settings, self._identity, self._backlog, self._health)
+                self._source.unsubscribe(self)
+                raise GatewayError("the NATS gateway received no snapshot from the event broker")
+            self._core = _GatewayThread(
+                self._source, self._settings, self._identity, self._backlog, self._state
+            )
             self._thread = threading.Thread(target=self._core.run, name="rekindle-nats", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """Deliver what is there within `GRACE_S`, then end. A second call does nothing, nor one in a fork."""
+        """Deliver the backlog within `GRACE_S`, then end. A second call does nothing, nor one in a fork."""
         if os.getpid() != self._process:
             return
         with self._life:
             if self._thread is None or self._core is None:
                 return
-            self._hear_the_last()
-            self._feed.unsubscribe(self)
+            self._receive_the_rest()
+            self._source.unsubscribe(self)
             self._core.end()
             self._thread.join(STOP_S)
             if self._thread.is_alive():
-                logger.error("the NATS gateway did not end within {} s", STOP_S)
+                logger.error("nats: gateway did not stop within {} s", STOP_S)
             self._thread = None
 
-    def _hear_the_last(self) -> None:
-        """Wait for what the Broker has been told already: its next snapshot comes after that."""
+    def _receive_the_rest(self) -> None:
+        """Wait for the events that the Broker already has: its next snapshot comes after them."""
         self._placed.clear()
         try:
-            self._feed.subscribe(self, ALL_EVENTS)
+            self._source.subscribe(self, ALL_EVENTS)
         except RekindleError:
-            return  # the system has ended, and tells nothing any more
+            return  # the system has ended and publishes nothing
         self._placed.wait(GRACE_S)
 
     def tell(self, message: object) -> None:
-        """Take an event in; on the Broker's thread, which never waits here."""
+        """Receive an event; on the Broker's thread, which never waits here."""
         match message:
             case Snapshot(last_id=last_id):
                 if self._backlog is None:
@@ -131,86 +133,91 @@ class NatsGateway:
             case Published(record=record) if self._backlog is not None:
                 self._backlog.add(record)
                 if self._core is not None:
-                    self._core.look()
+                    self._core.wake()
             case _:
                 pass
 
     def state(self) -> GatewayState:
-        """How it is."""
+        """The current state."""
         backlog, delivery = self._backlog, None if self._core is None else self._core.delivery
         dropped = 0 if backlog is None or self._settings.jetstream else backlog.dropped
         return GatewayState(
             name=NAME,
-            connected=self._health.trouble is None,
-            detail=self._health.server if self._health.trouble is None else self._health.trouble,
-            since_wall_ms=self._health.since_wall_ms,
+            connected=self._state.problem is None,
+            detail=self._state.server if self._state.problem is None else self._state.problem,
+            since_wall_ms=self._state.since_wall_ms,
             delivered=0 if delivery is None else delivery.delivered,
-            dropped=dropped + (0 if delivery is None else delivery.given_up),
+            dropped=dropped + (0 if delivery is None else delivery.dropped),
             waiting=0 if backlog is None else backlog.waiting,
         )
 
     def _delivered(self, last_id: int) -> int:
-        """The last event that is no business of ours: the first time everything that was before."""
+        """The last event that needs no delivery; in the first run all earlier events."""
         if not self._settings.jetstream:
             return last_id
-        notes = self._feed.notes()
-        remembered = notes.get(POSITION)
-        if remembered is None or not remembered.isdecimal():
-            # At once: if we are killed before anything is stored, the next run begins here too.
+        notes = self._source.notes()
+        saved = notes.get(POSITION)
+        if saved is None or not saved.isdecimal():
+            # At once: if the supervisor is killed before anything is stored, the next run also begins here.
             notes.set(POSITION, str(last_id))
             return last_id
-        return min(int(remembered), last_id)
+        return min(int(saved), last_id)
 
 
-class _Health:
-    """Whether the server takes what it is sent; a change is said once."""
+class _DeliveryState:
+    """Whether the server accepts events; each change is reported once."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, source: EventSource) -> None:
         self.server = ""
-        self.trouble: str | None = "not connected yet"
+        self.problem: str | None = "not connected yet"
         self.since_wall_ms = _now_ms()
-        self._feed = feed
-        self._said = False
+        self._source = source
+        self._reported = False
 
-    def well(self) -> None:
-        """The server took something."""
-        if self.trouble is None:
+    def succeeded(self) -> None:
+        """The server accepted something."""
+        if self.problem is None:
             return
-        self.trouble, self.since_wall_ms = None, _now_ms()
-        logger.info("events are delivered to {}", self.server)
-        if self._said:
-            self._said = False
+        self.problem, self.since_wall_ms = None, _now_ms()
+        logger.info("nats: events are delivered: server={}", self.server)
+        if self._reported:
+            self._reported = False
             self._announce(GatewayRestored(NAME, self.server))
 
-    def unwell(self, reason: str) -> None:
-        """It takes nothing, and why."""
-        if self.trouble is None:
+    def failed(self, reason: str) -> None:
+        """The server does not accept events."""
+        if self.problem is None:
             self.since_wall_ms = _now_ms()
-        self.trouble = reason
-        if not self._said:
-            self._said = True
-            logger.warning("events are not delivered to NATS, and wait: {}", reason)
+        self.problem = reason
+        if not self._reported:
+            self._reported = True
+            logger.warning("nats: events are not delivered and wait: {}", reason)
             self._announce(GatewayLost(NAME, reason))
 
     def _announce(self, event: GatewayLost | GatewayRestored) -> None:
         try:
-            self._feed.announce(event)
+            self._source.announce(event)
         except RekindleError as error:
-            logger.debug("nobody heard of it: {}", str(error))
+            logger.debug("nats: {} was not published: {}", type(event).__name__, str(error))
 
 
-class _Core:
+class _GatewayThread:
     """What runs on the gateway's thread."""
 
     def __init__(
-        self, feed: Feed, settings: NatsSettings, identity: Identity, backlog: Backlog, health: _Health
+        self,
+        source: EventSource,
+        settings: NatsSettings,
+        identity: Identity,
+        backlog: Backlog,
+        state: _DeliveryState,
     ) -> None:
         self.delivery: Delivery | None = None
-        self._feed = feed
+        self._source = source
         self._settings = settings
         self._identity = identity
         self._backlog = backlog
-        self._health = health
+        self._state = state
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = threading.Event()
         self._woken = False
@@ -218,14 +225,14 @@ class _Core:
 
     # ── from other threads ───────────────────────────────────────────────────────────────
 
-    def look(self) -> None:
-        """There is something new in the backlog; who is not there yet finds it when it begins."""
+    def wake(self) -> None:
+        """The backlog has a new event; a thread that has not started yet finds it there."""
         if not self._woken and self._loop is not None:
             self._woken = True
-            self._call(self._look)
+            self._call(self._wake)
 
     def end(self) -> None:
-        """Deliver what is there, and end."""
+        """Deliver the backlog, and end."""
         self._ending.set()
         self._call(self._end)
 
@@ -239,77 +246,79 @@ class _Core:
     # ── on the gateway's thread ──────────────────────────────────────────────────────────
 
     def run(self) -> None:
-        """Live until the end."""
+        """Run until the end."""
         try:
             asyncio.run(self._main())
-        except BaseException as error:  # noqa: BLE001  # nothing of ours may reach the host
-            logger.opt(exception=error).error("the NATS gateway has ended")
-            self._health.unwell("the gateway has ended; the log has more")
+        except BaseException as error:  # noqa: BLE001  # no error of the gateway may reach the host
+            logger.opt(exception=error).error("nats: gateway ended")
+            self._state.failed("the gateway has ended; the log has the details")
 
-    def _look(self) -> None:
-        self._woken = False  # first: whatever comes from here on wakes us again
+    def _wake(self) -> None:
+        self._woken = False  # first: a later event must wake the loop again
         assert self.delivery is not None
-        self.delivery.look()
+        self.delivery.wake()
 
     def _end(self) -> None:
         assert self.delivery is not None
         self.delivery.end()
 
     async def _main(self) -> None:
-        lanes = Lanes()
-        shaping = Shaping(self._settings, _origin(self._feed))
-        self.delivery = delivery = Delivery(self._feed, self._settings, shaping, self._backlog, lanes)
-        answering = Answering(self._feed, self._identity, lanes)
+        pools = CallPools()
+        messages = MessageBuilder(self._settings, _origin(self._source))
+        self.delivery = delivery = Delivery(self._source, self._settings, messages, self._backlog, pools)
+        listener = CommandListener(self._source, self._identity, pools)
         self._loop = asyncio.get_running_loop()
         if self._ending.is_set():
             delivery.end()
-        keeping = asyncio.create_task(self._keep_connected(delivery, answering))
+        connecting = asyncio.create_task(self._keep_connected(delivery, listener))
         try:
             await delivery.ending.wait()
-            await asyncio.wait([keeping], timeout=GRACE_S)
+            await asyncio.wait([connecting], timeout=GRACE_S)
         finally:
-            keeping.cancel()
-            ended = (await asyncio.gather(keeping, return_exceptions=True))[0]
-            lanes.close()
-            await asyncio.to_thread(lanes.join, JOIN_S)
+            connecting.cancel()
+            ended = (await asyncio.gather(connecting, return_exceptions=True))[0]
+            pools.close()
+            await asyncio.to_thread(pools.join, JOIN_S)
         if isinstance(ended, Exception):
             raise ended
 
-    async def _keep_connected(self, delivery: Delivery, answering: Answering) -> None:
+    async def _keep_connected(self, delivery: Delivery, listener: CommandListener) -> None:
         while True:
             for server in self._settings.servers:
-                await self._use(server, delivery, answering)
+                await self._use(server, delivery, listener)
                 if delivery.ending.is_set():
                     return
             delay = RECONNECT_S[min(self._failures, len(RECONNECT_S) - 1)]
             self._failures += 1
             await delivery.rest(delay)
 
-    async def _use(self, server: str, delivery: Delivery, answering: Answering) -> None:
-        """Deliver by way of this server, as long as that is possible."""
+    async def _use(self, server: str, delivery: Delivery, listener: CommandListener) -> None:
+        """Deliver to this server, as long as that is possible."""
         try:
             link = await connect(server, self._settings, f"rekindle {self._identity.pid}")
         except (LinkError, GatewayError) as error:
-            self._health.unwell(f"{shown(server)}: {error}")
+            self._state.failed(f"{shown(server)}: {error}")
             return
         try:
-            self._health.server = shown(server)
+            self._state.server = shown(server)
             if self._settings.commands.enabled:
-                await answering.listen(link, self._settings.commands.subject)
-            await delivery.run(link, self._well, lambda why: self._health.unwell(f"{shown(server)}: {why}"))
+                await listener.listen(link, self._settings.commands.subject)
+            await delivery.run(
+                link, self._succeeded, lambda why: self._state.failed(f"{shown(server)}: {why}")
+            )
         except LinkError as error:
-            self._health.unwell(f"{shown(server)}: {error}")
+            self._state.failed(f"{shown(server)}: {error}")
         finally:
             await link.close()
 
-    def _well(self) -> None:
+    def _succeeded(self) -> None:
         self._failures = 0
-        self._health.well()
+        self._state.succeeded()
 
 
-def _origin(feed: Feed) -> str:
-    """A name for this log of events; made once, and remembered with it."""
-    notes = feed.notes()
+def _origin(source: EventSource) -> str:
+    """A name for this event log; created once, and stored with it."""
+    notes = source.notes()
     known = notes.get(ORIGIN)
     if known is not None:
         return known

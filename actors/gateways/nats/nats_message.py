@@ -1,4 +1,4 @@
-"""Pure: an event as a message: where to, what it says, and the name by which it is told from a repeat."""
+"""Pure: an event as a NATS message: subject, payload, and the id by which a stream recognises repeats."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _OF_WORKERS = "worker_"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is published."""
+    """A message to publish."""
 
     subject: str
     payload: bytes
     id: str
-    """`Nats-Msg-Id`: the same for every repeat of the same event, and for nothing else; or none."""
+    """`Nats-Msg-Id`: the same for every repeat of one event, and for no other; empty without one."""
 
 
-class Shaping:
-    """Makes messages of events, as the settings say."""
+class MessageBuilder:
+    """Turns events into messages, according to the settings."""
 
     def __init__(self, settings: NatsSettings, origin: str) -> None:
-        """Take what tells this log of events from every other one."""
+        """`origin` distinguishes this event log from every other one."""
         self._workers = Template(settings.subject)
         self._system = Template(settings.system_subject)
         self._plugin = settings.shape is Payload.PLUGIN
@@ -51,13 +51,13 @@ class Shaping:
 
     @property
     def patterns(self) -> list[str]:
-        """Which subjects a stream must hear."""
+        """The subjects that a stream must have."""
         return [self._workers.pattern, self._system.pattern]
 
     def snapshots(self, workers: tuple[WorkerStatus, ...]) -> list[Message]:
-        """How every worker is, for those who could not hear what led to it."""
+        """The state of every worker, for subscribers that missed the events before."""
         if self._plugin:
-            return []  # whoever listens for plugins knows crashes, and nothing else
+            return []  # plugin hosts know crashes only
         return [
             Message(
                 self._subject(SNAPSHOT, worker.component_id),
@@ -78,21 +78,21 @@ class Shaping:
         return type_.removeprefix(_OF_WORKERS)
 
     def _id(self, record: EventRecord) -> str:
-        # With the time: the number of an event that was told from memory, and lost with us before it
-        # was kept, is given once more.
+        # With the time: if the supervisor dies before it persists a published event, the number of that
+        # event is used again.
         return f"{self._origin}-{record.id}-{record.at_wall_ms}"
 
 
 def crash(record: EventRecord) -> Mapping[str, object]:
     """A death as plugin hosts know it. Killed by a signal, the exit code is the negative signal."""
-    told: dict[str, Any] = msgspec.json.decode(record.payload)
-    signal = told.get("signal")
-    streak = told.get("streak_count", 0)
+    event: dict[str, Any] = msgspec.json.decode(record.payload)
+    signal = event.get("signal")
+    streak = event.get("streak_count", 0)
     return {
         "plugin": Name.of(record.component_id or "").name,
-        "pid": told.get("pid"),
-        "exit_code": told.get("exit_code") if signal is None else -signal,
+        "pid": event.get("pid"),
+        "exit_code": event.get("exit_code") if signal is None else -signal,
         "timestamp": record.at_wall_ms / 1000,
-        # The restart that this death led to is counted already, and is none that came before it.
-        "restart_attempts": streak - 1 if told.get("action") == "restart" else streak,
+        # The streak already counts the restart after this death; plugin hosts count those before it.
+        "restart_attempts": streak - 1 if event.get("action") == "restart" else streak,
     }

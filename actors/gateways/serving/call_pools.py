@@ -1,8 +1,8 @@
-"""Calls that block, each kind in a lane of its own: a slow lane never holds up another.
+"""Blocking calls, each kind in a pool of its own, so that a slow kind never delays another.
 
-The event loop never blocks; a call runs on a thread of its lane, and a lane has only so many.
-Who finds the lane full waits for a place, as long as the lane's patience lasts. A call that
-outlasts the patience of its request keeps its place until it ends.
+The event loop never blocks: a call runs on a thread of its pool, and a pool has a fixed number of
+threads. A call for which no thread is free waits until the pool's timeout. A call that takes longer
+than its request waits keeps its thread until it returns.
 """
 
 from __future__ import annotations
@@ -13,115 +13,115 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar
 
-from .call_threads import Hands
+from .call_threads import CallThreads
 
 R = TypeVar("R")
 
-CROWD = 256
+MOST_WAITING = 256
 """More requests than ever wait at the same time."""
 
 
-class LaneFullError(Exception):
-    """The call was not begun: no place became free in time."""
+class PoolFullError(Exception):
+    """The call was not started: no thread became free in time."""
 
 
-class LaneSlowError(Exception):
-    """The call was begun and has not ended in time."""
+class CallTimeoutError(Exception):
+    """The call was started and has not returned in time."""
 
 
-class LanesClosedError(Exception):
+class PoolsClosedError(Exception):
     """The server is stopping."""
 
 
-class Lane(Enum):
-    """Which calls share their places: (its name, how many at once, seconds of patience)."""
+class CallPool(Enum):
+    """The kinds of calls: (name, number of threads, timeout in seconds)."""
 
-    SIGHT = ("sight", 8, 10.0)
+    QUERY = ("query", 8, 10.0)
     """Asks the actors, never the store."""
     STORE = ("store", 4, 10.0)
-    """Reads the store, which may be away."""
-    ORDER = ("order", 4, 10.0)
-    """An order that the actors take at once."""
+    """Reads the store, which may be unavailable."""
+    COMMAND = ("command", 4, 10.0)
+    """A command that the actors answer at once."""
     LONG = ("long", 8, 120.0)
-    """An order that waits for processes to end."""
+    """A command that waits for processes to exit."""
 
     @property
-    def places(self) -> int:
-        """How many calls may be under way."""
+    def size(self) -> int:
+        """How many calls may run at the same time."""
         return self.value[1]
 
     @property
-    def patience_s(self) -> float:
-        """How long a request waits, for a place and for its answer together."""
+    def timeout_s(self) -> float:
+        """How long a request waits, for a thread and for the result together."""
         return self.value[2]
 
 
-class Lanes:
-    """The lanes of one server. Belongs to its event loop."""
+class CallPools:
+    """The pools of one server. Belongs to its event loop."""
 
     def __init__(self) -> None:
-        self._hands = {lane: Hands(lane.name.lower(), lane.places) for lane in Lane}
+        self._threads = {pool: CallThreads(pool.value[0], pool.size) for pool in CallPool}
         self._waiting: set[asyncio.Future[Any]] = set()
         self._closed = False
         self.before_closing: list[Callable[[], None]] = []
-        """Ends what would not end by itself, before anybody is waited for."""
+        """Called when the server begins to stop; ends what would not end by itself."""
 
-    async def run(self, lane: Lane, call: Callable[[], R]) -> R:
-        """What the call returns or raises.
+    async def run(self, pool: CallPool, call: Callable[[], R]) -> R:
+        """Run the call on a thread of this pool; returns or raises what the call does.
 
         Raises:
-            LaneFullError: it was not begun in time.
-            LaneSlowError: it has not ended in time, and goes on.
-            LanesClosedError: the server stops; a call that was begun goes on.
+            PoolFullError: the call was not started in time.
+            CallTimeoutError: the call has not returned in time; it continues.
+            PoolsClosedError: the server is stopping; a call that was started continues.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + lane.patience_s
-        await self._place(lane, deadline)
+        deadline = loop.time() + pool.timeout_s
+        await self._wait_for_thread(pool, deadline)
         ended: asyncio.Future[Any] = loop.create_future()
         try:
-            self._hands[lane].begin(call, ended)
-        except RuntimeError as error:  # no thread to be had
-            self._hands[lane].places.release()
-            raise LaneFullError from error
-        result: R = await self._outcome(ended, deadline)
+            self._threads[pool].submit(call, ended)
+        except RuntimeError as error:  # no thread can be started
+            self._threads[pool].free.release()
+            raise PoolFullError from error
+        result: R = await self._result(ended, deadline)
         return result
 
     def close(self) -> None:
-        """Let go of everyone who waits, now and from now on. Safe to call twice."""
+        """Fail every request that waits, now and from now on. Safe to call twice."""
         if self._closed:
             return
         self._closed = True
         for waiting in self._waiting:
             if not waiting.done():
-                waiting.set_exception(LanesClosedError())
-        for hands in self._hands.values():
-            hands.dismiss()
-            for _ in range(CROWD):
-                hands.places.release()  # whoever waits for a place finds the lanes closed
+                waiting.set_exception(PoolsClosedError())
+        for threads in self._threads.values():
+            threads.close()
+            for _ in range(MOST_WAITING):
+                threads.free.release()  # a request that waits for a thread finds the pools closed
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the threads of closed lanes, as long as this; from any thread."""
+        """Wait this long for the threads of closed pools; from any thread."""
         deadline = time.monotonic() + timeout_s
-        for hands in self._hands.values():
-            hands.join(deadline)
+        for threads in self._threads.values():
+            threads.join(deadline)
 
-    async def _place(self, lane: Lane, deadline: float) -> None:
+    async def _wait_for_thread(self, pool: CallPool, deadline: float) -> None:
         try:
             async with asyncio.timeout_at(deadline):
-                await self._hands[lane].places.acquire()
+                await self._threads[pool].free.acquire()
         except TimeoutError:
-            raise LaneFullError from None
+            raise PoolFullError from None
         if self._closed:
-            raise LanesClosedError
+            raise PoolsClosedError
 
-    async def _outcome(self, ended: asyncio.Future[Any], deadline: float) -> Any:
+    async def _result(self, ended: asyncio.Future[Any], deadline: float) -> Any:
         self._waiting.add(ended)
         try:
             async with asyncio.timeout_at(deadline):
                 return await ended
         except TimeoutError:
             if ended.cancelled():
-                raise LaneSlowError from None
+                raise CallTimeoutError from None
             raise  # the call's own
         finally:
             self._waiting.discard(ended)

@@ -1,11 +1,11 @@
-"""Pure: what goes over an event stream, byte for byte.
+"""Pure: the bytes of an event stream.
 
     event: worker_died
     data: {"id":12,"schema_version":1,"at_wall_ms":1790000000000,"type":"worker_died",…}
     id: 12
 
-Events of the log are sent as `event_text` writes them, states in their envelope: topic, type,
-timestamp, and the state itself.
+Events are sent as `event_json` writes them, states in an envelope: topic, type, timestamp, and
+the state itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMES: dict[type[State], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A piece of the stream: encoded once, for every client whose topics choose it."""
+    """A piece of the stream, encoded once for every client whose topics match it."""
 
     topic: str
     body: bytes
@@ -47,7 +47,7 @@ def log_frame(record: EventRecord) -> Frame:
 
 
 def published_frame(published: Published) -> Frame:
-    """An event that has just been told."""
+    """An event that was just published."""
     return log_frame(published.record)
 
 
@@ -66,18 +66,18 @@ def envelope(changed: StateChanged) -> bytes:
 
 
 def state_frame(changed: StateChanged, enveloped: bytes) -> Frame:
-    """A state that changed. Its event's own frame goes first, so that the number loses nothing."""
+    """A state that changed. Its event's frame is sent first, so resuming after the number skips nothing."""
     number = "" if changed.event_id is None else f"id: {changed.event_id}\n"
     head = f"event: {changed.type}\ndata: ".encode()
     return Frame(changed.topic, b"".join((head, enveloped, b"\n", number.encode(), b"\n")))
 
 
 def snapshot_frame(last_id: int, envelopes: Iterable[bytes]) -> bytes:
-    """How everything is, in one piece."""
+    """All states in one frame."""
     states = b",".join(envelopes)
     return b'event: snapshot\ndata: {"last_id":%d,"states":[%s]}\n\n' % (last_id, states)
 
 
 def plain_frame(event: str, data: object) -> bytes:
-    """Something that is neither an event nor a state: `connected`, `reset`."""
+    """A frame that is neither an event nor a state: `connected`, `reset`."""
     return b"event: %s\ndata: %s\n\n" % (event.encode(), encode(data))

@@ -1,9 +1,9 @@
-"""The hub: hears everything once, encodes it once, and queues it for every client of one server.
+"""The hub: receives every event once, encodes it once, and queues it for every client of one server.
 
-Belongs to the server's event loop; only `tell` is called from elsewhere. It subscribes when the
-first client comes and leaves with the last one, so that a server nobody follows costs nothing.
-A client that does not keep up is cut off when its queue is full; it comes back by the number of
-the last event that it has.
+Belongs to the server's event loop; other threads call only `tell`. It subscribes when the first
+client joins and unsubscribes with the last one, so that a server without streams costs nothing.
+A client that does not keep up is disconnected when its queue is full; it resumes after the number
+of the last event that it has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .event_frames import KEEPALIVE, Frame, envelope, published_frame, state_fra
 MOST_CLIENTS = 64
 MOST_FRAMES = 20_000
 MOST_BYTES = 16 * 1024 * 1024
-"""All clients share the frames themselves, so that a thousand deaths at once cut nobody off who reads."""
+"""All clients share the frames, so the queue can hold a thousand deaths at once for a client that reads."""
 LARGEST_PIECE = 256 * 1024
 RECENT = 256
 KEEPALIVE_S = 3.0
@@ -28,24 +28,24 @@ TICK_S = 0.5
 
 
 class StreamsFullError(Exception):
-    """As many clients as there may be follow the events already."""
+    """The maximum number of event streams is reached."""
 
 
 class Follower:
-    """One client: what it wants, and what waits for it."""
+    """One client: its topics, and its queue."""
 
     def __init__(self, topics: Topics, cut: Callable[[], None]) -> None:
         self.topics = topics
         self.cut = cut
         self.ended = False
-        self.heard_at = 0.0
-        """When something was last on its way to it."""
+        self.sent_at = 0.0
+        """When something was last queued for it."""
         self._frames: deque[bytes] = deque()
         self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
 
     def push(self, body: bytes) -> bool:
-        """Queue a piece; whether there was room."""
+        """Queue a piece; returns whether there was room."""
         if len(self._frames) >= MOST_FRAMES or self._bytes > MOST_BYTES:
             return False
         self._frames.append(body)
@@ -54,12 +54,12 @@ class Follower:
         return True
 
     def end(self) -> None:
-        """Nothing more is to come."""
+        """End the stream after what is queued."""
         self.ended = True
         self._wake()
 
     async def take(self) -> bytes:
-        """What waits, once there is something; nothing at the end."""
+        """Wait for the next piece; empty at the end."""
         while not self._frames and not self.ended:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
@@ -75,8 +75,8 @@ class Follower:
             self._waiter.set_result(None)
 
 
-class Hub:
-    """Everything that happens, for the clients of one server."""
+class EventHub:
+    """All events and states, for the clients of one server."""
 
     def __init__(self, operator: Operator, most_clients: int = MOST_CLIENTS) -> None:
         self._operator = operator
@@ -95,13 +95,13 @@ class Hub:
     # ── from the actors ──────────────────────────────────────────────────────────────────
 
     def tell(self, message: object) -> None:
-        """Hear something, on any thread; many at once cost the loop one wake-up."""
+        """Receive a message, on any thread; many at once cost the loop one wake-up."""
         self._inbox.append(message)
         if not self._is_woken and self._loop is not None:
             self._is_woken = True
-            self._loop.call_soon_threadsafe(self._hear)
+            self._loop.call_soon_threadsafe(self._receive)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         self._is_woken = False
         while self._inbox:
             match self._inbox.popleft():
@@ -113,9 +113,9 @@ class Hub:
                     self._recent.append(frame)
                     self._send(frame)
                 case StateChanged() as changed if self._snapshot.is_set():
-                    self._send(self._noted(changed))
+                    self._send(self._recorded(changed))
                 case _:
-                    pass  # of an earlier subscription
+                    pass  # from an earlier subscription
 
     def _begin(self, snapshot: Snapshot) -> None:
         self.last_id = snapshot.last_id
@@ -123,7 +123,7 @@ class Hub:
         self._envelopes = {each.topic: envelope(each) for each in snapshot.states}
         self._snapshot.set()
 
-    def _noted(self, changed: StateChanged) -> Frame:
+    def _recorded(self, changed: StateChanged) -> Frame:
         enveloped = envelope(changed)
         if changed.state is None:
             self._envelopes.pop(changed.topic, None)
@@ -135,7 +135,7 @@ class Hub:
         now = asyncio.get_running_loop().time()
         for follower in tuple(self._followers):
             if follower.topics.choose(frame.topic):
-                follower.heard_at = now
+                follower.sent_at = now
                 self._push(follower, frame.body)
 
     def _push(self, follower: Follower, body: bytes) -> None:
@@ -147,16 +147,16 @@ class Hub:
     # ── for the clients ──────────────────────────────────────────────────────────────────
 
     async def join(self, topics: Topics, cut: Callable[[], None]) -> Follower:
-        """A client that hears what its topics choose, from now on.
+        """Add a client that is sent what its topics match, from now on.
 
         Raises:
-            StreamsFullError: there are too many.
+            StreamsFullError: there are too many clients, or the server is stopping.
         """
         if self._closed or len(self._followers) >= self._most_clients:
             raise StreamsFullError
         follower = Follower(topics, cut)
         self._loop = asyncio.get_running_loop()
-        follower.heard_at = self._loop.time()
+        follower.sent_at = self._loop.time()
         self._followers.add(follower)
         if len(self._followers) == 1:
             self._operator.subscribe(self, ALL_EVENTS, *ALL_STATES)
@@ -164,11 +164,11 @@ class Hub:
         return follower
 
     async def is_ready(self) -> None:
-        """Return once it is known how everything is."""
+        """Wait for the first snapshot."""
         await self._snapshot.wait()
 
     def leave(self, follower: Follower) -> None:
-        """Forget a client; the last one that leaves ends the subscription."""
+        """Remove a client; the last one ends the subscription."""
         if follower not in self._followers:
             return
         self._followers.discard(follower)
@@ -179,7 +179,7 @@ class Hub:
                 self._tick.cancel()
 
     def recent(self) -> tuple[Frame, ...]:
-        """The latest events of the log, oldest first."""
+        """The latest events, oldest first."""
         return tuple(self._recent)
 
     def envelopes(self, topics: Topics) -> list[bytes]:
@@ -187,7 +187,7 @@ class Hub:
         return [body for topic, body in self._envelopes.items() if topics.choose(topic)]
 
     def close(self) -> None:
-        """Let every client go, and take no other."""
+        """End every stream, and accept no more."""
         self._closed = True
         for follower in tuple(self._followers):
             self.leave(follower)
@@ -197,8 +197,8 @@ class Hub:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for follower in tuple(self._followers):
-            if now - follower.heard_at >= KEEPALIVE_S:
-                follower.heard_at = now
+            if now - follower.sent_at >= KEEPALIVE_S:
+                follower.sent_at = now
                 self._push(follower, KEEPALIVE)
         if self._followers:
             self._tick = loop.call_later(TICK_S, self._keep_alive)

@@ -1,8 +1,8 @@
-"""What goes over the wire: our values as JSON, durations in whole milliseconds.
+"""Values as JSON, with durations in whole milliseconds.
 
-A field `uptime_s: float` is sent as `uptime_ms: int`; enums are sent as their words; all else
-keeps its name. `view` turns a value, `view_type` its type, by the same rule, so that the
-description of the API follows the messages by itself.
+A field `uptime_s: float` is sent as `uptime_ms: int`, an enum as its value; everything else keeps
+its name. `view` converts a value and `view_type` its type by the same rule, so that the OpenAPI
+document always matches the responses.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Problem(msgspec.Struct, frozen=True):
     """Why a request was not carried out."""
 
     error: str
-    """A word for programs: unknown_worker, refused, worker_paused, timeout, invalid, malformed, …"""
+    """A code for programs: unknown_worker, refused, worker_paused, timeout, invalid, malformed, …"""
     message: str
     """A sentence for people."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """An order was carried out, or is under way."""
+    """A command was carried out, or is in progress."""
 
     result: str = "done"
     detail: dict[str, Any] = {}  # a Struct copies its defaults
-    """What it led to, where there is something to tell."""
+    """Details of the result, if there are any."""
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -40,7 +40,7 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 def view(value: Any) -> Any:
     """The value as it is sent."""
-    if type(value) in _PLAIN:  # nearly all of them; a status is asked for often
+    if type(value) in _PLAIN:  # the most frequent case, and statuses are requested often
         return value
     if isinstance(value, (tuple, list)):  # a union takes twice as long
         return [view(each) for each in value]
@@ -55,7 +55,7 @@ def view(value: Any) -> Any:
 
 
 def view_type(kind: Any) -> Any:
-    """The type of what `view` makes of such values, for the description of the API."""
+    """The type of the result of `view`, for the OpenAPI document."""
     if isinstance(kind, type) and has_fields(kind):
         return _struct(kind)
     if get_origin(kind) in (Union, types.UnionType):
@@ -66,10 +66,10 @@ def view_type(kind: Any) -> Any:
 
 
 def encode(body: object) -> bytes:
-    """The body as JSON, whatever it holds."""
+    """The body as JSON; values that JSON does not know are sent as text."""
     try:
         return msgspec.json.encode(body, enc_hook=str)
-    except UnicodeEncodeError:  # half a surrogate pair somewhere; it goes out escaped
+    except UnicodeEncodeError:  # a lone surrogate; send it escaped
         return json.dumps(msgspec.to_builtins(body, enc_hook=str, str_keys=True)).encode()
 
 

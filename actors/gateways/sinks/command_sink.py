@@ -8,7 +8,7 @@ import subprocess
 from contextlib import suppress
 
 from ..settings.placeholders import filled
-from .notice import Notice
+from .notification import Notification
 
 TIMEOUT_S = 10.0
 
@@ -23,7 +23,7 @@ class CommandSink:
     def __str__(self) -> str:
         return f"command {self._argv[0]}"
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: Notification) -> None:
         """Run it to its end.
 
         Raises:

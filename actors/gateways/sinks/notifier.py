@@ -13,7 +13,7 @@ from loguru import logger
 
 from ...messages import AlertChanged
 from ...ports import Clock
-from .notice import Allowance, Filter, Notice
+from .notification import Filter, Notification, RateLimit
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """After these a message is given up."""
@@ -25,7 +25,7 @@ MOST_WAITING = 100
 class Sink(Protocol):
     """Somewhere to send a notice."""
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: Notification) -> None:
         """Send it, or raise `OSError`. May block, though not for ever."""
         ...
 
@@ -60,7 +60,7 @@ class AlertNotifier:
     def tell(self, message: object) -> None:
         """Hear an event."""
         if isinstance(message, AlertChanged):
-            notice = Notice(happening=message.happening, alert=message.alert)
+            notice = Notification(happening=message.happening, alert=message.alert)
             for post in self._posts:
                 post.take(notice)
 
@@ -72,8 +72,8 @@ class _Post:
         self._route = route
         self._clock = clock
         self._delays = delays
-        self._waiting: deque[Notice] = deque()
-        self._allowance = Allowance()
+        self._waiting: deque[Notification] = deque()
+        self._allowance = RateLimit()
         self._changed = threading.Condition()
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="rekindle-alerts", daemon=True)
@@ -88,7 +88,7 @@ class _Post:
             self._changed.notify()
         self._thread.join(1.0)
 
-    def take(self, notice: Notice) -> None:
+    def take(self, notice: Notification) -> None:
         """Queue a notice, if it is wanted and not one too many; never blocks."""
         if not self._route.filter.wants(notice):
             return
@@ -108,12 +108,12 @@ class _Post:
         while (notice := self._next()) is not None:
             self._deliver(notice)
 
-    def _next(self) -> Notice | None:
+    def _next(self) -> Notification | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ended)
             return None if self._ended else self._waiting.popleft()
 
-    def _deliver(self, notice: Notice) -> None:
+    def _deliver(self, notice: Notification) -> None:
         for delay in (*self._delays, None):
             failure = self._sent(notice)
             if failure is None:
@@ -123,7 +123,7 @@ class _Post:
                 logger.warning("alert {} was not sent to {}: {}", notice.alert.id, sink, repr(failure))
                 return
 
-    def _sent(self, notice: Notice) -> Exception | None:
+    def _sent(self, notice: Notification) -> Exception | None:
         """What kept it from being sent, if anything did."""
         try:
             self._route.sink.send(notice)

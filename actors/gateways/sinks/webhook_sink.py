@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from .notice import Notice
+from .notification import Notification
 
 TIMEOUT_S = 5.0
 
@@ -40,7 +40,7 @@ class WebhookSink:
     def __str__(self) -> str:
         return f"webhook {urlsplit(self._url).hostname}"
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: Notification) -> None:
         """Send it.
 
         Raises:

@@ -48,11 +48,11 @@ def database_to_read(client: ControlClient, state: Path, database: str | None) -
 def as_control_errors() -> Iterator[None]:
     """Raise errors of the library as `ControlError`s, which `exits` turns into exit codes."""
     from rekindle.actors.errors import RekindleError
-    from rekindle.actors.gateways.api.problems import verdict
+    from rekindle.actors.gateways.api.problems import problem_for
     from rekindle.actors.gateways.api.request_bodies import InvalidRequestError
 
     try:
         yield
     except (RekindleError, InvalidRequestError) as error:
-        found = verdict(error, "the command")
+        found = problem_for(error, "the command")
         raise problem(found.problem.error, found.problem.message, found.status) from None

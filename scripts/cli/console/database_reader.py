@@ -20,7 +20,7 @@ from .exits import say
 from .options import client_of
 
 if TYPE_CHECKING:
-    from rekindle.actors.gateways.api.route import Served
+    from rekindle.actors.gateways.api.route import Route
     from rekindle.actors.gateways.operator import Operator
 
     from .stored_past import StoredPast
@@ -95,26 +95,26 @@ class DatabaseReader:
         import msgspec
 
         from rekindle.actors.gateways.api.request_bodies import decode_query, generation_of
-        from rekindle.actors.gateways.api.route import Asked
+        from rekindle.actors.gateways.api.route import Request
         from rekindle.actors.gateways.server_identity import Identity
 
-        served, named = _route(path)
+        route, named = _route(path)
         target, *number = named or [""]
         operator = cast("Operator", self._stored)  # these routes call read methods only
-        served.check(target, operator)
+        route.check(target, operator)
         identity = Identity("", os.getpid(), now_ms(), self._state)
-        arguments = decode_query(query, served.query)
-        asked = Asked(operator, identity, target, arguments, *map(generation_of, number))
-        return msgspec.to_builtins(served.answer(asked))
+        arguments = decode_query(query, route.query)
+        request = Request(operator, identity, target, arguments, *map(generation_of, number))
+        return msgspec.to_builtins(route.handler(request))
 
 
-def _route(path: str) -> tuple[Served, list[str]]:
+def _route(path: str) -> tuple[Route, list[str]]:
     from rekindle.actors.gateways.api.routes import ROUTES
 
-    for served in ROUTES:
-        found = re.fullmatch(re.sub(r"\{\w+\}", "([^/]+)", served.path), path)
-        if found is not None and served.path in READABLE:
-            return served, [unquote(part) for part in found.groups()]
+    for route in ROUTES:
+        found = re.fullmatch(re.sub(r"\{\w+\}", "([^/]+)", route.path), path)
+        if found is not None and route.path in READABLE:
+            return route, [unquote(part) for part in found.groups()]
     raise NoSupervisorError(
         "no supervisor is running, and only a running one can answer this", "no_supervisor"
     )

@@ -10,7 +10,7 @@ from ...facts.alert import TOLD, Alert, Happening, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notification:
     """What one message is about."""
 
     happening: Happening
@@ -61,21 +61,21 @@ class Filter:
     least: Severity = Severity.WARNING
     per_minute: int = 10
 
-    def wants(self, notice: Notice) -> bool:
+    def wants(self, notice: Notification) -> bool:
         """Whether this notice is meant for the sink."""
         return notice.happening in self.happenings and notice.alert.severity >= self.least
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RateLimit:
     """How many more may be sent this minute; what was held back is told with the next one."""
 
     sent: tuple[float, ...] = ()
     withheld: int = 0
 
-    def admit(self, now: float, per_minute: int) -> tuple[Allowance, bool]:
+    def admit(self, now: float, per_minute: int) -> tuple[RateLimit, bool]:
         """The allowance afterwards, and whether one more may be sent now."""
         recent = tuple(at for at in self.sent if at > now - 60.0)
         if len(recent) >= per_minute:
-            return Allowance(recent, self.withheld + 1), False
-        return Allowance((*recent, now), 0), True
+            return RateLimit(recent, self.withheld + 1), False
+        return RateLimit((*recent, now), 0), True

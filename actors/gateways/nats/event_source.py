@@ -1,0 +1,21 @@
+"""What the NATS gateway needs of the supervisor."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ...messages import Event
+from ...system.gateway_memory import GatewayMemory
+from ..operator import Operator
+
+
+class EventSource(Operator, Protocol):
+    """An operator that also publishes events of gateways, and stores a few values for them."""
+
+    def announce(self, event: Event) -> None:
+        """Publish an event. Never waits."""
+        ...
+
+    def notes(self) -> GatewayMemory:
+        """The stored values by name; they survive restarts."""
+        ...
