@@ -25,7 +25,7 @@ def sink(secret: Path) -> SinkSettings:
 
 
 @pytest.mark.parametrize(
-    ("text", "mode", "why"), [("x", 0o640, "can be read by others"), ("\n", 0o600, "is empty")]
+    ("text", "mode", "why"), [("x", 0o640, "is readable by other users"), ("\n", 0o600, "is empty")]
 )
 def test_a_secret_that_is_none_is_refused(tmp_path: Path, text: str, mode: int, why: str) -> None:
     file = tmp_path / "hook.secret"
@@ -36,7 +36,7 @@ def test_a_secret_that_is_none_is_refused(tmp_path: Path, text: str, mode: int, 
 
 
 def test_a_secret_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GatewayError, match="cannot be read"):
+    with pytest.raises(GatewayError, match="cannot read"):
         _route(sink(tmp_path / "missing"))
 
 

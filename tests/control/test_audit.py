@@ -86,4 +86,4 @@ def test_an_order_whose_entry_cannot_be_kept_is_still_answered(
 
     monkeypatch.setattr(served.desk, "audit", broken)
     assert served.client.post("/pause")["result"] == "done"
-    assert any("could not be noted" in line for line in logs)
+    assert any("audit: entry not recorded" in line for line in logs)

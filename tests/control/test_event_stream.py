@@ -186,7 +186,7 @@ def test_an_id_that_is_not_kept_any_more_is_told_then_a_snapshot_then_what_is_le
         reader.event("connected")
         reset = reader.event()
         assert (reset["event"], reset["after"]) == ("reset", 10)
-        assert "before 100 are not kept" in reset["reason"]
+        assert "before 100 are no longer persisted" in reset["reason"]
         assert reader.event()["event"] == "snapshot"
         assert [reader.event()["id"] for _ in range(102)] == list(range(100, 202))
 

@@ -14,7 +14,7 @@ from tests.control.conftest import Served
 from tests.processes.waiting import eventually
 
 from rekindle.actors.gateways.api.request_bodies import LARGEST_BODY
-from rekindle.actors.gateways.serving import uvicorn_server as http_protocol
+from rekindle.actors.gateways.serving import uvicorn_server
 
 SHARED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -22,7 +22,7 @@ SHARED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_s
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients have little time to send their request."""
-    monkeypatch.setattr(http_protocol, "REQUEST_S", 0.2)
+    monkeypatch.setattr(uvicorn_server, "REQUEST_S", 0.2)
 
 
 def connected(path: Path) -> socket.socket:
@@ -138,7 +138,7 @@ def test_a_hundred_idle_connections_keep_nobody_from_being_answered(served: Serv
         assert served.client.get("/info")["workers"] == 1
         assert time.monotonic() - began < 3.0
         still_open = [client for client in idle if not closed(client)]
-        assert len(still_open) <= http_protocol.MOST_CONNECTIONS
+        assert len(still_open) <= uvicorn_server.MOST_CONNECTIONS
 
 
 def closed(client: socket.socket) -> bool:

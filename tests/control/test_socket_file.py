@@ -51,7 +51,7 @@ def test_directory_and_socket_are_for_us_alone_whatever_the_umask(tmp_path: Path
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o707, 0o1777])
 def test_a_directory_that_others_can_write_is_refused(state: Path, mode: int) -> None:
     state.chmod(mode)
-    with pytest.raises(UnsafePathError, match="can be written by others"):
+    with pytest.raises(UnsafePathError, match="is writable by other users"):
         SocketFile(state, replace_stale=True)
     assert list(state.iterdir()) == []
 
@@ -88,7 +88,7 @@ def test_a_dead_servers_socket_is_replaced_only_by_whoever_holds_the_lock(state:
 
 
 def test_a_living_servers_socket_is_never_replaced(served: Served) -> None:
-    with pytest.raises(GatewayError, match="another supervisor answers"):
+    with pytest.raises(GatewayError, match="in use by another supervisor"):
         SocketFile(served.path.parent, replace_stale=True)
     assert served.client.get("/info")["pid"] == os.getpid()
 

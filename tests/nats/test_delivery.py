@@ -27,7 +27,7 @@ EVENTS = "rekindle.>"
 
 
 class Pruned(Log):
-    """A log whose first five events are not kept any more."""
+    """A log whose first five events are no longer persisted."""
 
     def event_log(self, after_id: int = 0, limit: int = 100) -> EventPage:
         return super().event_log(max(after_id, 5), limit)
@@ -261,7 +261,9 @@ def test_a_stream_that_nobody_made_is_asked_for(
 ) -> None:
     gateway = gateways(log, nats_service, jetstream=True)
     log.write_many(1)
-    assert eventually(lambda: "no stream hears rekindle.worker.tag.0.started" in gateway.state().detail)
+    assert eventually(
+        lambda: "no stream has the subject rekindle.worker.tag.0.started" in gateway.state().detail
+    )
 
 
 def test_events_that_nobody_kept_are_counted_as_dropped_once_however_often_the_rest_is_refused(
@@ -270,7 +272,7 @@ def test_events_that_nobody_kept_are_counted_as_dropped_once_however_often_the_r
     log = Pruned()
     log.write_many(10)
     log.settings["nats_delivered"] = "0"
-    gateway = gateways(log, nats_service, jetstream=True)  # no stream hears it
+    gateway = gateways(log, nats_service, jetstream=True)  # no stream has its subjects
     assert eventually(lambda: log.reads >= 3)
     assert gateway.state().dropped == 5
 

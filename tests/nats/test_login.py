@@ -103,7 +103,7 @@ def test_a_password_is_not_sent_to_a_server_that_does_not_encrypt(
             connection.settimeout(10)
             connection.sendall(b'INFO {"auth_required": true, "max_payload": 1000}\r\n')
             heard = b"".join(iter(lambda: connection.recv(1000), b""))
-        assert eventually(lambda: "does not encrypt" in gateway.state().detail)
+        assert eventually(lambda: "does not offer TLS" in gateway.state().detail)
     assert SECRET.encode() not in heard
 
 

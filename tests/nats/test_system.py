@@ -158,7 +158,7 @@ def answer(subscriber: Subscriber, word: str, body: object = None) -> tuple[str,
 
 
 def test_every_route_has_a_word_of_its_own() -> None:
-    answered = [route for route in ROUTES if not route.text and not route.streams]
+    answered = [route for route in ROUTES if not route.media_type and not route.streams]
     assert {route.path for route in commands().values()} == {route.path for route in answered}
 
 

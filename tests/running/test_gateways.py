@@ -42,7 +42,7 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert "Events do not get to nats" in shown.stdout
-    assert eventually(lambda: "events are not delivered to NATS" in first.text())
+    assert eventually(lambda: "nats: events are not delivered" in first.text())
     first.kill()
     nats_service.start()
     second = run(with_nats(nats_service))
@@ -56,13 +56,13 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
     assert types.count("worker_died") == 1
     # That its alert is over may follow.
     assert [each for each in types if each.startswith("worker_")][-1] == "worker_stopped"
-    assert first.text().count("events are not delivered to NATS") == 1
+    assert first.text().count("nats: events are not delivered") == 1
 
 
 def test_a_missing_secret_is_told_and_nothing_is_started(nats_services: NatsServices, run: Run) -> None:
     running = run(WORKER + '[nats]\nlogin.token_file = "nothing"\n')
     assert running.end() == 1
-    assert "nothing cannot be read: No such file" in running.text()
+    assert "nothing: No such file" in running.text()
 
 
 def test_metrics_are_served_on_both_sockets_to_those_who_may_ask(run: Run) -> None:

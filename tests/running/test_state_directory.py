@@ -24,7 +24,7 @@ def test_nothing_is_written_into_a_directory_that_others_can_write(run: Run, sta
     state.chmod(0o777)
     running = run(SLEEPER)
     assert running.end() == 1
-    assert f"{state} can be written by others" in running.text()
+    assert f"{state} is writable by other users" in running.text()
     assert list(state.iterdir()) == []
 
 

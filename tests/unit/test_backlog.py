@@ -38,7 +38,7 @@ def test_what_finds_no_room_is_missing_until_it_is_read_elsewhere() -> None:
 
 def test_what_was_dropped_can_be_skipped() -> None:
     backlog = filled(3, 5)
-    backlog.skip_what_was_dropped()
+    backlog.skip_dropped()
     assert (ids(backlog), backlog.waiting) == ([3, 4, 5], 3)
 
 

@@ -75,7 +75,7 @@ def test_tokens_stay_the_same_until_their_file_is_removed(tmp_path: Path) -> Non
 def test_tokens_that_others_can_read_are_refused(tmp_path: Path) -> None:
     load_tokens(tmp_path)
     (tmp_path / TOKEN_FILES[Role.OPERATOR]).chmod(0o644)
-    with pytest.raises(UnsafePathError, match="can be read by others"):
+    with pytest.raises(UnsafePathError, match="is readable by other users"):
         load_tokens(tmp_path)
 
 
@@ -93,7 +93,7 @@ def test_a_token_behind_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
     load_tokens(tmp_path)
     (tmp_path / TOKEN_FILES[Role.VIEWER]).write_text(text)
-    with pytest.raises(GatewayError, match="holds no token"):
+    with pytest.raises(GatewayError, match="does not hold a token"):
         load_tokens(tmp_path)
 
 
@@ -109,7 +109,7 @@ def test_a_state_directory_that_others_may_write_to_is_refused(tmp_path: Path) -
 def test_a_session_ends_by_its_time_and_with_its_key() -> None:
     cookie = issue(Role.VIEWER, b"key", 1000.0, "n" * 22)
     assert (found := session_of(cookie, b"key", 1001.0)) is not None
-    assert (found.role, found.is_to_be_renewed(1001.0)) == (Role.VIEWER, False)
+    assert (found.role, found.needs_renewal(1001.0)) == (Role.VIEWER, False)
     assert session_of(cookie, b"key", 1000.0 + LIFE_S) is None
     assert session_of(cookie, b"other", 1001.0) is None
     assert session_of(cookie.replace("viewer", "operator"), b"key", 1001.0) is None
