@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.processes.conftest import Run, database, marks, no_traces, run
 from tests.processes.policies import sleeper
 
@@ -29,7 +29,7 @@ class Served:
     """A system, its operator, its control socket, and a client."""
 
     system: System
-    desk: Desk
+    operator: OperatorDouble
     server: ControlServer
     client: ControlClient
 
@@ -57,13 +57,13 @@ def serve(run: Run, tmp_path: Path) -> Iterator[Serve]:
 
         def serve(*specs: WorkerSpec, directory: str = "state") -> Served:
             system = run(*(specs or (sleeper(WORKER),)))
-            desk = Desk(system)
-            server = ControlServer(desk, tmp_path / directory)
-            stack.callback(desk.stops_may_end.set)
-            stack.callback(desk.store_is_back.set)
+            operator = OperatorDouble(system)
+            server = ControlServer(operator, tmp_path / directory)
+            stack.callback(operator.stops_may_end.set)
+            stack.callback(operator.store_is_back.set)
             stack.callback(server.stop)
             server.start()
-            return Served(system, desk, server, ControlClient(server.path))
+            return Served(system, operator, server, ControlClient(server.path))
 
         yield serve
 

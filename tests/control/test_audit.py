@@ -58,7 +58,7 @@ def test_an_order_without_an_answer_is_kept_as_of_unknown_result(
     def silent(component_id: str) -> None:
         raise RequestTimeoutError("no answer within 5 s")
 
-    monkeypatch.setattr(served.desk, "restart", silent)
+    monkeypatch.setattr(served.operator, "restart", silent)
     with pytest.raises(ControlError):
         served.client.post(path_of("workers", WORKER, "restart"))
     assert [entry["result"] for entry in entries(served)] == ["unknown"]
@@ -84,6 +84,6 @@ def test_an_order_whose_entry_cannot_be_kept_is_still_answered(
     def broken(entry: object) -> None:
         raise OSError("no audit today")
 
-    monkeypatch.setattr(served.desk, "audit", broken)
+    monkeypatch.setattr(served.operator, "audit", broken)
     assert served.client.post("/pause")["result"] == "done"
     assert any("audit: entry not recorded" in line for line in logs)

@@ -197,7 +197,7 @@ def test_a_store_that_is_away_costs_a_follower_the_past_and_nothing_else(
     with closing(open_store(database)) as store:
         store.commit(history(*range(1, 201)))
     served = serve()
-    served.desk.store_error = StoreUnavailableError("the disk is on fire")
+    served.operator.store_error = StoreUnavailableError("the disk is on fire")
     with reading(served.path, "?since=10") as reader:
         reader.event("connected")
         assert "the disk is on fire" in reader.event("reset")["reason"]
@@ -278,7 +278,7 @@ def test_f27_the_server_stops_in_time_with_readers_that_stall(served: Served) ->
 
 def test_a_server_that_nobody_follows_hears_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []
-    monkeypatch.setattr(served.desk, "unsubscribe", left.append)
+    monkeypatch.setattr(served.operator, "unsubscribe", left.append)
     with reading(served.path) as first, reading(served.path) as second:
         first.event("connected")
         second.event("connected")

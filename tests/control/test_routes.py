@@ -110,7 +110,7 @@ def test_a_reset_clears_the_counters(serve: Serve) -> None:
 
 def test_a_worker_is_paused_for_a_reason_and_resumed(served: Served) -> None:
     served.client.post(path_of("workers", WORKER, "pause"), {"reason": "repairs", "for_s": 1800})
-    assert served.desk.orders == [("pause", WORKER, "repairs", 1800.0)]
+    assert served.operator.orders == [("pause", WORKER, "repairs", 1800.0)]
     worker = served.client.get(path_of("workers", WORKER))
     assert (worker["paused"], worker["pause_reason"]) == (True, "repairs")
     assert 1_700_000 < worker["pause_ends_in_ms"] <= 1_800_000
@@ -145,13 +145,13 @@ def test_a_reload_answers_with_what_it_changed(served: Served) -> None:
 
 def test_the_end_of_the_supervisor_is_an_order_like_others(served: Served) -> None:
     assert served.client.post("/shutdown")["detail"] == {}
-    assert served.desk.orders == [("shut_down",)]
+    assert served.operator.orders == [("shut_down",)]
 
 
 def test_a_group_is_scaled_and_restarted(served: Served) -> None:
     assert served.client.post("/groups/tag/scale", {"count": 3})["detail"] == {"count": 3}
     assert served.client.post("/groups/tag/restart")["detail"] == {}
-    assert served.desk.orders == [("scale", "tag", 3), ("rolling_restart", "tag")]
+    assert served.operator.orders == [("scale", "tag", 3), ("rolling_restart", "tag")]
 
 
 @NEEDS_CURL

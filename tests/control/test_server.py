@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.control.conftest import WORKER, Serve, Served
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.control.test_hostile_clients import answer, connected
 from tests.processes.conftest import Run
 from tests.processes.policies import shell, sleeper
@@ -43,7 +43,7 @@ def lasted(call: Callable[[], object]) -> float:
 
 
 def test_the_status_is_told_while_the_store_is_away(served: Served) -> None:
-    served.desk.store_is_back.clear()
+    served.operator.store_is_back.clear()
     with ThreadPoolExecutor(10) as pool:
         waiting = [
             pool.submit(served.client.get, path_of("workers", WORKER, "history"))
@@ -52,19 +52,19 @@ def test_the_status_is_told_while_the_store_is_away(served: Served) -> None:
         assert lasted(lambda: served.client.get("/workers")) < 2.0
         assert lasted(lambda: served.client.post("/pause")) < 2.0
         assert not any(request.done() for request in waiting)
-        served.desk.store_is_back.set()
+        served.operator.store_is_back.set()
         assert [request.result(20)["deaths"] for request in waiting] == [[]] * len(waiting)
 
 
 def test_the_status_is_told_while_workers_take_their_time_to_stop(served: Served) -> None:
-    served.desk.stops_may_end.clear()
+    served.operator.stops_may_end.clear()
     with ThreadPoolExecutor(10) as pool:
         stops = [
             pool.submit(served.client.post, path_of("workers", WORKER, "stop"))
             for _ in range(CallPool.LONG.size)
         ]
         assert lasted(lambda: served.client.get("/workers")) < 2.0
-        served.desk.stops_may_end.set()
+        served.operator.stops_may_end.set()
         assert [stop.result(20)["result"] for stop in stops] == ["done"] * len(stops)
 
 
@@ -78,7 +78,7 @@ def test_the_status_is_told_in_a_storm_of_restarts(serve: Serve) -> None:
 def test_what_the_operator_raises_is_told_as_it_is(served: Served) -> None:
     told = []
     for error in (RequestTimeoutError("slow"), StoreUnavailableError("locked"), OSError("bug")):
-        served.desk.error = error
+        served.operator.error = error
         with pytest.raises(ControlError) as refused:
             served.client.get("/workers")
         told.append((refused.value.status, refused.value.error))
@@ -86,7 +86,7 @@ def test_what_the_operator_raises_is_told_as_it_is(served: Served) -> None:
 
 
 def test_a_client_gives_up_in_time(served: Served) -> None:
-    served.desk.store_is_back.clear()
+    served.operator.store_is_back.clear()
     with pytest.raises(ClientTimeoutError):
         served.client.get(path_of("workers", WORKER, "history"), timeout_s=0.1)
 
@@ -100,17 +100,17 @@ def test_the_status_of_a_hundred_workers_is_told_quickly(serve: Serve) -> None:
 
 
 def test_stopping_does_not_wait_for_clients_that_stall(served: Served) -> None:
-    served.desk.store_is_back.clear()
+    served.operator.store_is_back.clear()
     with ExitStack() as stack:
         idle, half, waiting, unread = (stack.enter_context(connected(served.path)) for _ in range(4))
         half.sendall(b"POST /api/v1/pause HTTP/1.1\r\ncontent-")
         waiting.sendall(b"GET /api/v1/audit HTTP/1.1\r\nhost: x\r\n\r\n")
         unread.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 200)
-        assert served.desk.store_was_asked.wait(20)
+        assert served.operator.store_was_asked.wait(20)
         assert lasted(served.server.stop) < STOP_S
         assert answer(idle) == answer(half) == b""
         assert b'"stopping"' in answer(waiting)
-        served.desk.store_is_back.set()
+        served.operator.store_is_back.set()
 
 
 def test_nothing_is_left_after_a_stop_and_a_second_stop_does_nothing(served: Served) -> None:
@@ -133,8 +133,8 @@ def test_a_server_starts_again_where_it_was(served: Served) -> None:
 def test_two_systems_have_two_sockets_in_one_process(run: Run, tmp_path: Path) -> None:
     with ExitStack() as stack:
         other = stack.enter_context(System([], store=MemoryStore()))
-        one = stack.enter_context(ControlServer(Desk(run(sleeper("a"))), tmp_path / "one"))
-        two = stack.enter_context(ControlServer(Desk(other), tmp_path / "two"))
+        one = stack.enter_context(ControlServer(OperatorDouble(run(sleeper("a"))), tmp_path / "one"))
+        two = stack.enter_context(ControlServer(OperatorDouble(other), tmp_path / "two"))
         assert ControlClient(one.path).get("/info")["workers"] == 1
         assert ControlClient(two.path).get("/info")["workers"] == 0
         two.stop()
@@ -156,7 +156,7 @@ def test_hostile_clients_make_the_host_print_nothing(
     with connected(served.path) as client:
         client.sendall(b"GET /api/v1/info HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
         client.shutdown(socket.SHUT_RDWR)
-    served.desk.error = OSError("bug")
+    served.operator.error = OSError("bug")
     with pytest.raises(ControlError):
         served.client.get("/workers")
     served.server.stop()

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.control.conftest import Served
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.processes.conftest import Run
 
 from rekindle.actors.gateways.control import ControlServer
@@ -114,7 +114,7 @@ def test_a_path_longer_than_a_sockets_address_is_served(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_peer_must_be_us_or_root(run: Run) -> None:
     """The files' modes are opened on purpose: what is left is the check of the peer."""
-    with TemporaryDirectory() as directory, ControlServer(Desk(run()), Path(directory)) as server:
+    with TemporaryDirectory() as directory, ControlServer(OperatorDouble(run()), Path(directory)) as server:
         Path(directory).chmod(0o755)
         server.path.chmod(0o666)
         # curl may find the connection closed before it has sent anything; then it is asked again.

@@ -7,11 +7,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import prometheus_client
 import pytest
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.metrics.alerts import Series, series
 from tests.nats.conftest import identity
 from tests.processes.conftest import Run
@@ -35,15 +34,12 @@ def sleeper(id_: str = W) -> WorkerSpec:
 NATS = GatewayState(name="nats", connected=True, detail="", since_wall_ms=0, delivered=3, waiting=2)
 
 
-class Watched(Desk):
+class SystemWithMetrics(OperatorDouble):
     """A system with metrics and a gateway."""
 
     def __init__(self, system: System, directory: Path) -> None:
         super().__init__(system)
         self._metrics = Metrics(self, identity(directory))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.system, name)
 
     def gateways(self) -> tuple[GatewayState, ...]:
         return (NATS,)
@@ -71,7 +67,7 @@ def value(found: Series, name: str, **labels: str) -> float:
 def test_every_series_is_there_from_the_start(run: Run, tmp_path: Path) -> None:
     system = run(sleeper(W), sleeper("other"))
     system.wait_for(W, Status.HEALTHY, timeout_s=20)
-    with ControlServer(Watched(system, tmp_path), tmp_path / "state") as server:
+    with ControlServer(SystemWithMetrics(system, tmp_path), tmp_path / "state") as server:
         head, body = curl(server, "/metrics")
         found = series(body)
     assert "content-type: text/plain; version=0.0.4; charset=utf-8" in head
@@ -96,7 +92,7 @@ def test_a_death_is_counted_by_its_cause(run: Run, tmp_path: Path) -> None:
     system = run(sleeper(W))
     pid = system.wait_for(W, Status.HEALTHY, timeout_s=20).pid
     assert pid is not None
-    with ControlServer(Watched(system, tmp_path), tmp_path / "state") as server:
+    with ControlServer(SystemWithMetrics(system, tmp_path), tmp_path / "state") as server:
         os.kill(pid, signal.SIGKILL)
         who = {"worker": W, "group": "tag"}
         died = ("rekindle_worker_deaths_total", frozenset({**who, "cause": "signalled"}.items()))
@@ -113,21 +109,21 @@ def test_a_death_is_counted_by_its_cause(run: Run, tmp_path: Path) -> None:
 
 def test_a_worker_that_was_removed_has_no_series_any_more(run: Run, tmp_path: Path) -> None:
     system = run(sleeper(W), sleeper("other"))
-    watched = Watched(system, tmp_path)
+    watched = SystemWithMetrics(system, tmp_path)
     system.remove("other")
     assert b'worker="other"' not in (watched.metrics() or b"")
     assert b'worker="worker:tag:0"' in (watched.metrics() or b"")
 
 
 def test_a_host_s_own_registry_is_left_alone(run: Run, tmp_path: Path) -> None:
-    Watched(run(sleeper(W)), tmp_path)
+    SystemWithMetrics(run(sleeper(W)), tmp_path)
     assert b"rekindle" not in prometheus_client.generate_latest()
 
 
 def test_metrics_that_are_turned_off_are_not_there_and_say_how_to_turn_them_on(
     run: Run, tmp_path: Path
 ) -> None:
-    with ControlServer(Desk(run(sleeper(W))), tmp_path / "state") as server:
+    with ControlServer(OperatorDouble(run(sleeper(W))), tmp_path / "state") as server:
         head, body = curl(server, "/metrics")
     assert " 404 " in head.splitlines()[0]
     assert b"[metrics]" in body
@@ -138,4 +134,4 @@ def test_a_missing_extra_is_named_with_what_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'rekindle\[metrics\]'"):
-        Watched(run(sleeper(W)), tmp_path)
+        SystemWithMetrics(run(sleeper(W)), tmp_path)

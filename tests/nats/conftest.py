@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.nats.log import Log
+from tests.nats.scripted_events import ScriptedEvents
 from tests.processes.conftest import database, marks, no_traces, run
 from tests.services import NatsService, nats_service, nats_services
 
@@ -27,9 +27,9 @@ def identity(directory: Path) -> Identity:
 
 
 @pytest.fixture
-def log() -> Log:
+def log() -> ScriptedEvents:
     """An empty log of events."""
-    return Log()
+    return ScriptedEvents()
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import time
 import pytest
 from nats.js.api import DiscardPolicy, StreamConfig
 from tests.nats.conftest import Gateways
-from tests.nats.listening import Subscriber
-from tests.nats.log import Log
+from tests.nats.scripted_events import ScriptedEvents
+from tests.nats.subscriber import Subscriber
 from tests.processes.waiting import eventually
 from tests.services import NatsService, NatsServices
 
@@ -26,14 +26,14 @@ from rekindle.actors.system.gateway_memory import GatewayMemory
 EVENTS = "rekindle.>"
 
 
-class Pruned(Log):
+class Pruned(ScriptedEvents):
     """A log whose first five events are no longer persisted."""
 
     def event_log(self, after_id: int = 0, limit: int = 100) -> EventPage:
         return super().event_log(max(after_id, 5), limit)
 
 
-class Busy(Log):
+class Busy(ScriptedEvents):
     """A log in which something happens while a gateway begins."""
 
     def notes(self) -> GatewayMemory:
@@ -49,7 +49,7 @@ def death(id_: str = "worker:trivia:0", *, signal: int | None = 9, streak: int =
 
 
 def test_every_event_is_published_as_json_to_the_subject_of_its_worker(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     with Subscriber(nats_service.url, EVENTS) as subscriber:
         gateways(log, nats_service)
@@ -64,7 +64,7 @@ def test_every_event_is_published_as_json_to_the_subject_of_its_worker(
 
 
 def test_a_crash_is_told_as_plugin_hosts_know_it(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """EV-13, seed 004: the fields of the crash event, and no others."""
     with Subscriber(nats_service.url, "rosey.>") as subscriber:
@@ -85,7 +85,7 @@ def test_a_crash_is_told_as_plugin_hosts_know_it(
 
 
 def test_a_server_that_is_down_at_the_start_hears_everything_once_it_is_there(
-    log: Log, nats_services: NatsServices, gateways: Gateways, logs: list[str]
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, logs: list[str]
 ) -> None:
     """F31, EV-14: that it is away is said once, not once per event."""
     service = nats_services(started=False)
@@ -104,7 +104,7 @@ def test_a_server_that_is_down_at_the_start_hears_everything_once_it_is_there(
 
 
 def test_what_happens_while_a_server_is_away_is_published_when_it_is_back(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31"""
     gateway = gateways(log, nats_service)
@@ -119,7 +119,7 @@ def test_what_happens_while_a_server_is_away_is_published_when_it_is_back(
 
 
 def test_what_does_not_fit_into_memory_is_dropped_oldest_first_and_counted(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31"""
     gateway = gateways(log, nats_service, most_waiting=10)
@@ -140,7 +140,7 @@ def test_what_does_not_fit_into_memory_is_dropped_oldest_first_and_counted(
 
 
 def test_a_frozen_server_holds_up_nobody_and_gets_everything_once_it_goes_on(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31, EV-14"""
     with Subscriber(nats_service.url) as subscriber:
@@ -162,7 +162,7 @@ def test_a_frozen_server_holds_up_nobody_and_gets_everything_once_it_goes_on(
 
 
 def test_a_gateway_to_a_frozen_server_ends_in_time(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31: the fixture looks for descriptors and threads that are left."""
     gateway = gateways(log, nats_service)
@@ -176,7 +176,7 @@ def test_a_gateway_to_a_frozen_server_ends_in_time(
 
 
 def test_an_outage_longer_than_memory_loses_nothing_and_repeats_nothing_in_a_stream(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31: read back from the outbox, stored once, in order."""
     gateway = gateways(log, nats_service, jetstream=True, stream="REKINDLE", most_waiting=10)
@@ -195,7 +195,7 @@ def test_an_outage_longer_than_memory_loses_nothing_and_repeats_nothing_in_a_str
 
 
 def test_the_next_run_goes_on_behind_the_last_event_that_was_stored(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     first = gateways(log, nats_service, jetstream=True, stream="REKINDLE")
     log.write_many(10)
@@ -211,7 +211,7 @@ def test_the_next_run_goes_on_behind_the_last_event_that_was_stored(
 
 
 def test_a_run_that_never_had_a_server_leaves_everything_to_the_next_one(
-    log: Log, nats_services: NatsServices, gateways: Gateways
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways
 ) -> None:
     """It was killed, say, before the server came up."""
     log.write_many(5)  # before there was a gateway at all
@@ -227,7 +227,7 @@ def test_a_run_that_never_had_a_server_leaves_everything_to_the_next_one(
 
 
 def test_a_repeat_after_a_crash_is_recognised_by_its_id(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     first = gateways(log, nats_service, jetstream=True, stream="REKINDLE")
     log.write_many(10)
@@ -241,7 +241,7 @@ def test_a_repeat_after_a_crash_is_recognised_by_its_id(
 
 
 def test_a_full_stream_is_waited_for_and_says_so(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31"""
     with Subscriber(nats_service.url) as subscriber:
@@ -257,7 +257,7 @@ def test_a_full_stream_is_waited_for_and_says_so(
 
 
 def test_a_stream_that_nobody_made_is_asked_for(
-    log: Log, nats_service: NatsService, gateways: Gateways
+    log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     gateway = gateways(log, nats_service, jetstream=True)
     log.write_many(1)
@@ -294,7 +294,7 @@ def test_an_event_while_the_gateway_begins_does_not_make_it_deaf_to_the_next_one
 
 @pytest.mark.parametrize("jetstream", [False, True])
 def test_an_event_that_no_server_takes_holds_up_no_other(
-    log: Log, nats_services: NatsServices, gateways: Gateways, jetstream: bool
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, jetstream: bool
 ) -> None:
     service = nats_services(extra="max_payload: 1024")
     gateway = gateways(log, service, jetstream=jetstream, stream="REKINDLE" if jetstream else None)
@@ -304,7 +304,7 @@ def test_an_event_that_no_server_takes_holds_up_no_other(
 
 @pytest.mark.parametrize("jetstream", [False, True])
 def test_a_gateway_that_never_had_a_server_ends_at_once(
-    log: Log, nats_services: NatsServices, gateways: Gateways, jetstream: bool
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, jetstream: bool
 ) -> None:
     gateway = gateways(log, nats_services(started=False), jetstream=jetstream)
     assert eventually(lambda: log.announced)

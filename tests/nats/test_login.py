@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.nats.conftest import Gateways
-from tests.nats.log import Log
-from tests.nats.papers import account, certificate
+from tests.nats.credentials import account, certificate
+from tests.nats.scripted_events import ScriptedEvents
 from tests.processes.waiting import eventually
 from tests.services import NatsServices
 
@@ -28,28 +28,28 @@ def secret_file(directory: Path, text: str = SECRET, mode: int = 0o600) -> str:
     return str(path)
 
 
-def delivers(gateways: Gateways, log: Log, url: str, **settings: object) -> bool:
+def delivers(gateways: Gateways, log: ScriptedEvents, url: str, **settings: object) -> bool:
     gateway = gateways(log, url, **settings)
     log.write_many(1)
     return eventually(lambda: gateway.state().delivered == 1)
 
 
 def test_a_password_comes_from_its_file(
-    log: Log, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
 ) -> None:
     login = Login(user="ada", password_file=secret_file(tmp_path))
     assert delivers(gateways, log, nats_services(extra=USERS).url, login=login)
 
 
 def test_a_token_comes_from_its_file(
-    log: Log, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
 ) -> None:
     login = Login(token_file=secret_file(tmp_path))
     assert delivers(gateways, log, nats_services(extra=TOKEN).url, login=login)
 
 
 def test_a_creds_file_signs_what_the_server_asks(
-    log: Log, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
 ) -> None:
     config, credentials = account(tmp_path)
     service = nats_services(streams=False, extra=config)
@@ -57,7 +57,7 @@ def test_a_creds_file_signs_what_the_server_asks(
 
 
 def test_a_wrong_password_is_told_without_the_password(
-    log: Log, nats_services: NatsServices, gateways: Gateways, tmp_path: Path, logs: list[str]
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, tmp_path: Path, logs: list[str]
 ) -> None:
     login = Login(user="ada", password_file=secret_file(tmp_path, "hunter2"))
     gateway = gateways(log, nats_services(extra=USERS), login=login)
@@ -67,7 +67,7 @@ def test_a_wrong_password_is_told_without_the_password(
 
 @pytest.mark.parametrize("field", ["credentials", "token_file"])
 def test_a_secret_that_others_can_read_is_refused(
-    log: Log, gateways: Gateways, tmp_path: Path, field: str
+    log: ScriptedEvents, gateways: Gateways, tmp_path: Path, field: str
 ) -> None:
     path = secret_file(tmp_path, mode=0o640)
     with pytest.raises(UnsafePathError, match="chmod 600"):
@@ -75,14 +75,14 @@ def test_a_secret_that_others_can_read_is_refused(
 
 
 def test_a_secret_that_is_not_there_is_told_before_anything_starts(
-    log: Log, gateways: Gateways, tmp_path: Path
+    log: ScriptedEvents, gateways: Gateways, tmp_path: Path
 ) -> None:
     with pytest.raises(GatewayError, match="No such file"):
         gateways(log, "nats://127.0.0.1:1", login=Login(token_file=str(tmp_path / "nothing")))
 
 
 def test_an_encrypted_server_is_recognised_by_its_certificate(
-    log: Log, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
+    log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, tmp_path: Path
 ) -> None:
     cert, key = certificate(tmp_path)
     service = nats_services(extra=f'tls {{ cert_file: "{cert}", key_file: "{key}" }}')
@@ -92,7 +92,7 @@ def test_an_encrypted_server_is_recognised_by_its_certificate(
 
 
 def test_a_password_is_not_sent_to_a_server_that_does_not_encrypt(
-    log: Log, gateways: Gateways, tmp_path: Path
+    log: ScriptedEvents, gateways: Gateways, tmp_path: Path
 ) -> None:
     login = Login(user="ada", password_file=secret_file(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -108,7 +108,7 @@ def test_a_password_is_not_sent_to_a_server_that_does_not_encrypt(
 
 
 def test_a_missing_extra_is_named_with_what_installs_it(
-    log: Log, gateways: Gateways, monkeypatch: pytest.MonkeyPatch
+    log: ScriptedEvents, gateways: Gateways, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "nats", None)
     monkeypatch.setitem(sys.modules, "nats.aio.client", None)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.nats.conftest import identity
-from tests.nats.listening import Subscriber
+from tests.nats.subscriber import Subscriber
 from tests.processes.waiting import eventually
 from tests.services import NatsService
 
@@ -31,16 +31,6 @@ PLUGIN = "rosey.plugin.{name}.{event}"
 EVENTS = "rekindle.>"
 
 
-class Host(Desk):
-    """A system with a gateway, as a host would have it."""
-
-    def __init__(self, system: System) -> None:
-        super().__init__(system)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.system, name)
-
-
 class Hosts:
     """Starts systems with gateways on one database, and stops them."""
 
@@ -49,13 +39,13 @@ class Hosts:
         self._marks = marks
         self._stack = stack
 
-    def __call__(self, service: NatsService, **settings: Any) -> tuple[Host, NatsGateway]:
+    def __call__(self, service: NatsService, **settings: Any) -> tuple[OperatorDouble, NatsGateway]:
         spec = WorkerSpec.from_preset(W, command("sleep", "1000"), "plugin", restart={"initial_delay_s": 0.1})
         system = System((spec,), store=open_store(self._database))
         self._stack.callback(system.stop)
         system.open()
         self._marks.append(system.mark)
-        host = Host(system)
+        host = OperatorDouble(system)
         gateway = NatsGateway(
             host, NatsSettings(servers=(service.url,), **settings), identity(self._database.parent)
         )
@@ -72,7 +62,7 @@ def hosts(database: Path, marks: list[str], no_traces: None) -> Iterator[Hosts]:
         yield Hosts(database, marks, stack)
 
 
-def pid_of(host: Host, after: int | None = None) -> int:
+def pid_of(host: OperatorDouble, after: int | None = None) -> int:
     worker = host.system.wait_until(
         W, lambda worker: worker.status is Status.HEALTHY and worker.pid not in (None, after), 20
     )

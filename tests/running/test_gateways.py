@@ -10,7 +10,7 @@ import sys
 import urllib.request
 
 from tests.metrics.alerts import series
-from tests.nats.listening import Subscriber
+from tests.nats.subscriber import Subscriber
 from tests.processes.waiting import eventually
 from tests.running.conftest import REKINDLE, Run
 from tests.services import NatsService, NatsServices, nats_service, nats_services

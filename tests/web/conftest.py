@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.processes.conftest import Run, database, marks, no_traces, run
 from tests.processes.policies import sleeper
 
@@ -49,7 +49,7 @@ class Web:
     """A system behind an HTTP gateway."""
 
     system: System
-    desk: Desk
+    operator: OperatorDouble
     server: HttpServer
 
     @property
@@ -98,9 +98,9 @@ def serve(run: Run, tmp_path: Path) -> Iterator[Serve]:
 
         def serve(*specs: WorkerSpec, settings: HttpSettings = ANY_PORT) -> Web:
             system = run(*(specs or (sleeper(WORKER),)))
-            desk = Desk(system)
-            server = stack.enter_context(HttpServer(desk, tmp_path / "state", settings))
-            return Web(system, desk, server)
+            operator = OperatorDouble(system)
+            server = stack.enter_context(HttpServer(operator, tmp_path / "state", settings))
+            return Web(system, operator, server)
 
         yield serve
 
@@ -110,6 +110,6 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     """One worker behind a gateway, for the tests of a module that leave it as it is."""
     with System([sleeper(WORKER)], store=MemoryStore()) as system:
         system.wait_until(WORKER, lambda worker: worker.pid is not None, timeout_s=20)
-        desk = Desk(system)
-        with HttpServer(desk, tmp_path_factory.mktemp("web") / "state", ANY_PORT) as server:
-            yield Web(system, desk, server)
+        operator = OperatorDouble(system)
+        with HttpServer(operator, tmp_path_factory.mktemp("web") / "state", ANY_PORT) as server:
+            yield Web(system, operator, server)

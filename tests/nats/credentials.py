@@ -1,4 +1,4 @@
-"""What servers ask to see: certificates, and the signed papers of accounts."""
+"""Files for TLS and logins: certificates, and the signed JWTs of NATS accounts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEED = 18 << 3
 
 
 class Key:
-    """One of the keys that NATS servers know people by."""
+    """A key of an operator, account or user."""
 
     def __init__(self, kind: str) -> None:
         raw = bytes(SigningKey.generate())
@@ -30,11 +30,11 @@ class Key:
 
     @property
     def public(self) -> str:
-        """How others know it."""
+        """The public key."""
         return bytes(self._pair.public_key).decode()
 
-    def paper(self, subject: str, name: str, claims: dict[str, Any]) -> str:
-        """A paper about somebody, signed with this key."""
+    def token(self, subject: str, name: str, claims: dict[str, Any]) -> str:
+        """A JWT about a subject, signed with this key."""
         body = {"iat": int(time.time()), "iss": self.public, "sub": subject, "name": name}
         digest = hashlib.sha256(json.dumps({**body, "nats": claims}).encode()).digest()
         body |= {"jti": base64.b32encode(digest).decode().rstrip("="), "nats": {**claims, "version": 2}}
@@ -44,18 +44,20 @@ class Key:
 
 
 def account(directory: Path) -> tuple[str, Path]:
-    """What a server is told of an operator and an account, and a .creds file of one of its users."""
+    """The server configuration of an operator with an account, and a .creds file of one of its users."""
     operator, owner, user = Key("O"), Key("A"), Key("U")
     limits = dict.fromkeys(("subs", "data", "payload", "conn", "leaf", "imports", "exports"), -1)
-    paper = operator.paper(owner.public, "acme", {"limits": {**limits, "wildcards": True}, "type": "account"})
+    account_token = operator.token(
+        owner.public, "acme", {"limits": {**limits, "wildcards": True}, "type": "account"}
+    )
     config = (
-        f"operator: {operator.paper(operator.public, 'op', {'type': 'operator'})}\n"
-        f'resolver: MEMORY\nresolver_preload: {{ {owner.public}: "{paper}" }}\n'
+        f"operator: {operator.token(operator.public, 'op', {'type': 'operator'})}\n"
+        f'resolver: MEMORY\nresolver_preload: {{ {owner.public}: "{account_token}" }}\n'
     )
     claims = {"pub": {}, "sub": {}, "subs": -1, "data": -1, "payload": -1, "type": "user"}
     credentials = directory / "ada.creds"
     credentials.write_text(
-        f"-----BEGIN NATS USER JWT-----\n{owner.paper(user.public, 'ada', claims)}\n"
+        f"-----BEGIN NATS USER JWT-----\n{owner.token(user.public, 'ada', claims)}\n"
         f"------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n{user.seed.decode()}\n"
         "------END USER NKEY SEED------\n"
     )
@@ -64,7 +66,7 @@ def account(directory: Path) -> tuple[str, Path]:
 
 
 def certificate(directory: Path) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1 that vouches for itself, and its key."""
+    """A self-signed certificate of 127.0.0.1, and its key."""
     program = shutil.which("openssl")
     if program is None:
         unavailable("openssl is not installed")

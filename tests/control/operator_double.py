@@ -1,36 +1,38 @@
-"""An operator over a real system, whose doings a test can look at and hold up."""
+"""An operator over a real system, which a test can observe, delay and break."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from rekindle.actors import (
-    RequestRefusedError,
-    StatusReport,
-    StopResult,
-    System,
-    UnknownWorkerError,
-    WorkerSpec,
-    WorkerStatus,
-)
+from rekindle.actors import RequestRefusedError, StatusReport, StopResult, System, UnknownWorkerError
 from rekindle.actors.deaths.crash_bundle import Bundle
-from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.records import DeathRecord, EventPage
-from rekindle.actors.facts.usage import Usage
 from rekindle.actors.gateways.gateway_state import GatewayState
+from rekindle.actors.gateways.metrics.exposition import MetricsSource
+from rekindle.actors.gateways.nats.event_source import EventSource
 from rekindle.actors.gateways.operator import Rolling, Summary
-from rekindle.actors.ports import Jobs, Receiver
-from rekindle.actors.processes.watch.transcript import OutputLines
 from rekindle.actors.views.timeline import Timeline
 
 GROUPS = ("tag",)
-"""The groups that there are; the system itself knows none."""
+"""The groups that exist; the system itself has none."""
+
+if TYPE_CHECKING:
+    _Passing = System
+else:
+
+    class _Passing:
+        """Passes every method of the gateways' protocols on to the system, and nothing else."""
+
+        def __getattr__(self, name: str) -> Any:
+            if not (hasattr(EventSource, name) or hasattr(MetricsSource, name)):
+                raise AttributeError(f"a gateway may not use {name!r}: it is not part of its protocol")
+            return getattr(self.system, name)
 
 
-class Desk:
-    """Passes everything on to a system, and has one group."""
+class OperatorDouble(_Passing):
+    """A system with one group; what stands here differs from the system, everything else is passed on."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -41,9 +43,9 @@ class Desk:
         self.stops_may_end = threading.Event()
         self.stops_may_end.set()
         self.error: Exception | None = None
-        """What the next look at the workers raises instead."""
+        """What `report` raises instead."""
         self.store_error: Exception | None = None
-        """What every look into the store raises instead."""
+        """What every method that reads the store raises instead."""
 
     def _ask_the_store(self) -> None:
         self.store_was_asked.set()
@@ -51,16 +53,12 @@ class Desk:
             raise self.store_error
         self.store_is_back.wait(60.0)
 
+    # ── what can be delayed or broken ────────────────────────────────────────────────────
+
     def report(self) -> StatusReport:
         if self.error is not None:
             raise self.error
         return self.system.report()
-
-    def status(self, component_id: str) -> WorkerStatus:
-        return self.system.status(component_id)
-
-    def explain(self, component_id: str) -> str:
-        return self.system.explain(component_id)
 
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         self._ask_the_store()
@@ -78,38 +76,6 @@ class Desk:
         self._ask_the_store()
         return self.system.timeline(component_id, since_wall_ms, limit)
 
-    def spec(self, component_id: str) -> WorkerSpec:
-        return self.system.spec(component_id)
-
-    def output(self, component_id: str) -> tuple[str, ...]:
-        return self.system.output(component_id)
-
-    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
-        return self.system.written(*ids, after=after, last=last)
-
-    def check(self, component_id: str) -> None:
-        self.system.check(component_id)
-
-    def strays(self) -> tuple[tuple[int, str], ...]:
-        return self.system.strays()
-
-    def usages(self) -> Mapping[str, Usage]:
-        return self.system.usages()
-
-    @property
-    def jobs(self) -> Jobs:
-        return self.system.jobs
-
-    @property
-    def queues(self) -> tuple[str, ...]:
-        return self.system.queues
-
-    def alerts(self) -> tuple[Alert, ...]:
-        return self.system.alerts()
-
-    def acknowledge(self, alert_id: int, by: str) -> None:
-        self.system.acknowledge(alert_id, by)
-
     def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
         self._ask_the_store()
         return self.system.audited(limit)
@@ -118,37 +84,23 @@ class Desk:
         self._ask_the_store()
         return self.system.event_log(after_id, limit)
 
-    def subscribe(self, receiver: Receiver, *topics: str) -> None:
-        self.system.subscribe(receiver, *topics)
+    def stop_worker(self, component_id: str, timeout_s: float | None = None) -> StopResult:
+        self.stops_may_end.wait(60.0)
+        return self.system.stop_worker(component_id, timeout_s)
 
-    def unsubscribe(self, receiver: Receiver) -> None:
-        self.system.unsubscribe(receiver)
+    # ── what is recorded ─────────────────────────────────────────────────────────────────
+
+    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
+        self.orders.append(("pause", *component_ids, reason, for_s))
+        self.system.pause(*component_ids, reason=reason, for_s=for_s)
+
+    # ── what a system alone does not have ────────────────────────────────────────────────
 
     def gateways(self) -> tuple[GatewayState, ...]:
         return ()
 
     def metrics(self) -> bytes | None:
         return None
-
-    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
-        self.orders.append(("pause", *component_ids, reason, for_s))
-        self.system.pause(*component_ids, reason=reason, for_s=for_s)
-
-    def resume(self, *component_ids: str) -> bool:
-        return self.system.resume(*component_ids)
-
-    def start_worker(self, component_id: str) -> bool:
-        return self.system.start_worker(component_id)
-
-    def stop_worker(self, component_id: str) -> StopResult:
-        self.stops_may_end.wait(60.0)
-        return self.system.stop_worker(component_id)
-
-    def restart(self, component_id: str) -> None:
-        self.system.restart(component_id)
-
-    def reset(self, component_id: str) -> None:
-        self.system.reset(component_id)
 
     def shut_down(self) -> None:
         self.orders.append(("shut_down",))
@@ -168,9 +120,6 @@ class Desk:
 
     def rolling_restart(self, name: str) -> Summary | None:
         if name not in GROUPS:
-            raise RequestRefusedError(f"{name} is no group")
+            raise RequestRefusedError(f"{name} is not a group")
         self.orders.append(("rolling_restart", name))
         return None
-
-    def audit(self, entry: AuditEntry) -> None:
-        self.system.audit(entry)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 from tests.processes.conftest import Run
 from tests.web.conftest import ANY_PORT, Serve
 
@@ -24,7 +24,7 @@ EVERYWHERE = Address("0.0.0.0", 0)
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "2001:db8::1"])
 def test_it_is_not_in_the_open_without_tls(run: Run, tmp_path: Path, host: str) -> None:
     """F29: nothing is bound, and the reason says what would do."""
-    server = HttpServer(Desk(run()), tmp_path / "state", HttpSettings(listen=Address(host, 0)))
+    server = HttpServer(OperatorDouble(run()), tmp_path / "state", HttpSettings(listen=Address(host, 0)))
     with pytest.raises(GatewayError, match=r"reachable from other machines.*tls_cert.*behind_proxy"):
         server.start()
 
@@ -38,7 +38,9 @@ def test_it_listens_on_the_loopback_address_unless_told_otherwise(serve: Serve) 
 
 def test_a_port_that_is_taken_is_named(serve: Serve, tmp_path: Path) -> None:
     web = serve()
-    second = HttpServer(web.desk, tmp_path / "second", HttpSettings(listen=Address("127.0.0.1", web.port)))
+    second = HttpServer(
+        web.operator, tmp_path / "second", HttpSettings(listen=Address("127.0.0.1", web.port))
+    )
     with pytest.raises(GatewayError, match=rf"127\.0\.0\.1:{web.port}: Address already in use"):
         second.start()
 
@@ -47,7 +49,7 @@ def test_a_certificate_that_is_none_is_refused(run: Run, tmp_path: Path) -> None
     (tmp_path / "cert.pem").write_text("no certificate")
     settings = replace(ANY_PORT, tls_cert=tmp_path / "cert.pem", tls_key=tmp_path / "cert.pem")
     with pytest.raises(GatewayError, match="certificate"):
-        HttpServer(Desk(run()), tmp_path / "state", settings).start()
+        HttpServer(OperatorDouble(run()), tmp_path / "state", settings).start()
 
 
 def test_tokens_have_256_bits_and_only_we_can_read_them(tmp_path: Path) -> None:

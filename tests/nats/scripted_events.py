@@ -1,10 +1,10 @@
-"""A log of events that a test writes, with what the gateway asks of its host."""
+"""An event log that a test writes, with everything that the NATS gateway needs of a supervisor."""
 
 from __future__ import annotations
 
 import threading
 
-from tests.control.desk import Desk
+from tests.control.operator_double import OperatorDouble
 
 from rekindle.actors import StatusReport
 from rekindle.actors.facts.records import EventPage, EventRecord
@@ -14,8 +14,8 @@ from rekindle.actors.ports import Receiver
 from rekindle.actors.system.gateway_memory import GatewayMemory
 
 
-class Log(Desk):
-    """Events as the Broker tells them and as a store reads them back; no system behind it."""
+class ScriptedEvents(OperatorDouble):
+    """Events as the Broker publishes them and as the store returns them; there is no system behind them."""
 
     def __init__(self) -> None:
         self.records: list[EventRecord] = []
