@@ -13,15 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 ATTRIBUTES = [
-    "access_log",
-    "app_state",
-    "conn",
-    "connections",
-    "cycle",
-    "flow",
-    "logger",
-    "loop",
-    "transport",
+    *("access_log", "app_state", "conn", "connections", "cycle"),
+    *("flow", "logger", "loop", "transport"),
 ]
 
 

@@ -47,9 +47,8 @@ def account(directory: Path) -> tuple[str, Path]:
     """The server configuration of an operator with an account, and a .creds file of one of its users."""
     operator, owner, user = Key("O"), Key("A"), Key("U")
     limits = dict.fromkeys(("subs", "data", "payload", "conn", "leaf", "imports", "exports"), -1)
-    account_token = operator.token(
-        owner.public, "acme", {"limits": {**limits, "wildcards": True}, "type": "account"}
-    )
+    grants = {"limits": {**limits, "wildcards": True}, "type": "account"}
+    account_token = operator.token(owner.public, "acme", grants)
     config = (
         f"operator: {operator.token(operator.public, 'op', {'type': 'operator'})}\n"
         f'resolver: MEMORY\nresolver_preload: {{ {owner.public}: "{account_token}" }}\n'
