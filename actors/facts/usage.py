@@ -1,4 +1,4 @@
-"""Pure: what a worker uses."""
+"""Pure: what a worker uses, and how people read it."""
 
 from __future__ import annotations
 
@@ -47,6 +47,30 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         cpu = "" if self.cpu_percent is None else f", {self.cpu_percent:.0f} % CPU"
         return f"{self.memory_mb:.0f} MB{cpu}, {self.threads} threads"
+
+
+_NOUNS = {
+    Resource.CPU.value: "CPU",
+    Resource.MEMORY.value: "memory",
+    Resource.THREADS.value: "thread",
+    Resource.DESCRIPTORS.value: "descriptor",
+}
+
+
+def amount(resource: str, value: float) -> str:
+    """`80 % CPU`, `130 MB`, `4 threads`."""
+    match resource:
+        case Resource.CPU:
+            return f"{value:.0f} % CPU"
+        case Resource.MEMORY:
+            return f"{value:.0f} MB"
+        case _:
+            return f"{value:.0f} {resource}"
+
+
+def bound_words(resource: str, limit: float, bound: str) -> str:
+    """`memory limit of 128 MB`; `bound` is what the limit is called."""
+    return f"{_NOUNS.get(resource, resource)} {bound} of {amount(resource, limit)}"
 
 
 def _greater(one: N | None, other: N | None) -> N | None:

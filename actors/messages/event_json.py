@@ -12,13 +12,14 @@ import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from ..deaths.death import Death
 from ..facts.alert import Severity
 from ..facts.records import EventRecord
-from . import Budget, Event, StatusChanged, WorkerDied, WorkerStarted, WorkerStopped
+from . import AlertChanged, Budget, Event, StatusChanged, WorkerDied, WorkerStarted, WorkerStopped
 from .shapes import field_names, has_fields
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -51,14 +52,61 @@ def numbered(number: int, at_wall_ms: int, event: Event) -> EventRecord:
     )
 
 
-def document(record: EventRecord) -> str:
-    """The event on one line of JSON: its head, then its payload's fields."""
+def document(record: EventRecord, **added: str) -> str:
+    """The event on one line of JSON: its head, what the caller adds, then its payload's fields."""
     head = (
         f'{{"id":{record.id},"schema_version":{record.schema_version},"at_wall_ms":{record.at_wall_ms},'
         f'"type":"{record.type}","component_id":{_json(record.component_id)}'
     )
+    head += "".join(f',"{name}":{_json(value)}' for name, value in added.items())
     rest = record.payload.strip()
     return f"{head},{rest[1:]}" if len(rest) > 2 else f"{head}}}"
+
+
+def event_of(record: EventRecord) -> Event | None:
+    """The event that `numbered` made this record of; None if another version wrote it differently.
+
+    Times on the monotonic clock are 0, and a status that changed has no death: neither is recorded.
+    """
+    kind = _EVENTS.get(record.type)
+    if kind is None:
+        return None
+    try:
+        fields = {**msgspec.json.decode(record.payload), "component_id": record.component_id}
+        return msgspec.convert(_restored(kind, fields), kind)
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _restored(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an event, as its class names them."""
+    found = {
+        name: given[sent] if sent == name else _seconds(given[sent])
+        for name, sent in _fields(kind)
+        if sent in given
+    }
+    if kind is StatusChanged:
+        return {**found, "at": 0.0}
+    if kind is WorkerStopped:
+        return {**found, "exit": _exit(given)}
+    if kind is AlertChanged:
+        severity = Severity[given["alert"]["severity"].upper()]
+        alert = {**given["alert"], "severity": severity, "component_id": given["component_id"]}
+        return {**found, "alert": alert}
+    if kind is WorkerDied:
+        budget = given.get("budget")
+        known = {name: given[name] for name in Death.__struct_fields__ if name in given}
+        found |= {"death": {**known, "exit": _exit(given)}}
+        found |= {"budget": budget and {**budget, "window_s": _seconds(budget["window_ms"])}}
+    return found
+
+
+def _exit(given: dict[str, Any]) -> dict[str, Any]:
+    return {"code": given.get("exit_code"), "signal": given.get("signal")}
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
 
 
 def _json(value: object) -> str:
@@ -170,3 +218,5 @@ _SPECIAL: dict[type[object], Callable[[Any], Mapping[str, object]]] = {
     WorkerDied: _worker_died,
     WorkerStopped: _worker_stopped,
 }
+
+_EVENTS: dict[str, type[Event]] = {event_type(kind): kind for kind in get_args(Event)}

@@ -57,6 +57,11 @@ class WorkerDied(msgspec.Struct, frozen=True):
         return self.death.component_id
 
     @property
+    def generation(self) -> int:
+        """Which of its incarnations died."""
+        return self.death.generation
+
+    @property
     def is_finished(self) -> bool:
         """Whether it ended well and nobody wants it back: no misfortune at all."""
         return self.action == "none" and self.death.ended_well

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
-from ..facts.usage import Resource, Usage
+from ..facts.usage import Resource, Usage, amount
 from ..spec.resource_limits import ResourceLimits
 
 # ── What a look shows ────────────────────────────────────────────────────────────────────
@@ -26,7 +26,7 @@ class Excess(msgspec.Struct, frozen=True):
     limit: float
 
     def __str__(self) -> str:
-        return f"{_amount(self.resource, self.used)}, the limit is {_amount(self.resource, self.limit)}"
+        return f"{amount(self.resource, self.used)}, the limit is {amount(self.resource, self.limit)}"
 
 
 class Warned(msgspec.Struct, frozen=True):
@@ -143,13 +143,3 @@ def _relief(limits: ResourceLimits, watch: Watch, usage: Usage) -> Iterator[Ease
         used, limit = usage.of(resource), limits.kill(resource.value)
         if used is not None and limit is not None and used <= limit and limits.warn(resource.value) is None:
             yield Eased(Excess(resource, used, limit))
-
-
-def _amount(resource: Resource, value: float) -> str:
-    match resource:
-        case Resource.CPU:
-            return f"{value:.0f} % CPU"
-        case Resource.MEMORY:
-            return f"{value:.0f} MB"
-        case Resource.THREADS | Resource.DESCRIPTORS:
-            return f"{value:.0f} {resource.value}"

@@ -1,139 +1,366 @@
-"""Pure: what an event of the log says about a worker, in sentences; a death and its decision are two.
+"""Pure: every event in words; the log, the timeline, `rekindle events`, the dashboard and the pytest
+plugin all show these.
 
-What is told twice is said once: a change to `dead` by the death that follows it, being given up
-by the decision, the next occurrence of an alert by the death that it counts.
+A sentence begins with its verb, since the worker's name stands before it, unless the event is
+about no worker. A death has two sentences: what happened, and what was decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from rekindle.worker.plain_text import span
 
-from ..deaths.death import Cause, Exit, signal_name
+from ..deaths.death import Action, Cause, Death, Exit, signal_name
+from ..deaths.findings import Confidence, Finding
+from ..facts.alert import Happening
+from ..facts.health_status import Status
 from ..facts.records import DeathRecord, EventRecord, UsageNoted
+from ..facts.usage import amount, bound_words
+from ..messages import (
+    ActorReplaced,
+    AlertChanged,
+    BreakerClosed,
+    BreakerOpened,
+    Budget,
+    CanaryStarted,
+    Event,
+    EventsLost,
+    FailureLifted,
+    GatewayLost,
+    GatewayRestored,
+    JobConvicted,
+    JobRequeued,
+    PauseBegan,
+    PauseEnded,
+    ResourceEased,
+    ResourcesSampled,
+    ResourceViolated,
+    ResourceWarned,
+    StatusChanged,
+    StoodDown,
+    StopStepTaken,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerDied,
+    WorkerFailed,
+    WorkerRecycled,
+    WorkerRemoved,
+    WorkerReset,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerStopping,
+    WorkerUnkillable,
+    WorkReleased,
+    WorkReleaseFailed,
+)
+from ..messages.event_json import document, event_of
 from ..supervision.worker import StopReason
 from .reason_words import stop_reason_words
 
-Fields = Mapping[str, Any]
-Sentence = tuple[str, str]
-"""Of which kind it is, and what it says."""
+
+class Level(StrEnum):
+    """How much an event matters."""
+
+    TRACE = "trace"
+    """Another event says the same: views of several events leave it out."""
+    DEBUG = "debug"
+    INFO = "info"
+    SUCCESS = "success"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a timeline."""
+class Sentence(msgspec.Struct, frozen=True):
+    """What one event says."""
 
-    at_wall_ms: int
     kind: str
     """start, health, lost, death, decision, failed, stop, pause, reset, recycle, job, resource,
-    sample, alert, breaker, store, gap or other."""
+    sample, alert, breaker, store, gateway, internal, gap or other."""
     text: str
-    generation: int | None = None
-    event_id: int | None = None
-    """The number in the log; None for what has none: a sample, a death from the history."""
+    level: Level = Level.INFO
 
 
-def entries_of(record: EventRecord) -> tuple[Entry, ...]:
-    """What an event says, in the order in which it happened; nothing if others say it."""
-    fields: Fields = msgspec.json.decode(record.payload)
-    everybody = "the whole system: " if record.component_id is None else ""
-    return tuple(
-        Entry(
-            at_wall_ms=record.at_wall_ms,
-            kind=kind,
-            text=f"{everybody}{text}" if kind == "pause" else text,
-            generation=fields.get("generation"),
-            event_id=record.id,
-        )
-        for kind, text in _said(record.type, fields)
-    )
+# ── What the views use ───────────────────────────────────────────────────────────────────
 
 
-def _said(type_: str, fields: Fields) -> list[Sentence]:
-    try:
-        return _WORDS[type_](fields)
-    except (KeyError, TypeError):  # of another version, which has other words or other fields
-        plain = [f"{name} {value}" for name, value in fields.items() if isinstance(value, str | int | float)]
-        return [("other", ": ".join(filter(None, (type_.replace("_", " "), ", ".join(plain)))))]
+def text_of(event: Event) -> str:
+    """The event in words, without the worker's name."""
+    return "; ".join(sentence.text for sentence in sentences(event))
 
 
-def entries_of_death(death: DeathRecord) -> tuple[Entry, ...]:
-    """What a row of the history says of a death whose event is not kept any more."""
-    fields = {
-        "cause": death.cause.value,
-        "exit_code": death.exit_code,
-        "signal": death.signal,
-        "uptime_ms": death.uptime_ms,
-        "job": death.job,
-        "action": death.action.value,
-        "reason": death.reason,
-        "delay_ms": death.delay_ms,
-    }
-    return tuple(
-        Entry(at_wall_ms=death.died_at_wall_ms, kind=kind, text=text, generation=death.generation)
-        for kind, text in _died(fields)
-    )
+def level_of(event: Event) -> Level:
+    """How much the event matters."""
+    return sentences(event)[0].level
 
 
-_TELLING = frozenset({"exception", "segmentation_fault", "out_of_memory", "out_of_memory_suspected"})
-"""What says more than the code or the signal does."""
-
-# ── deaths and decisions ─────────────────────────────────────────────────────────────────
-
-
-def _died(given: Fields) -> list[Sentence]:
-    how = str(Exit(given.get("exit_code"), given.get("signal")))
-    cause = given["cause"]
-    if cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
-        why = cause.replace("_", " ") + (f" ({given['detail']})" if given.get("detail") else "")
-        known = given.get("exit_code") is not None or given.get("signal") is not None
-        how = f"{why}, {how}" if known else why
-    elif given.get("finding") in _TELLING:
-        sure = "" if given.get("confidence") == "certain" else f", {given.get('confidence')}"
-        how = f"{how} ({given['finding'].replace('_', ' ')}{sure})"
-    job = "" if given.get("job") is None else f"; it was at job {given['job']}"
-    died = f"died after {span(given['uptime_ms'])}: {how}{job}"
-    return [("death", died), ("failed" if given["action"] == "mark_failed" else "decision", decision(given))]
+def sentences_of(record: EventRecord) -> tuple[Sentence, ...]:
+    """What an event of the log says; an event of another version is described by its fields."""
+    event = event_of(record)
+    return (_unknown(record),) if event is None else sentences(event)
 
 
-def decision(given: Fields) -> str:
-    """What was decided on a death, and why: `retry in 16 s: 5th in a row; window 4 of 5; …`."""
-    reason = given["reason"]
-    match given["action"]:
-        case "restart":
-            delay = given["delay_ms"]
-            when = f"retry in {span(delay)}" if delay else "retry at once"
-            return f"{when}: {'; '.join(_counters(given)) or reason}"
-        case "mark_failed":
-            return "; ".join([f"given up: {reason}", *_limits(given)])
-        case "notify_only":
-            return "; ".join([f"left down: {reason}", *_limits(given)])
+def document_with_text(record: EventRecord, said: tuple[Sentence, ...] | None = None) -> str:
+    """The event on one line of JSON, with its words and its level."""
+    said = sentences_of(record) if said is None else said
+    return document(record, text="; ".join(each.text for each in said), level=said[0].level)
+
+
+def _unknown(record: EventRecord) -> Sentence:
+    fields: dict[str, Any] = msgspec.json.decode(record.payload)
+    plain = [f"{name} {value}" for name, value in fields.items() if isinstance(value, str | int | float)]
+    return Sentence("other", ": ".join(filter(None, (record.type.replace("_", " "), ", ".join(plain)))))
+
+
+# ── The table ────────────────────────────────────────────────────────────────────────────
+
+
+def sentences(event: Event) -> tuple[Sentence, ...]:
+    """What an event says, in the order in which it happened."""
+    if isinstance(event, WorkerDied):
+        return death_sentences(event)
+    return (_sentence(event),)
+
+
+def _sentence(event: Event) -> Sentence:
+    match event:
+        case WorkerDied():
+            return death_sentences(event)[0]
+        case StatusChanged():
+            return _status_changed(event)
+        case WorkerStarted(generation=generation, pid=pid):
+            return Sentence("start", f"started, pid {pid}, generation {generation}")
+        case WorkerFailed(reason=reason):
+            return Sentence("failed", f"was given up: {reason}", Level.ERROR)
+        case WorkerStopping(reason=StopReason.RECYCLE):
+            return Sentence("stop", "is stopping: it gets a new process", Level.TRACE)
+        case WorkerStopping(reason=reason):
+            return Sentence("stop", f"is stopping: {stop_reason_words(reason)}", Level.DEBUG)
+        case StopStepTaken(step="stacks"):
+            return Sentence("stop", "was asked for the stacks of its threads")
+        case StopStepTaken(step=step):
+            return Sentence("stop", f"was sent {step}")
+        case WorkerStopped(exit=exit_, forced=forced):
+            how = "" if forced is None or forced == exit_.signal else f" after {signal_name(forced)}"
+            return Sentence("stop", f"stopped: {exit_}{how}")
+        case WorkerUnkillable(pid=pid):
+            text = f"survived SIGKILL as pid {pid}; no new process starts until it is gone"
+            return Sentence("stop", text, Level.ERROR)
+        case WorkerRecycled(reason=reason):
+            return Sentence("recycle", f"gets a new process: {reason}")
+        case WorkerReset():
+            return Sentence("reset", "was reset: its counters and failure are cleared")
+        case WorkerRemoved():
+            return Sentence("reset", "is no longer supervised")
+        case FailureLifted(reason=reason, old_fingerprint=old, new_fingerprint=new):
+            versions = f"({old} before, {new} now)"
+            return Sentence("reset", f"is no longer failed, counters cleared: {reason} {versions}")
+        case ResourceWarned() | ResourceEased() | ResourceViolated():
+            return _resource(event)
+        case ResourcesSampled():
+            return Sentence("sample", usage_words(event.noted), Level.TRACE)
+        case JobRequeued(job_id=job, queue=queue, counted=counted, crash_count=crashes):
+            so_far = f", after {_count(crashes, 'crash', 'crashes')}" if counted else ""
+            return Sentence("job", f"left job {job} of queue {queue}, which is pending again{so_far}")
+        case JobConvicted(job_id=job, queue=queue, crash_count=crashes):
+            text = f"died on job {job} of queue {queue}, which is toxic now: {crashes} workers died on it"
+            return Sentence("job", text, Level.ERROR)
+        case WorkReleased(work_item=item, detail=detail):
+            return Sentence("job", f"left work item {item}: {detail}")
+        case WorkReleaseFailed(work_item=item, reason=reason):
+            return Sentence("job", f"left work item {item}, which was not released: {reason}", Level.WARNING)
+        case CanaryStarted(breaker=breaker):
+            return Sentence("breaker", f"restarts first, as the canary of breaker {breaker}")
         case _:
-            return str(reason)
+            return _wider_sentence(event)
 
 
-def _counters(given: Fields) -> list[str]:
-    streak = given.get("streak_count")
-    budget = given.get("budget") or {}
-    if streak is None:
+def _wider_sentence(
+    event: BreakerOpened
+    | BreakerClosed
+    | PauseBegan
+    | PauseEnded
+    | AlertChanged
+    | ActorReplaced
+    | StoreDegraded
+    | StoreRecovered
+    | StoodDown
+    | EventsLost
+    | GatewayLost
+    | GatewayRestored,
+) -> Sentence:
+    """What is about more than the life of one worker."""
+    match event:
+        case BreakerOpened(breaker=breaker, reason=reason, workers=workers):
+            held = f"{_count(len(workers), 'worker', 'workers')} held back"
+            return Sentence("breaker", f"breaker {breaker} opened, {held}: {reason}", Level.ERROR)
+        case BreakerClosed(breaker=breaker, open_for_s=open_s, workers=workers):
+            back = f"{_count(len(workers), 'worker restarts', 'workers restart')}"
+            text = f"breaker {breaker} closed after {span(open_s * 1000)}, {back}"
+            return Sentence("breaker", text, Level.SUCCESS)
+        case PauseBegan(component_id=id_, reason=reason, for_s=for_s):
+            lasts = "" if for_s is None else f" for {span(for_s * 1000)}"
+            return Sentence("pause", f"{_whole(id_)}is paused{lasts}" + (f": {reason}" if reason else ""))
+        case PauseEnded(component_id=id_):
+            return Sentence("pause", f"{_whole(id_)}is no longer paused", Level.SUCCESS)
+        case AlertChanged():
+            return _alert_changed(event)
+        case ActorReplaced(actor=actor, error=error):
+            text = f"internal error in {actor}, the actor was restarted: {error}"
+            return Sentence("internal", text, Level.ERROR)
+        case StoreDegraded(reason=reason):
+            return Sentence("store", f"store unavailable, continuing in memory: {reason}", Level.WARNING)
+        case StoreRecovered():
+            return Sentence("store", "store available again", Level.SUCCESS)
+        case StoodDown(reason=reason):
+            return Sentence("store", f"another supervisor took over the store: {reason}", Level.CRITICAL)
+        case EventsLost(count=count, first_id=first, last_id=last):
+            text = f"{count} events (#{first} to #{last}) were lost while the store was unavailable"
+            return Sentence("gap", text, Level.WARNING)
+        case GatewayLost(gateway=gateway, reason=reason):
+            return Sentence("gateway", f"gateway {gateway} does not deliver: {reason}", Level.WARNING)
+        case GatewayRestored(gateway=gateway, detail=detail):
+            return Sentence("gateway", f"gateway {gateway} delivers again: {detail}", Level.SUCCESS)
+
+
+def _status_changed(event: StatusChanged) -> Sentence:
+    why = f": {event.detail}" if event.detail else ""
+    match event.new:
+        case Status.DEAD | Status.FAILED:
+            return Sentence("health", f"is {event.new}{why}", Level.TRACE)
+        case Status.HEALTHY:
+            again = "" if event.old is Status.PENDING else " again"
+            return Sentence("health", f"is healthy{again}{why}", Level.SUCCESS)
+        case Status.UNHEALTHY:
+            missed = f", {_count(event.misses, 'heartbeat', 'heartbeats')} missed" if event.misses else ""
+            return Sentence("lost", f"is unhealthy{missed}{why}", Level.WARNING)
+        case Status.RECOVERING:
+            up_to = "" if event.recover_for_s is None else f", for up to {span(event.recover_for_s * 1000)}"
+            return Sentence("lost", f"is recovering{up_to}{why}")
+        case Status.PENDING:
+            return Sentence("health", f"is pending{why}", Level.DEBUG)
+
+
+def _resource(event: ResourceWarned | ResourceEased | ResourceViolated) -> Sentence:
+    used = amount(event.resource, event.used)
+    match event:
+        case ResourceWarned():
+            bound = bound_words(event.resource, event.limit, "warning threshold")
+            return Sentence("resource", f"exceeds its {bound}: {used}", Level.WARNING)
+        case ResourceEased():
+            bound = bound_words(event.resource, event.limit, "threshold")
+            return Sentence("resource", f"is below its {bound} again: {used}", Level.SUCCESS)
+        case ResourceViolated(in_a_row=in_a_row, fatal=fatal):
+            bound = bound_words(event.resource, event.limit, "limit")
+            then = "it is killed" if fatal else f"{ordinal(in_a_row)} sample in a row"
+            return Sentence("resource", f"exceeds its {bound}: {used}; {then}", Level.WARNING)
+
+
+def _alert_changed(event: AlertChanged) -> Sentence:
+    alert, what = event.alert, f"alert {event.alert.id} {event.happening}"
+    match event.happening:
+        case Happening.REPEATED:
+            return Sentence("alert", f"{what}, {alert.occurrences} times now: {alert.message}", Level.TRACE)
+        case Happening.ACKNOWLEDGED:
+            return Sentence("alert", f"{what} by {alert.acknowledged_by}: {alert.message}")
+        case Happening.OPENED:
+            return Sentence("alert", f"{what}: {alert.message}")
+        case Happening.ESCALATED:
+            return Sentence("alert", f"{what}: {alert.message}", Level.ERROR)
+        case Happening.RESOLVED:
+            return Sentence("alert", f"{what}: {alert.message}", Level.SUCCESS)
+
+
+# ── Deaths and decisions ─────────────────────────────────────────────────────────────────
+
+_SAYS_MORE = frozenset(
+    {Finding.EXCEPTION, Finding.SEGMENTATION_FAULT, Finding.OUT_OF_MEMORY, Finding.OUT_OF_MEMORY_SUSPECTED}
+)
+"""Findings that say more than the exit code or the signal does."""
+
+
+def death_sentences(event: WorkerDied) -> tuple[Sentence, Sentence]:
+    """What happened, and what was decided."""
+    lasted = span(event.death.uptime_ms)
+    job = "" if event.death.job is None else f" in job {event.death.job}"
+    how = _how(event.death, event.finding, event.confidence)
+    if event.is_finished:
+        return Sentence("death", f"finished after {lasted}: {how}"), Sentence("decision", _decision(event))
+    is_given_up = event.action == Action.MARK_FAILED
+    decision = Sentence("failed" if is_given_up else "decision", _decision(event))
+    return Sentence("death", f"died after {lasted}{job}: {how}", Level.WARNING), decision
+
+
+def recorded_death_sentences(death: DeathRecord) -> tuple[Sentence, Sentence]:
+    """What the history says of a death whose event has been deleted."""
+    gone = Death(
+        component_id=death.component_id,
+        generation=death.generation,
+        cause=death.cause,
+        exit=Exit(death.exit_code, death.signal),
+        uptime_ms=death.uptime_ms,
+        job=death.job,
+    )
+    return death_sentences(WorkerDied(gone, death.action, death.reason, death.delay_ms / 1000, 0))
+
+
+def _how(death: Death, finding: Finding | None, confidence: Confidence | None) -> str:
+    how = str(death.exit)
+    if death.cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
+        is_known = death.exit != Exit()
+        return f"{death}, {how}" if is_known else str(death)
+    if finding in _SAYS_MORE:
+        sure = "" if confidence is Confidence.CERTAIN else f", {confidence}"
+        return f"{how} ({finding.replace('_', ' ')}{sure})"
+    return how
+
+
+def _decision(event: WorkerDied) -> str:
+    """What was decided and why: `restart in 16 s: 5th in a row, 4 of 5 in 5 min, 11 of 20 in total`."""
+    match event.action:
+        case Action.RESTART:
+            when = f"in {span(event.delay_s * 1000)}" if event.delay_s else "at once"
+            return f"restart {when}: {', '.join(_counters(event)) or event.reason}"
+        case Action.MARK_FAILED:
+            return "; ".join([f"was given up: {event.reason}", *_used(event.budget)])
+        case Action.NOTIFY_ONLY:
+            return "; ".join([f"not restarted: {event.reason}", *_used(event.budget)])
+        case _:
+            return event.reason
+
+
+def _counters(event: WorkerDied) -> list[str]:
+    if not event.streak_count:
         return []
-    most = budget.get("max_consecutive")
-    row = f"{ordinal(streak)} in a row" + ("" if most is None else f" of {most}")
-    return [row, *(_limits(given) or [f"lifetime {given['restart_count']}"])]
+    most = None if event.budget is None else event.budget.max_consecutive
+    row = ordinal(event.streak_count) + ("" if most is None else f" of {most}") + " in a row"
+    return [row, *(_used(event.budget) or [f"{event.restart_count} in total"])]
 
 
-def _limits(given: Fields) -> list[str]:
-    budget = given.get("budget")
+def _used(budget: Budget | None) -> list[str]:
+    """How much of each limit is used up."""
     if budget is None:
         return []
-    window, lifetime = budget["max_in_window"], budget["max_lifetime"]
-    return [
-        *([] if window is None else [f"window {budget['in_window']} of {window}"]),
-        f"lifetime {budget['lifetime']}" + ("" if lifetime is None else f" of {lifetime}"),
-    ]
+    window, lifetime = budget.max_in_window, budget.max_lifetime
+    in_window = f"{budget.in_window} of {window} in {span(budget.window_s * 1000)}"
+    total = f"{budget.lifetime} of {lifetime}" if lifetime is not None else str(budget.lifetime)
+    return [f"{total} in total" if window is None else f"{in_window}, {total} in total"]
+
+
+# ── Words ────────────────────────────────────────────────────────────────────────────────
+
+
+def usage_words(noted: UsageNoted) -> str:
+    """What a worker used: `80 MB, 3 % CPU, 1 thread; at most 95 MB so far`."""
+    usage, peak = noted.usage, noted.peak_memory_mb
+    cpu = "" if usage.cpu_percent is None else f", {usage.cpu_percent:.0f} % CPU"
+    threads = _count(usage.threads, "thread", "threads")
+    most = ", the highest so far" if usage.memory_mb >= peak else f"; at most {peak:.0f} MB so far"
+    return f"{usage.memory_mb:.0f} MB{cpu}, {threads}{most}"
 
 
 def ordinal(number: int) -> str:
@@ -142,131 +369,9 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-# ── the other events ─────────────────────────────────────────────────────────────────────
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
-def _status_changed(given: Fields) -> list[Sentence]:
-    old, new, detail = given["old"], given["new"], given.get("detail")
-    why = f": {detail}" if detail else ""
-    match new:
-        case "dead" | "failed":
-            return []
-        case "healthy" if old == "unhealthy":
-            return [("health", f"heartbeat found, healthy again{why}")]
-        case "healthy":
-            return [("health", f"healthy{' again' if old == 'recovering' else ''}{why}")]
-        case "unhealthy" if given.get("misses"):
-            return [("lost", f"heartbeat lost, {given['misses']} missed{why}")]
-        case "recovering" if given.get("recover_for_ms") is not None:
-            return [("lost", f"recovering, for up to {span(given['recover_for_ms'])}{why}")]
-        case _:
-            return [("lost" if new in ("unhealthy", "recovering") else "health", f"{new}{why}")]
-
-
-def _started(given: Fields) -> list[Sentence]:
-    return [("start", f"started as generation {given['generation']}, pid {given['pid']}")]
-
-
-def _stopping(given: Fields) -> list[Sentence]:
-    if given["reason"] == StopReason.RECYCLE:  # `worker_recycled` gives the reason
-        return []
-    return [("stop", f"told to end: {stop_reason_words(given['reason'])}")]
-
-
-def _step(given: Fields) -> list[Sentence]:
-    asked = "asked for its stacks" if given["step"] == "stacks" else f"sent {given['step']}"
-    return [("stop", asked)]
-
-
-def _stopped(given: Fields) -> list[Sentence]:
-    forced = given.get("forced")
-    how = "" if forced is None else f", after {signal_name(forced)}"
-    return [("stop", f"stopped on request: {Exit(given.get('exit_code'), given.get('signal'))}{how}")]
-
-
-def _paused(given: Fields) -> list[Sentence]:
-    lasts = "" if given.get("for_ms") is None else f" for {span(given['for_ms'])}"
-    return [("pause", f"paused{lasts}" + (f": {given['reason']}" if given.get("reason") else ""))]
-
-
-def _resource(said: str) -> Callable[[Fields], list[Sentence]]:
-    def words(given: Fields) -> list[Sentence]:
-        name = given["resource"].replace("_", " ").replace(" mb", " in MB")
-        end = "; it is killed" if given.get("fatal") else ""
-        return [("resource", f"{said}: {name} is {given['used']:.0f}, the limit is {given['limit']:g}{end}")]
-
-    return words
-
-
-def entry_of_usage(noted: UsageNoted) -> Entry:
-    """What a worker used."""
-    usage, peak = noted.usage, noted.peak_memory_mb
-    cpu = "" if usage.cpu_percent is None else f", {usage.cpu_percent:.0f} % CPU"
-    threads = f"{usage.threads} thread" + ("" if usage.threads == 1 else "s")
-    most = ": the most so far" if usage.memory_mb >= peak else f"; at most {peak:.0f} MB so far"
-    text = f"{usage.memory_mb:.0f} MB{cpu}, {threads}{most}"
-    return Entry(at_wall_ms=noted.at_wall_ms, kind="sample", text=text, generation=noted.generation)
-
-
-def _requeued(given: Fields) -> list[Sentence]:
-    crashes = f", {given['crash_count']} crashes so far" if given.get("counted") else ""
-    return [("job", f"its job {given['job_id']} of {given['queue']} is pending again{crashes}")]
-
-
-def _convicted(given: Fields) -> list[Sentence]:
-    many = given["crash_count"]
-    return [("job", f"its job {given['job_id']} of {given['queue']} is toxic: {many} workers died on it")]
-
-
-def _alert(given: Fields) -> list[Sentence]:
-    alert, happening = given["alert"], given["happening"]
-    if happening == "repeated":
-        return []
-    by = f" by {alert['acknowledged_by']}" if happening == "acknowledged" else ""
-    return [("alert", f"alert {alert['id']} {happening}{by}: {alert['message']}")]
-
-
-def _breaker_closed(given: Fields) -> list[Sentence]:
-    lasted = span(given.get("open_for_ms") or 0)
-    return [("breaker", f"breaker {given['breaker']} closed after {lasted}: all come back")]
-
-
-def _lost(given: Fields) -> list[Sentence]:
-    return [("gap", f"{given['count']} events were lost in a long outage of the store")]
-
-
-def _plainly(kind: str, template: str) -> Callable[[Fields], list[Sentence]]:
-    return lambda given: [(kind, template.format_map(given))]
-
-
-_WORDS: dict[str, Callable[[Fields], list[Sentence]]] = {
-    "status_changed": _status_changed,
-    "worker_started": _started,
-    "worker_died": _died,
-    "worker_failed": lambda given: [("failed", f"given up: {given['reason']}")],
-    "worker_stopping": _stopping,
-    "stop_step_taken": _step,
-    "worker_stopped": _stopped,
-    "worker_unkillable": _plainly("stop", "survived SIGKILL as pid {pid}; nothing starts in its place"),
-    "worker_recycled": _plainly("recycle", "gets a new process: {reason}"),
-    "worker_reset": _plainly("reset", "counters and failure cleared"),
-    "worker_removed": _plainly("reset", "supervised no longer"),
-    "failure_lifted": _plainly("reset", "failed no longer, counters cleared: {reason}"),
-    "pause_began": _paused,
-    "pause_ended": _plainly("pause", "not paused any more"),
-    "resource_warned": _resource("uses much"),
-    "resource_eased": _resource("uses less again"),
-    "resource_violated": _resource("uses too much"),
-    "job_requeued": _requeued,
-    "job_convicted": _convicted,
-    "work_released": _plainly("job", "work item {work_item} released: {detail}"),
-    "work_release_failed": _plainly("job", "work item {work_item} was not released: {reason}"),
-    "alert_changed": _alert,
-    "breaker_opened": _plainly("breaker", "breaker {breaker} opened, restarts are held back: {reason}"),
-    "canary_started": _plainly("breaker", "tries for all whom breaker {breaker} holds back"),
-    "breaker_closed": _breaker_closed,
-    "store_degraded": _plainly("store", "the store takes nothing, going on from memory: {reason}"),
-    "store_recovered": _plainly("store", "the store is back"),
-    "stood_down": _plainly("store", "another supervisor took the store over: {reason}"),
-    "events_lost": _lost,
-}
+def _whole(component_id: str | None) -> str:
+    return "the whole system " if component_id is None else ""

@@ -17,7 +17,7 @@ import msgspec
 
 from ..facts.jobs import JobView
 from ..facts.records import DeathRecord, EventRecord, Lives, UsageNoted
-from .event_sentences import Entry, entries_of, entries_of_death, entry_of_usage
+from .timeline_entries import TimelineEntry, entries_of, entries_of_death, entry_of_usage
 from .timeline_jobs import with_jobs
 
 _WIDE = frozenset(
@@ -41,7 +41,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to one worker, newest first."""
 
     id: str
-    entries: tuple[Entry, ...]
+    entries: tuple[TimelineEntry, ...]
     shown: Failures
     """Over the deaths among the entries."""
     ever: Failures
@@ -83,7 +83,7 @@ def failures(lives: Lives, running_ms: int = 0) -> Failures:
     return Failures(lives.deaths, mean)
 
 
-def _merged(component_id: str, known: Sources) -> Iterator[Entry]:
+def _merged(component_id: str, known: Sources) -> Iterator[TimelineEntry]:
     system = (each for each in known.system if _concerns(each, component_id))
     events = tuple(_newest_first((*known.own, *system)))
     told = {each.generation for each in events if each.kind == "death"}
@@ -95,10 +95,10 @@ def _merged(component_id: str, known: Sources) -> Iterator[Entry]:
     yield from with_jobs(happened, known.jobs)
 
 
-def _newest_first(records: Iterable[EventRecord]) -> Iterator[Entry]:
+def _newest_first(records: Iterable[EventRecord]) -> Iterator[TimelineEntry]:
     """A worker that is given up says so in its decision; the event after it says it again."""
     given_up: set[int | None] = set()
-    entries: list[Entry] = []
+    entries: list[TimelineEntry] = []
     for record in sorted(records, key=lambda each: each.id):
         said = entries_of(record)
         if record.type == "worker_failed" and given_up & {each.generation for each in said}:

@@ -14,7 +14,7 @@ import msgspec
 from rekindle.worker.plain_text import span
 
 from ..facts.jobs import JobState, JobView
-from .event_sentences import Entry
+from .timeline_entries import TimelineEntry
 
 MOST_TOLD = 3
 """So many jobs in a row are told one by one."""
@@ -28,11 +28,11 @@ class _Mark(msgspec.Struct, frozen=True):
     is_end: bool
 
 
-def with_jobs(entries: Iterable[Entry], jobs: Iterable[JobView]) -> Iterator[Entry]:
+def with_jobs(entries: Iterable[TimelineEntry], jobs: Iterable[JobView]) -> Iterator[TimelineEntry]:
     """The entries, newest first, with those jobs in their places."""
     marks = sorted((mark for job in jobs for mark in _marks(job)), key=_newest_first)
     run: list[_Mark] = []
-    placed: Iterator[Entry | _Mark] = merge(entries, marks, key=lambda each: -each.at_wall_ms)
+    placed: Iterator[TimelineEntry | _Mark] = merge(entries, marks, key=lambda each: -each.at_wall_ms)
     for each in placed:
         if isinstance(each, _Mark):
             run.append(each)
@@ -57,7 +57,7 @@ def _marks(job: JobView) -> Iterator[_Mark]:
         yield _Mark(max(ended, job.started_at_wall_ms), job, is_end=True)
 
 
-def _told(run: list[_Mark]) -> Iterator[Entry]:
+def _told(run: list[_Mark]) -> Iterator[TimelineEntry]:
     taken = {mark.job.id for mark in run if not mark.is_end}
     whole = [mark for mark in run if mark.is_end and mark.job.id in taken]
     ids = {mark.job.id for mark in whole}
@@ -71,9 +71,9 @@ def _told(run: list[_Mark]) -> Iterator[Entry]:
             yield _entry(mark, _many(whole))
 
 
-def _entry(mark: _Mark, text: str) -> Entry:
+def _entry(mark: _Mark, text: str) -> TimelineEntry:
     generation = mark.job.claimed_generation
-    return Entry(at_wall_ms=mark.at_wall_ms, kind="job", text=text, generation=generation)
+    return TimelineEntry(at_wall_ms=mark.at_wall_ms, kind="job", text=text, generation=generation)
 
 
 def _start_of(job: JobView) -> str:

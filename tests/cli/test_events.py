@@ -9,24 +9,24 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Client, client_of
 from tests.running.conftest import Run, Running
 
-from rekindle.actors.messages import Event
-from rekindle.actors.messages.event_json import event_type
 from rekindle.cli.client import ControlError, InvalidRequestError
 from rekindle.cli.commands.look import events as events_module
 from rekindle.cli.event_client import StreamEvent
-from rekindle.cli.render.event_lines import _WORDS, event_line
+from rekindle.cli.render.event_lines import event_line
 
 
 def test_events_are_shown_with_their_number_whom_they_are_about_and_what(every_state: Client) -> None:
     said = every_state("events", "--limit", "1000")
     assert (said.code, said.err) == (0, "")
-    assert re.search(r"#\d+  worker:flaky:0  died: exited with code 3\. Restart #1", said.out)
+    assert re.search(
+        r"#\d+  worker:flaky:0  died after .+: exited with code 3; restart in .+: 1st in a row", said.out
+    )
     assert re.search(r"#\d+  worker:spent:0  was given up: ", said.out)
     numbers = [int(found) for found in re.findall(r"  #(\d+)  ", said.out)]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -117,18 +117,17 @@ def test_that_nothing_was_found_is_told_as_it_is(every_state: Client) -> None:
     assert none == "None of the latest events matches these topics.\n"
 
 
-def test_every_event_has_words_of_its_own() -> None:
-    names = {event_type(kind) for kind in get_args(Event)} - {"resources_sampled"}
-    assert names - set(_WORDS) == set()
+def test_every_event_comes_with_its_words_and_its_level(many: Client) -> None:
+    events = many("events", "--limit", "1000", "--json").document["events"]
+    assert {type(event[name]) for event in events for name in ("text", "level")} == {str}
+    shown = many("events", "--limit", "1000").out.splitlines()[: len(events)]
+    for event, line_ in zip(events, shown, strict=True):
+        assert line_.endswith(event["text"])
 
 
-def test_an_alert_is_told_in_words() -> None:
-    alert = {"id": 3, "message": "crashed: exited with code 1", "occurrences": 4, "acknowledged_by": "ada"}
-    event = {"id": 7, "at_wall_ms": 0, "type": "alert_changed", "component_id": "w", "alert": alert}
-    assert event_line({**event, "happening": "repeated"}).endswith(
-        "#7  w  alert 3 repeated, 4 times now: crashed: exited with code 1"
-    )
-    assert "alert 3 acknowledged by ada: crashed" in event_line({**event, "happening": "acknowledged"})
+def test_an_event_is_shown_in_the_words_that_the_supervisor_sent() -> None:
+    event = {"id": 7, "at_wall_ms": 0, "type": "worker_died", "component_id": "w", "text": "died\x1b"}
+    assert event_line(event).endswith(r"#7  w  died\x1b")
 
 
 def test_an_event_with_other_fields_than_we_know_is_still_told() -> None:

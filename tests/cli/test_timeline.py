@@ -62,11 +62,11 @@ def test_the_timeline_tells_every_start_death_and_decision(rekindle: Client) -> 
     told = [line.split("  ", 1)[1] for line in said.lines if line[:2].isdigit()]
     decisions = [line for line in told if line[0] in "↻■"]
     assert decisions[:2] == [
-        "↻ retry in 100 ms: 1st in a row; window 1 of 2; lifetime 1 of 20",
-        "↻ retry in 200 ms: 2nd in a row; window 2 of 2; lifetime 2 of 20",
+        "↻ restart in 100 ms: 1st in a row, 1 of 2 in 5 min, 1 of 20 in total",
+        "↻ restart in 200 ms: 2nd in a row, 2 of 2 in 5 min, 2 of 20 in total",
     ]
-    assert decisions[2].startswith("■ given up: 2 restarts in 5 min; last death: exited with code 3;")
-    assert decisions[2].endswith("; window 2 of 2; lifetime 2 of 20")
+    assert decisions[2].startswith("■ was given up: 2 restarts in 5 min; last death: exited with code 3;")
+    assert decisions[2].endswith("; 2 of 2 in 5 min, 2 of 20 in total")
     assert sum(line.startswith("▶ started as generation ") for line in told) == 3
     assert sum(line.startswith("✖ died after ") for line in told) == 3
     assert said.lines[-1].startswith("Mean time between failures: ")

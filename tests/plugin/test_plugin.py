@@ -23,6 +23,7 @@ def tag(worker: Worker) -> None:
             print("tagging", flush=True)
             worker.wait(0.2)
 """
+DIED = r"died after .+ in job song\.mp3: killed by SIGKILL; restart in 50 ms: 1st in a row, .+"
 HEAD = """
 import pytest
 from rekindle.actors import PythonCall, WorkerSpec
@@ -99,9 +100,9 @@ def test_wrong(rekindle_system):
     section = text[text.index("- rekindle: worker:tag:0 -") : text.index("- rekindle: worker:other:0 -")]
     lines = [line.partition(" s  ")[2] for line in section.splitlines() if " s  " in line]
     assert re.fullmatch(r"started, pid \d+, generation 1", lines[0])
-    assert "died in job 'song.mp3': killed by SIGKILL. Restart #1 with 0.05s backoff" in lines
+    assert any(re.fullmatch(DIED, line) for line in lines)
     assert re.fullmatch(r"started, pid \d+, generation 2", lines[-2])
-    assert lines[-1] == "is healthy (was pending)"
+    assert lines[-1] == "is healthy"
     assert "  | tagging" in section
 
 

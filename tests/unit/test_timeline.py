@@ -33,8 +33,9 @@ from rekindle.actors.messages import (
     WorkerStopping,
 )
 from rekindle.actors.messages.event_json import numbered
-from rekindle.actors.views.event_sentences import entries_of, ordinal
+from rekindle.actors.views.event_sentences import ordinal
 from rekindle.actors.views.timeline import Sources, Timeline, failures, timeline
+from rekindle.actors.views.timeline_entries import entries_of
 
 SPENT = Budget(4, 5, 300.0, 11, 20, 5, None)
 
@@ -68,8 +69,8 @@ def shown(*events: Event, limit: int = 100, **known: Any) -> Timeline:
 
 def test_a_death_is_followed_by_the_decision_and_every_counter_behind_it() -> None:
     assert words(died(job=12)) == [
-        "died after 1 min 30 s: killed by SIGKILL; it was at job 12",
-        "retry in 16 s: 5th in a row; window 4 of 5; lifetime 11 of 20",
+        "died after 1 min 30 s in job 12: killed by SIGKILL",
+        "restart in 16 s: 5th in a row, 4 of 5 in 5 min, 11 of 20 in total",
     ]
 
 
@@ -77,20 +78,22 @@ def test_a_limit_that_there_is_not_is_not_told() -> None:
     free = Budget(4, None, 300.0, 11, None, 5, 10)
     gone = Death(component_id=TAG, generation=3, cause=Cause.EXITED, exit=Exit(code=1))
     assert words(WorkerDied(gone, "restart", "", 0.0, 11, 5, free))[1] == (
-        "retry at once: 5th in a row of 10; lifetime 11"
+        "restart at once: 5th of 10 in a row, 11 in total"
     )
 
 
 def test_a_death_of_an_older_supervisor_is_told_by_the_counters_that_it_has() -> None:
     gone = Death(component_id=TAG, generation=3, cause=Cause.EXITED, exit=Exit(code=1))
-    assert words(WorkerDied(gone, "restart", "", 2.0, 11, 2))[1] == "retry in 2 s: 2nd in a row; lifetime 11"
+    assert (
+        words(WorkerDied(gone, "restart", "", 2.0, 11, 2))[1] == "restart in 2 s: 2nd in a row, 11 in total"
+    )
 
 
 @pytest.mark.parametrize(
     ("action", "told"),
     [
-        ("mark_failed", "given up: the reason; window 4 of 5; lifetime 11 of 20"),
-        ("notify_only", "left down: the reason; window 4 of 5; lifetime 11 of 20"),
+        ("mark_failed", "was given up: the reason; 4 of 5 in 5 min, 11 of 20 in total"),
+        ("notify_only", "not restarted: the reason; 4 of 5 in 5 min, 11 of 20 in total"),
         ("held", "the reason"),
         ("none", "the reason"),
     ],
@@ -107,25 +110,28 @@ def test_a_hung_worker_died_of_what_it_did_not_do() -> None:
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        (WorkerStarted(TAG, 3, 4711), "started as generation 3, pid 4711"),
-        (status(Status.PENDING, Status.HEALTHY), "healthy"),
-        (status(Status.HEALTHY, Status.UNHEALTHY, misses=2), "heartbeat lost, 2 missed"),
-        (status(Status.UNHEALTHY, Status.HEALTHY), "heartbeat found, healthy again"),
-        (status(Status.HEALTHY, Status.RECOVERING, recover_for_s=60.0), "recovering, for up to 1 min"),
-        (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped on request: killed by SIGKILL, after SIGKILL"),
-        (WorkerStopping(TAG, 3, "operator_stop"), "told to end: an operator stopped it"),
-        (WorkerStopping(TAG, 3, "its old owner left"), "told to end: its old owner left"),
+        (WorkerStarted(TAG, 3, 4711), "started, pid 4711, generation 3"),
+        (status(Status.PENDING, Status.HEALTHY), "is healthy"),
+        (status(Status.HEALTHY, Status.UNHEALTHY, misses=2), "is unhealthy, 2 heartbeats missed"),
+        (status(Status.UNHEALTHY, Status.HEALTHY), "is healthy again"),
+        (status(Status.HEALTHY, Status.RECOVERING, recover_for_s=60.0), "is recovering, for up to 1 min"),
+        (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped: killed by SIGKILL"),
+        (WorkerStopping(TAG, 3, "operator_stop"), "is stopping: an operator stopped it"),
+        (WorkerStopping(TAG, 3, "its old owner left"), "is stopping: its old owner left"),
         (WorkerRecycled(TAG, 3, "1000 jobs"), "gets a new process: 1000 jobs"),
         (
             FailureLifted(TAG, "a-1", "b-1", "its code changed"),
-            "failed no longer, counters cleared: its code changed",
+            "is no longer failed, counters cleared: its code changed (a-1 before, b-1 now)",
         ),
-        (PauseBegan(TAG, "new disk", 60.0), "paused for 1 min: new disk"),
-        (PauseBegan(None, "", None), "the whole system: paused"),
-        (JobRequeued(5, "tag", TAG, 3, 2), "its job 5 of tag is pending again, 2 crashes so far"),
+        (PauseBegan(TAG, "new disk", 60.0), "is paused for 1 min: new disk"),
+        (PauseBegan(None, "", None), "the whole system is paused"),
+        (
+            JobRequeued(5, "tag", TAG, 3, 2),
+            "left job 5 of queue tag, which is pending again, after 2 crashes",
+        ),
         (
             ResourceViolated(TAG, 3, "memory_mb", 130.4, 128.0, 3, True),
-            "uses too much: memory in MB is 130, the limit is 128; it is killed",
+            "exceeds its memory limit of 128 MB: 130 MB; it is killed",
         ),
     ],
     ids=lambda each: type(each).__name__ if not isinstance(each, str) else "",
@@ -167,7 +173,7 @@ def test_what_several_events_tell_is_said_once() -> None:
 
 
 def test_being_given_up_without_a_death_is_told() -> None:
-    assert texts(shown(WorkerFailed(TAG, 3, "no such program"))) == ["given up: no such program"]
+    assert texts(shown(WorkerFailed(TAG, 3, "no such program"))) == ["was given up: no such program"]
 
 
 def test_events_stay_in_the_order_of_their_numbers_when_the_clock_jumps_back() -> None:
@@ -185,8 +191,8 @@ def test_what_happens_to_all_is_told_and_what_happens_to_others_is_not() -> None
         GatewayLost("nats", "away"),
     )
     assert texts(shown(system=system)) == [
-        "breaker db opened, restarts are held back: 3 died",
-        "the whole system: paused",
+        "breaker db opened, 1 worker held back: 3 died",
+        "the whole system is paused",
     ]
 
 
@@ -200,7 +206,7 @@ def test_deaths_whose_events_are_gone_come_from_the_history() -> None:
         ("death", 2),
     ]
     assert found.entries[-1].event_id is None
-    assert texts(shown(deaths=[death(2)]))[0] == "retry in 1 s: Restart #1 with 1s backoff"
+    assert texts(shown(deaths=[death(2)]))[0] == "restart in 1 s: Restart #1 with 1s backoff"
 
 
 def test_samples_stand_where_they_were_taken() -> None:
@@ -226,17 +232,17 @@ def test_a_job_that_lasted_is_told_where_it_was_taken_and_where_it_ended() -> No
     assert texts(shown(*events, jobs=jobs)) == [
         "gets a new process: age",
         "took job 9 of mail, attempt 2",
-        "healthy",
+        "is healthy",
         "did job 8 of mail in 500 ms",
-        "started as generation 3, pid 7",
+        "started, pid 7, generation 3",
     ]
     long_one = [job(7, 1.5, 2.5, "error", error="ValueError: no such user\n  at line 3")]
     assert texts(shown(*events, jobs=long_one)) == [
         "gets a new process: age",
         "job 7 of mail failed after 1 s: ValueError: no such user",
-        "healthy",
+        "is healthy",
         "took job 7 of mail",
-        "started as generation 3, pid 7",
+        "started, pid 7, generation 3",
     ]
 
 
@@ -246,7 +252,7 @@ def test_many_jobs_in_a_row_are_one_line_so_that_they_hide_nothing() -> None:
     assert texts(found) == [
         "took job 31 of mail",
         "did 30 jobs of mail in 30 s; 3 of them failed",
-        "started as generation 3, pid 7",
+        "started, pid 7, generation 3",
     ]
     assert not found.more
 

@@ -256,8 +256,8 @@ def test_a_workers_page_tells_why_it_is_down_and_how_it_died(looker: Window) -> 
     assert looker.page.locator(".plot canvas").count() == 1
     looker.page.locator(".bundle summary").first.click()
     looker.wait_until("document.querySelector('.bundle dl')?.textContent.includes('confidence')")
-    looker.wait_until("document.querySelector('.happened').textContent.includes('retry in ')")
-    assert "1st in a row; window 1 of " in looker.page.locator(".happened").inner_text()
+    looker.wait_until("document.querySelector('.happened').textContent.includes('restart in ')")
+    assert "1st in a row, 1 of " in looker.page.locator(".happened").inner_text()
     assert looker.page.locator(".happened li[data-kind=death]").count() == 1
 
 

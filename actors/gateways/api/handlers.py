@@ -12,9 +12,9 @@ from ...errors import UnknownWorkerError
 from ...facts.audit_entry import AuditEntry
 from ...facts.records import DeathRecord
 from ...messages import BreakerStatus, WorkerStatus
-from ...messages.event_json import document
 from ...messages.topics import Topics
 from ...processes.watch.transcript import OutputLines
+from ...views.event_sentences import document_with_text
 from ..gateway_state import GatewayState
 from ..operator import Rolling
 from ..serving.json_values import Outcome, view, view_type
@@ -212,7 +212,7 @@ def event_log(request: Request) -> object:
     query: EventLogQuery = request.arguments
     found = read_log(request.operator.event_log, query.after, query.limit, Topics(topics_of(query.topics)))
     return EventLog(
-        events=[msgspec.json.decode(document(record)) for record in found.events],
+        events=[msgspec.json.decode(document_with_text(record)) for record in found.events],
         oldest=found.oldest,
         newest=found.newest,
         next_after=found.next_after,

@@ -4,8 +4,8 @@
     data: {"id":12,"schema_version":1,"at_wall_ms":1790000000000,"type":"worker_died",…}
     id: 12
 
-Events are sent as `event_json` writes them, states in an envelope: topic, type, timestamp, and
-the state itself.
+Events of the log are sent as `event_json` writes them, with `text` (the event in words) and `level`;
+states in an envelope: topic, type, timestamp, and the state itself.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from ...facts.records import EventRecord
 from ...facts.topic_states import JobState, QueueState, State, SystemHealthState, WorkerState
 from ...messages import Published, StateChanged
-from ...messages.event_json import document
 from ...messages.topics import event_topic
+from ...views.event_sentences import Sentence, document_with_text, sentences
 from .json_values import encode
 
 KEEPALIVE = b": keepalive\n\n"
@@ -40,15 +40,15 @@ class Frame:
     """Its number in the log; 0 for a state."""
 
 
-def log_frame(record: EventRecord) -> Frame:
-    """An event of the log."""
-    body = f"event: {record.type}\ndata: {document(record)}\nid: {record.id}\n\n"
+def log_frame(record: EventRecord, said: tuple[Sentence, ...] | None = None) -> Frame:
+    """An event of the log; `said` spares reading its words out of the record."""
+    body = f"event: {record.type}\ndata: {document_with_text(record, said)}\nid: {record.id}\n\n"
     return Frame(event_topic(record.type, record.component_id), body.encode("utf-8", "replace"), record.id)
 
 
 def published_frame(published: Published) -> Frame:
-    """An event that was just published."""
-    return log_frame(published.record)
+    """An event that has just been published."""
+    return log_frame(published.record, sentences(published.event))
 
 
 def envelope(changed: StateChanged) -> bytes:

@@ -25,6 +25,7 @@ from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.http import HttpServer, Role
 from rekindle.actors.gateways.serving.json_values import view
 from rekindle.actors.messages import Event
+from rekindle.actors.views.event_sentences import text_of
 from rekindle.persistence import open_store
 
 from ..config import load
@@ -114,15 +115,7 @@ def _redraw(system: System, recent: list[str], drawn: int) -> int:
 
 
 def _sentence(event: Event) -> str | None:
-    """What an event means, for people; None for those that the table shows anyway."""
-    match event:
-        case WorkerStarted():
-            return f"{event.component_id} started, pid {event.pid}"
-        case WorkerDied(death=death, reason=reason):
-            return printable(f"{event.component_id} {death} after {death.uptime_ms / 1000:.1f} s: {reason}")
-        case WorkerFailed():
-            return printable(f"{event.component_id} is given up: {event.reason}")
-        case WorkerStopped():
-            return f"{event.component_id} stopped, {event.exit}"
-        case _:
-            return None
+    """The event in words; None for what the table shows anyway."""
+    if not isinstance(event, WorkerStarted | WorkerDied | WorkerFailed | WorkerStopped):
+        return None
+    return printable(f"{event.component_id} {text_of(event)}")

@@ -1,0 +1,213 @@
+"""Every event in words, whether it comes from memory or from the log."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+from msgspec.structs import replace
+from tests.contract.records import NOW, TAG
+
+from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.deaths.findings import Confidence, Finding
+from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.health_status import Status
+from rekindle.actors.facts.usage import Usage
+from rekindle.actors.messages import (
+    ActorReplaced,
+    AlertChanged,
+    BreakerClosed,
+    BreakerOpened,
+    Budget,
+    CanaryStarted,
+    Event,
+    EventsLost,
+    FailureLifted,
+    GatewayLost,
+    GatewayRestored,
+    JobConvicted,
+    JobRequeued,
+    PauseBegan,
+    PauseEnded,
+    ResourceEased,
+    ResourcesSampled,
+    ResourceViolated,
+    ResourceWarned,
+    StatusChanged,
+    StoodDown,
+    StopStepTaken,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerDied,
+    WorkerFailed,
+    WorkerRecycled,
+    WorkerRemoved,
+    WorkerReset,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerStopping,
+    WorkerUnkillable,
+    WorkReleased,
+    WorkReleaseFailed,
+)
+from rekindle.actors.messages.event_json import event_of, numbered
+from rekindle.actors.views.event_sentences import Level, level_of, sentences, sentences_of, text_of
+
+ALERT = Alert(
+    id=3,
+    kind=Kind.CRASHED,
+    component_id=TAG,
+    severity=Severity.WARNING,
+    message="crashed: exited with code 1",
+    occurrences=4,
+    acknowledged_by="ada",
+    opened_at_wall_ms=NOW,
+    last_at_wall_ms=NOW,
+)
+BUDGET = Budget(4, 5, 300.0, 11, 20, 5, None)
+KILLED = Death(
+    component_id=TAG, generation=3, cause=Cause.SIGNALLED, exit=Exit(signal=9), uptime_ms=90_000, job="song"
+)
+CHANGED = StatusChanged(component_id=TAG, generation=3, old=Status.HEALTHY, new=Status.DEAD, at=1.0)
+
+USED = "4 of 5 in 5 min, 11 of 20 in total"
+
+TEXTS: list[tuple[Event, str]] = [
+    (WorkerStarted(TAG, 3, 4711), "started, pid 4711, generation 3"),
+    (replace(CHANGED, old=Status.PENDING, new=Status.HEALTHY), "is healthy"),
+    (replace(CHANGED, old=Status.UNHEALTHY, new=Status.HEALTHY), "is healthy again"),
+    (replace(CHANGED, new=Status.UNHEALTHY, misses=2), "is unhealthy, 2 heartbeats missed"),
+    (replace(CHANGED, new=Status.UNHEALTHY, detail="no disk"), "is unhealthy: no disk"),
+    (replace(CHANGED, new=Status.RECOVERING, recover_for_s=60.0), "is recovering, for up to 1 min"),
+    (replace(CHANGED, new=Status.PENDING), "is pending"),
+    (CHANGED, "is dead"),
+    (
+        WorkerDied(replace(KILLED, job=None), "restart", "Restart #11", 16.0, 11, 5, BUDGET),
+        f"died after 1 min 30 s: killed by SIGKILL; restart in 16 s: 5th in a row, {USED}",
+    ),
+    (
+        WorkerDied(
+            KILLED, "held", "held back", 0.0, 0, finding=Finding.OUT_OF_MEMORY, confidence=Confidence.LIKELY
+        ),
+        "died after 1 min 30 s in job song: killed by SIGKILL (out of memory, likely); held back",
+    ),
+    (
+        WorkerDied(replace(KILLED, cause=Cause.EXITED, exit=Exit(code=0)), "none", "it is finished", 0.0, 0),
+        "finished after 1 min 30 s: exited with code 0; it is finished",
+    ),
+    (WorkerFailed(TAG, 3, "no such program"), "was given up: no such program"),
+    (WorkerStopping(TAG, 3, "operator_stop"), "is stopping: an operator stopped it"),
+    (WorkerStopping(TAG, 3, "recycle"), "is stopping: it gets a new process"),
+    (StopStepTaken(TAG, 3, "stacks"), "was asked for the stacks of its threads"),
+    (StopStepTaken(TAG, 3, "SIGTERM"), "was sent SIGTERM"),
+    (WorkerStopped(TAG, 3, Exit(code=0), 15), "stopped: exited with code 0 after SIGTERM"),
+    (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped: killed by SIGKILL"),
+    (WorkerUnkillable(TAG, 3, 7), "survived SIGKILL as pid 7; no new process starts until it is gone"),
+    (WorkerRecycled(TAG, 3, "1000 jobs"), "gets a new process: 1000 jobs"),
+    (WorkerReset(TAG), "was reset: its counters and failure are cleared"),
+    (WorkerRemoved(TAG), "is no longer supervised"),
+    (
+        FailureLifted(TAG, "a-1", "b-1", "its code changed"),
+        "is no longer failed, counters cleared: its code changed (a-1 before, b-1 now)",
+    ),
+    (
+        ResourceWarned(TAG, 3, "cpu_percent", 80.2, 70.0),
+        "exceeds its CPU warning threshold of 70 % CPU: 80 % CPU",
+    ),
+    (ResourceEased(TAG, 3, "threads", 3, 4), "is below its thread threshold of 4 threads again: 3 threads"),
+    (
+        ResourceViolated(TAG, 3, "memory_mb", 130.4, 128.0, 3, False),
+        "exceeds its memory limit of 128 MB: 130 MB; 3rd sample in a row",
+    ),
+    (
+        ResourceViolated(TAG, 3, "memory_mb", 130.4, 128.0, 3, True),
+        "exceeds its memory limit of 128 MB: 130 MB; it is killed",
+    ),
+    (
+        ResourcesSampled(TAG, 3, Usage(memory_mb=80.2), Usage(memory_mb=80.2), NOW),
+        "80 MB, 1 thread, the highest so far",
+    ),
+    (
+        JobRequeued(5, "tag", TAG, 3, 2),
+        "left job 5 of queue tag, which is pending again, after 2 crashes",
+    ),
+    (JobRequeued(5, "tag", TAG, 3, 0, counted=False), "left job 5 of queue tag, which is pending again"),
+    (
+        JobConvicted(5, "tag", TAG, 3, 3),
+        "died on job 5 of queue tag, which is toxic now: 3 workers died on it",
+    ),
+    (WorkReleased(TAG, 3, "T-1", True, "unassigned"), "left work item T-1: unassigned"),
+    (WorkReleaseFailed(TAG, 3, "T-1", "no tool"), "left work item T-1, which was not released: no tool"),
+    (CanaryStarted("db", TAG), "restarts first, as the canary of breaker db"),
+    (BreakerOpened("db", "3 died", (TAG,)), "breaker db opened, 1 worker held back: 3 died"),
+    (BreakerClosed("db", 75.0, (TAG, "b")), "breaker db closed after 1 min 15 s, 2 workers restart"),
+    (PauseBegan(TAG, "new disk", 60.0), "is paused for 1 min: new disk"),
+    (PauseBegan(None, "", None), "the whole system is paused"),
+    (PauseEnded(TAG), "is no longer paused"),
+    (PauseEnded(None), "the whole system is no longer paused"),
+    (AlertChanged(Happening.OPENED, ALERT), "alert 3 opened: crashed: exited with code 1"),
+    (
+        AlertChanged(Happening.REPEATED, ALERT),
+        "alert 3 repeated, 4 times now: crashed: exited with code 1",
+    ),
+    (
+        AlertChanged(Happening.ACKNOWLEDGED, ALERT),
+        "alert 3 acknowledged by ada: crashed: exited with code 1",
+    ),
+    (AlertChanged(Happening.ESCALATED, ALERT), "alert 3 escalated: crashed: exited with code 1"),
+    (AlertChanged(Happening.RESOLVED, ALERT), "alert 3 resolved: crashed: exited with code 1"),
+    (
+        ActorReplaced("Supervisor", "KeyError('x')"),
+        "internal error in Supervisor, the actor was restarted: KeyError('x')",
+    ),
+    (StoreDegraded("disk full", 3), "store unavailable, continuing in memory: disk full"),
+    (StoreRecovered(), "store available again"),
+    (StoodDown("a newer one"), "another supervisor took over the store: a newer one"),
+    (EventsLost(7, 3, 9), "7 events (#3 to #9) were lost while the store was unavailable"),
+    (GatewayLost("nats", "refused"), "gateway nats does not deliver: refused"),
+    (GatewayRestored("nats", "nats://a"), "gateway nats delivers again: nats://a"),
+]
+"""Every event, in the words that people read."""
+
+
+def test_the_table_has_every_event() -> None:
+    assert {type(event) for event, _ in TEXTS} == set(get_args(Event))
+
+
+@pytest.mark.parametrize(("event", "text"), TEXTS, ids=[text for _, text in TEXTS])
+def test_an_event_in_words(event: Event, text: str) -> None:
+    assert text_of(event) == text
+
+
+@pytest.mark.parametrize(
+    "event",
+    [event for event, _ in TEXTS if not isinstance(event, ResourcesSampled)],
+    ids=[text for event, text in TEXTS if not isinstance(event, ResourcesSampled)],
+)
+def test_an_event_of_the_log_says_the_same_as_the_event_itself(event: Event) -> None:
+    record = numbered(7, NOW, event)
+    assert event_of(record) is not None
+    assert sentences_of(record) == sentences(event)
+
+
+def test_what_another_event_says_is_marked() -> None:
+    silent = [event for event, _ in TEXTS if level_of(event) is Level.TRACE]
+    assert {type(event) for event in silent} == {
+        AlertChanged,
+        ResourcesSampled,
+        StatusChanged,
+        WorkerStopping,
+    }
+
+
+def test_a_death_of_an_older_version_lacks_fields_and_is_still_read() -> None:
+    record = numbered(7, NOW, WorkerDied(KILLED, "restart", "Restart #1", 1.0, 1))
+    payload = json.loads(record.payload)
+    for name in ("budget", "confidence", "finding", "healthy_for_ms", "pid", "streak_count", "job"):
+        del payload[name]
+    older = replace(record, payload=json.dumps(payload))
+    assert [each.text for each in sentences_of(older)] == [
+        "died after 1 min 30 s: killed by SIGKILL",
+        "restart in 1 s: Restart #1",
+    ]
