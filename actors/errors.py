@@ -29,8 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from .deaths.death import Death
@@ -40,25 +41,36 @@ class RekindleError(Exception):
     """The root of everything that Rekindle raises."""
 
 
+NO_VALUE: Final = object()
+"""Stands where there is no value to show."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a spec: where, and why."""
+    """One thing that is wrong with a spec: where, why, and the value that is refused."""
 
     field: str
     reason: str
+    value: object = dataclass_field(default=NO_VALUE, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.reason}"
+        shown = "" if self.value is NO_VALUE else f" = {_shortened(repr(self.value))}"
+        return f"{self.field}{shown}: {self.reason}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class SpecError(RekindleError, ValueError):
     """A worker's description makes no sense; every problem is named at once."""
 
-    def __init__(self, worker: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, worker: str, problems: Iterable[Problem], kind: str = "worker") -> None:
         self.worker = worker
+        """The worker's id, or the name of the policy."""
         self.problems = tuple(problems)
         listed = "; ".join(str(problem) for problem in self.problems)
-        super().__init__(f"worker {worker[:80]!r}: {listed}")
+        super().__init__(f"{kind} {worker[:80]!r}: {listed}")
 
 
 class UnknownWorkerError(RekindleError, LookupError):

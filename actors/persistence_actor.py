@@ -27,7 +27,6 @@ from .facts.records import (
     EventRecord,
     HealthMirrored,
     Record,
-    Retention,
     StateRemoved,
 )
 from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered, is_event
@@ -50,6 +49,7 @@ from .messages.internal.to_broker import EventsKept
 from .ports import Receiver, Runtime, Store, Timer
 from .rules.batch_limits import compacted, without_long_parts
 from .runtime.resilient_actor import ResilientActor, tell
+from .spec.retention_policy import Retention
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """The last one repeats until the store answers."""

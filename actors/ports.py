@@ -23,10 +23,10 @@ from .facts.records import (
     Lives,
     Record,
     Remembered,
-    Retention,
     UsageNoted,
 )
 from .facts.usage import Usage
+from .spec.retention_policy import Retention
 from .spec.worker_spec import WorkerSpec
 
 if TYPE_CHECKING:

@@ -36,12 +36,12 @@ from rekindle.actors.facts.records import (
     RestartRecord,
     RestartReset,
     RestartsCounted,
-    Retention,
     StateRemoved,
     StreakCleared,
     UsageNoted,
 )
 from rekindle.actors.rules.alert_rules import MOST_RESOLVED
+from rekindle.actors.spec.retention_policy import Retention
 
 from .jobs.memory_jobs import MemoryJobs
 from .sql.encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, exists, func, select, union_all
 
-from rekindle.actors.facts.records import RECENT_DEATHS, Retention
+from rekindle.actors.facts.records import RECENT_DEATHS
+from rekindle.actors.spec.retention_policy import Retention
 
 from .jobs.job_retention import prune_jobs
 from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE

@@ -39,11 +39,11 @@ from rekindle.actors.facts.records import (
     Remembered,
     RestartReset,
     RestartsCounted,
-    Retention,
     StateRemoved,
     StreakCleared,
     UsageNoted,
 )
+from rekindle.actors.spec.retention_policy import Retention
 
 from .database.database_file import SameFile
 from .database.driver_errors import failure, translated

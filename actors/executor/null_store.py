@@ -16,10 +16,10 @@ from ..facts.records import (
     Lives,
     Record,
     Remembered,
-    Retention,
     UsageNoted,
 )
 from ..ports import Jobs
+from ..spec.retention_policy import Retention
 
 
 class NullStore:

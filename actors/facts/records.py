@@ -174,20 +174,6 @@ class Lives(msgspec.Struct, frozen=True):
     uptime_ms: int = 0
 
 
-class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of the past. What a restart decision may need is kept whatever this says."""
-
-    event_days: float = 30.0
-    """Events, and what workers used."""
-    event_count: int = 100_000
-    history_days: float = 365.0
-    """Deaths, toxic jobs and the orders of operators; a worker's latest deaths stay however old they are."""
-    job_days: float = 30.0
-    """Jobs that are done or failed."""
-    job_count: int = 1_000_000
-    """Of these none whose number is further back than this."""
-
-
 class ClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
     """An incarnation is gone: the jobs that it had claimed go back, or are convicted.
 

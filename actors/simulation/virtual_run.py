@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from math import inf
 
 from ..ports import Store
-from ..rules.stop_ladder import ladder
-from ..spec.stop_urgency import Urgency
 from .scenarios.behaviours import life_of
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
@@ -232,7 +230,7 @@ class VirtualRun:
     def _shut_down(self) -> None:
         assert self._life is not None
         life = self._life
-        longest = max(stop_s(role) for role in self.scenario.roles) * (1 + _depth(self.scenario))
+        longest = max(role.spec.stop.total_s for role in self.scenario.roles) * (1 + _depth(self.scenario))
         last = self.clock.now + longest + 5.0
         life.shut_down()
         while not life.has_stopped and self.clock.now < last:
@@ -254,14 +252,10 @@ def bound_s(scenario: Scenario) -> float:
         silence = (health.staleness_s or 0.0) * (health.max_misses + 1) + (health.recovery_max_s or 0.0)
         breaker = role.spec.breaker
         held = 0.0 if breaker is None else breaker.canary_max_delay_s + breaker.hold_s
-        longest = max(longest, restart.max_delay_s + health.startup_timeout_s + silence + stop_s(role) + held)
+        longest = max(
+            longest, restart.max_delay_s + health.startup_timeout_s + silence + role.spec.stop.total_s + held
+        )
     return (longest + STORE_S) * (1 + _depth(scenario))
-
-
-def stop_s(role: Role) -> float:
-    """How long the stop of a worker takes at most."""
-    rungs = ladder(role.spec.stop, Urgency.GRACEFUL, role.spec.run.reports_health)
-    return sum(rung.wait_s for rung in rungs)
 
 
 def _depth(scenario: Scenario) -> int:

@@ -104,7 +104,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 
 
 def overridden(table: str, policy: _P, changes: Mapping[str, object] | None, problems: list[Problem]) -> _P:
-    """The policy with only the named fields changed; what cannot be joins the problems."""
+    """The policy with only the named fields changed; what is refused joins the problems."""
     if not isinstance(changes, Mapping):
         if changes is not None:
             problems.append(Problem(table, "must be a table of settings"))
@@ -114,5 +114,5 @@ def overridden(table: str, policy: _P, changes: Mapping[str, object] | None, pro
     try:
         return replace(policy, **{name: changes[name] for name in changes if name in known})  # type: ignore[arg-type]
     except SpecError as error:
-        problems += [Problem(f"{table}.{each.field}", each.reason) for each in error.problems]
+        problems += [replace(each, field=f"{table}.{each.field}") for each in error.problems]
         return policy

@@ -69,11 +69,8 @@ def longest_stop_s(specs: Iterable[WorkerSpec]) -> float:
 
     def chain(id_: str) -> float:
         if id_ not in times:
-            stop = known[id_].stop
-            own = stop.ask_s + stop.term_s + stop.kill_s + stop.last_s
-            times[id_] = own + max(
-                (chain(other) for other in known[id_].after if other in known), default=0.0
-            )
+            waits = (chain(other) for other in known[id_].after if other in known)
+            times[id_] = known[id_].stop.total_s + max(waits, default=0.0)
         return times[id_]
 
     return max((chain(id_) for id_ in known), default=0.0)

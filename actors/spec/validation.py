@@ -1,133 +1,275 @@
-"""Pure: whether declared values fit their fields. What does not fit is described; `refuse` raises it."""
+"""Pure: how a setting is declared, and the one check of a value against its declaration.
+
+A policy is a frozen dataclass whose fields are made by `setting` or `seconds`: the type, the
+default, the bounds and the sentence for people stand there and nowhere else. `check` holds a
+policy against them; the configuration file and its JSON Schema (`rekindle.cli.config`) are derived
+from them. Scenario files use `misfit` and `converted` too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
+from enum import IntEnum, StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import Problem, SpecError
 
 SHORTEST_S = 0.001
 LONGEST_S = 1e9
-"""Thirty years. Past it a timer overflows, and nobody means it."""
+"""Thirty years. A longer timer would overflow."""
+
+_WIDEST_BITS = 63
+"""Databases and TOML hold whole numbers of 64 bits, sign included."""
 
 
-def coerce(owner: object) -> None:
-    """Put an enumeration's member in the place of its word, and a tuple in that of a list.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between which numbers a setting must lie; infinity and NaN never do."""
 
-    Configuration has words and lists only. What does not fit stays for `mistyped` to tell.
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+
+    def reason(self, value: float) -> str | None:
+        """Why a number is out of bounds; None if it is not."""
+        if value != value or value in (float("inf"), float("-inf")):  # NaN differs from itself
+            return "must be a finite number"
+        low = self.least is not None and value < self.least
+        low |= self.above is not None and value <= self.above
+        high = self.most is not None and value > self.most
+        return self._wanted(high=high) if low or high else None
+
+    def _wanted(self, *, high: bool) -> str:
+        # The limit of timers is worth a word only where it is exceeded.
+        most = self.most if high or (self.most is not None and self.most < LONGEST_S) else None
+        if self.above is not None:
+            return f"must be above {self.above:.10g}" + ("" if most is None else f" and at most {most:.10g}")
+        if most is None:
+            return f"must be at least {self.least:.10g}"
+        if self.least is None or most >= LONGEST_S:
+            return f"must be at most {most:.10g}"
+        return f"must be between {self.least:.10g} and {most:.10g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is declared about one field."""
+
+    hint: Any
+    description: str = ""
+    bounds: Bounds = Bounds()
+    key: str = ""
+    """Its key in the configuration file; empty if it cannot be set there."""
+
+    def reason(self, value: object) -> str | None:
+        """Why a value cannot stand here; None if it can."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self.bounds.reason(value) or misfit(value, self.hint)
+        return misfit(value, self.hint)
+
+
+def setting(
+    default: Any = MISSING,
+    description: str = "",
+    *,
+    factory: Any = MISSING,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    key: str | None = None,
+) -> Any:
+    """A field of a dataclass that people may set, also in the configuration file.
+
+    Args:
+        default: what holds if nobody sets it.
+        description: one sentence for people; a nested policy is described by its docstring.
+        factory: makes the default instead.
+        least: the smallest number that is allowed.
+        above: the number that a value must exceed.
+        most: the largest number that is allowed.
+        key: its key in the configuration file, if that is not the field's name.
     """
-    for name, hint in _hints(owner).items():
-        value = getattr(owner, name)
-        if _is_enumeration(hint) and isinstance(value, str) and value in list(hint):
-            object.__setattr__(owner, name, hint(value))
-        elif get_origin(hint) is tuple and isinstance(value, list):
-            object.__setattr__(owner, name, tuple(value))
+    declared = Setting(None, description, Bounds(least, above, most), key or "")
+    metadata = {"setting": declared}
+    if factory is not MISSING:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
-def refuse(owner: object, problems: Iterable[Problem]) -> None:
-    """Raise what is wrong, all of it at once."""
-    found = tuple(problems)
-    if found:
-        raise SpecError(str(owner), found)
-
-
-def mistyped(owner: object) -> Iterator[Problem]:
-    """The fields whose values are not of their types."""
-    for name, hint in _hints(owner).items():
-        value = getattr(owner, name)
-        if not _fits(value, hint):
-            yield Problem(name, f"must be {_wanted(hint)}, is {_shown(value)}")
-
-
-def durations(owner: object, *names: str, least: float = 0.0) -> Iterator[Problem]:
-    """The fields that are no sensible number of seconds. None is none of our business."""
-    for name, value in _numbers(owner, names):
-        if not value >= least:  # so NaN is refused too
-            reason = "must not be negative" if least == 0 else f"must be above 0, at least {least:g}"
-            yield Problem(name, f"{reason}, is {_shown(value)}")
-        elif value > LONGEST_S:
-            yield Problem(name, f"must be at most {LONGEST_S:g}, is {_shown(value)}")
-
-
-def above_zero(owner: object, *names: str) -> Iterator[Problem]:
-    """The fields that are no positive, finite number."""
-    for name, value in _numbers(owner, names):
-        if not 0 < value < float("inf"):
-            yield Problem(name, f"must be above 0, is {_shown(value)}")
-
-
-def at_least(least: int, owner: object, *names: str) -> Iterator[Problem]:
-    """The fields that are below a bound, or infinite."""
-    for name, value in _numbers(owner, names):
-        if not least <= value < float("inf"):
-            yield Problem(name, f"must be at least {least}, is {_shown(value)}")
-
-
-def shares(owner: object, *names: str) -> Iterator[Problem]:
-    """The fields that are not between nothing and all."""
-    for name, value in _numbers(owner, names):
-        if not 0 <= value <= 1:
-            yield Problem(name, f"must be between 0 and 1, is {_shown(value)}")
-
-
-def exceeds(owner: object, name: str, bound: str) -> bool:
-    """Whether one field is greater than another; not if either is no number."""
-    values = dict(_numbers(owner, (name, bound)))
-    return len(values) == 2 and values[name] > values[bound]
-
-
-def _numbers(owner: object, names: tuple[str, ...]) -> Iterator[tuple[str, float]]:
-    for name in names:
-        value = getattr(owner, name)
-        if _fits(value, float):
-            yield name, value
-
-
-def _hints(owner: object) -> dict[str, Any]:
-    kind: Any = type(owner)
-    return _hints_of(kind)
+def seconds(default: Any, description: str, *, least: float = 0.0) -> Any:
+    """A setting that is a number of seconds."""
+    return setting(default, description, least=least, most=LONGEST_S)
 
 
 @cache
-def _hints_of(kind: Any) -> dict[str, Any]:
+def _settings_of(kind: Any) -> Mapping[str, Setting]:
     hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in fields(kind)}
+    return {each.name: _declared(each, hints[each.name]) for each in fields(kind)}
 
 
-def _is_enumeration(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, StrEnum)
+def settings_of(kind: type) -> Mapping[str, Setting]:
+    """The declarations of a dataclass, by field; those without a key cannot be set in a file."""
+    hashable: Any = kind
+    return _settings_of(hashable)
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _declared(each: Any, hint: Any) -> Setting:
+    declared: Setting | None = each.metadata.get("setting")
+    if declared is None:
+        return Setting(hint)
+    return replace(declared, hint=hint, key=declared.key or each.name)
+
+
+class Policy:
+    """A frozen dataclass of settings that refuses wrong values when it is constructed."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
+        """What is wrong beyond single values; `wrong` names the fields that are refused already."""
+        return iter(())
+
+
+def check(policy: Policy, name: str = "") -> None:
+    """Refuse a policy with all its problems at once.
+
+    Raises:
+        SpecError: with every problem.
+    """
+    convert_words(policy)
+    wrong = {problem.field: problem for problem in field_problems(policy)}
+    refuse(name or type(policy).__name__, (*wrong.values(), *policy.conflicts(wrong)), kind="policy")
+
+
+def refuse(owner: object, problems: Iterable[Problem], kind: str = "worker") -> None:
+    """Raise what is wrong, all of it at once."""
+    found = tuple(problems)
+    if found:
+        raise SpecError(str(owner), found, kind)
+
+
+def convert_words(owner: Any) -> None:
+    """Replace words by members of their enumeration, and lists by tuples.
+
+    Configuration has words and lists only. A value that does not fit stays as it is, for
+    `field_problems` to name it.
+    """
+    for name, declared in settings_of(type(owner)).items():
+        value = getattr(owner, name)
+        if isinstance(value, str | list) and misfit(value, declared.hint) is None:
+            object.__setattr__(owner, name, converted(value, declared.hint))
+
+
+def field_problems(owner: object) -> Iterator[Problem]:
+    """The fields whose values are not of their types or out of their bounds."""
+    for name, declared in settings_of(type(owner)).items():
+        value = getattr(owner, name)
+        if (reason := declared.reason(value)) is not None:
+            yield Problem(name, reason, value)
+
+
+def exceeds(owner: object, name: str, bound: str) -> bool:
+    """Whether one field is greater than another; not if either is not a number."""
+    value, most = getattr(owner, name), getattr(owner, bound)
+    return all(misfit(each, float) is None for each in (value, most)) and value > most
+
+
+# ── types ────────────────────────────────────────────────────────────────────────────────
+
+
+def misfit(value: object, hint: Any) -> str | None:
+    """Why a value is not of a type, in words; None if it is."""
+    if fits(value, hint):
+        return None
+    wanted = f"must be {_wanted(hint)}"
+    if isinstance(value, str):
+        return (
+            f"{wanted}, not one string" if get_origin(hint) is tuple else wanted + nearest(value, words(hint))
+        )
+    if hint is str and isinstance(value, int | float):
+        return f"{wanted}, in quotes"
+    return wanted
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A suggestion for a misspelt word, as the tail of a sentence; empty if no word is similar."""
+    # The comparison takes time that grows with the square of the length.
+    near = get_close_matches(word[:64], list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value is of a type, or a word or a list that `converted` makes one of."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
+        return any(fits(value, part) for part in parts)
     if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(each, parts[0]) for each in value)
+        return isinstance(value, tuple | list) and all(fits(each, parts[0]) for each in value)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
-            _fits(key, parts[0]) and _fits(each, parts[1]) for key, each in value.items()
+            fits(key, parts[0]) and fits(each, parts[1]) for key, each in value.items()
         )
     if origin is Callable:
         return callable(value)
     if hint in (int, float):
-        # A flag is an int to Python, and a mistake to everybody else.
-        return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
+        return _is_number(value, whole=hint is int)
+    if known := words(hint):
+        return (
+            value in known if isinstance(value, str) else isinstance(hint, type) and isinstance(value, hint)
+        )
     return isinstance(value, hint)
 
 
-_WORDS: dict[Any, str] = {
+def _is_number(value: object, *, whole: bool) -> bool:
+    if isinstance(value, bool):  # to Python an int, to people a mistake
+        return False
+    if isinstance(value, int):
+        return value.bit_length() <= _WIDEST_BITS
+    return isinstance(value, float) and not whole
+
+
+def converted(value: Any, hint: Any) -> Any:
+    """A value that fits: enumeration members for words, tuples for lists."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return converted(value, next(part for part in parts if fits(value, part)))
+    if origin is tuple:
+        return tuple(converted(each, parts[0]) for each in value)
+    if _is_enumeration(hint) and isinstance(value, str):
+        return dict(zip(words(hint), hint, strict=True))[str(value)]
+    return value
+
+
+def words(hint: Any) -> tuple[str, ...]:
+    """The words that may stand for a value of this type."""
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(word for part in get_args(hint) for word in words(part))
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    if _is_enumeration(hint):
+        return tuple(str(each) if issubclass(hint, StrEnum) else each.name.lower() for each in hint)
+    return ()
+
+
+def _is_enumeration(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, StrEnum | IntEnum)
+
+
+_NAMES: dict[Any, str] = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
     str: "text",
     NoneType: "none",
     tuple[int, ...]: "a list of whole numbers",
+    tuple[float, ...]: "a list of numbers",
     tuple[str, ...]: "a list of words",
     Mapping[str, str]: "a table of text",
 }
@@ -138,11 +280,8 @@ def _wanted(hint: Any) -> str:
         return "a function"
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(_wanted(part) for part in get_args(hint))
-    if _is_enumeration(hint):
-        return "one of " + ", ".join(hint)
-    return _WORDS.get(hint) or f"a {hint.__name__}"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    if get_origin(hint) is tuple and words(get_args(hint)[0]):
+        return "a list of words out of " + ", ".join(words(get_args(hint)[0]))
+    if known := words(hint):
+        return f'"{known[0]}"' if len(known) == 1 else "one of " + ", ".join(known)
+    return _NAMES.get(hint) or f"a {hint.__name__}"

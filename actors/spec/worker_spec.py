@@ -1,6 +1,6 @@
 """What a host declares about its workers; checked when it is constructed.
 
-A `WorkerSpec` says what to run (`Command` or `PythonCall`) and under which policies.
+A `WorkerSpec` names what to run (`Command` or `PythonCall`) and the policies that apply to it.
 Everything here is immutable and compares by value. `presets` has the four ready-made
 sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -21,13 +21,14 @@ from .job_policy import JobPolicy
 from .resource_limits import RecyclePolicy, ResourceLimits
 from .validation import (
     SHORTEST_S,
-    at_least,
-    coerce,
-    durations,
+    Policy,
+    check,
+    convert_words,
     exceeds,
-    mistyped,
+    field_problems,
     refuse,
-    shares,
+    seconds,
+    setting,
 )
 from .work_release import ReleasePolicy
 
@@ -44,7 +45,7 @@ class RestartOn(StrEnum):
 
 
 class WindowMode(StrEnum):
-    """How the short-term limit counts."""
+    """How the window of the short-term limit moves."""
 
     SINCE_LAST_RESTART = "since_last_restart"
     SLIDING = "sliding"
@@ -65,182 +66,184 @@ class PauseMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestartPolicy:
-    """When a dead worker is started again, how long after, and when to give up.
+class RestartPolicy(Policy):
+    """When a dead worker is restarted, after which delay, and when to give up.
 
-    The defaults are the preset `steady`. A limit of None is no limit.
+    The defaults are the preset `steady`. None means no limit.
     """
 
-    enabled: bool = True
-    restart_on: RestartOn = RestartOn.ALWAYS
-    max_in_window: int | None = 5
-    window_s: float = 300.0
-    window_mode: WindowMode = WindowMode.SINCE_LAST_RESTART
-    max_lifetime: int | None = 20
-    max_consecutive: int | None = None
-    initial_delay_s: float = 1.0
-    multiplier: float = 2.0
-    max_delay_s: float = 60.0
-    min_delay_s: float = 1.0
-    """No delay is shorter than this one."""
-    immediate_first: bool = False
-    """The first restart of a streak waits for nothing."""
-    jitter: float = 0.0
-    """The share of a delay, 0 to 1, that chance may take off it."""
-    reset_after_healthy_s: float | None = None
-    """Health sustained for this long clears the streak (never the lifetime count)."""
-    on_exhausted: OnExhausted = OnExhausted.MARK_FAILED
-    give_up_exit_codes: tuple[int, ...] = ()
-    """Exit codes after which a restart is pointless: failed at once."""
-    clear_failed_on_change: bool = False
-    """Given up for that version only: one whose code or configuration changed is tried afresh."""
+    enabled: bool = setting(True, "Whether a dead worker is restarted at all.")
+    restart_on: RestartOn = setting(RestartOn.ALWAYS, "Which exits lead to a restart.")
+    max_in_window: int | None = setting(5, "How many restarts are allowed within window_s.", least=1)
+    window_s: float = seconds(300.0, "The window of max_in_window, in seconds.", least=SHORTEST_S)
+    window_mode: WindowMode = setting(
+        WindowMode.SINCE_LAST_RESTART,
+        "Whether the window slides, or starts again when no restart happened for window_s.",
+    )
+    max_lifetime: int | None = setting(20, "How many restarts are allowed in all, until a reset.", least=1)
+    max_consecutive: int | None = setting(None, "How many restarts are allowed in a row.", least=1)
+    initial_delay_s: float = seconds(1.0, "The delay before the first restart of a streak, in seconds.")
+    multiplier: float = setting(2.0, "The factor by which each further delay grows.", least=1)
+    max_delay_s: float = seconds(60.0, "The longest delay, in seconds.")
+    min_delay_s: float = seconds(1.0, "The shortest delay, in seconds; it wins over max_delay_s.")
+    immediate_first: bool = setting(False, "Whether the first restart of a streak has no delay.")
+    jitter: float = setting(
+        0.0, "The share of a delay, 0 to 1, that may be taken off at random.", least=0, most=1
+    )
+    reset_after_healthy_s: float | None = seconds(
+        None, "After this many seconds of health the streak is cleared, but not the lifetime count."
+    )
+    on_exhausted: OnExhausted = setting(OnExhausted.MARK_FAILED, "What happens when a limit is reached.")
+    give_up_exit_codes: tuple[int, ...] = setting(
+        (), "Exit codes after which a restart is pointless: the worker is failed at once."
+    )
+    clear_failed_on_change: bool = setting(
+        False, "Whether a failed worker is tried again once its code or configuration has changed."
+    )
 
-    def __post_init__(self) -> None:
-        coerce(self)
-        refuse("policy", self.problems())
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with this policy, field by field."""
-        yield from mistyped(self)
-        yield from durations(self, "initial_delay_s", "max_delay_s", "min_delay_s", "reset_after_healthy_s")
-        yield from durations(self, "window_s", least=SHORTEST_S)
-        yield from at_least(1, self, "max_in_window", "max_lifetime", "max_consecutive", "multiplier")
-        yield from shares(self, "jitter")
+    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
+        """The delays that contradict each other."""
         if exceeds(self, "initial_delay_s", "max_delay_s"):
-            yield Problem(
-                "max_delay_s",
-                f"must not be below initial_delay_s ({self.initial_delay_s}), is {self.max_delay_s}",
-            )
+            reason = f"must not be below initial_delay_s ({self.initial_delay_s})"
+            yield Problem("max_delay_s", reason, self.max_delay_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HealthPolicy:
-    """How long silence is tolerated. The defaults are the preset `steady`.
+class HealthPolicy(Policy):
+    """How long a worker that reports its health may stay silent.
 
-    `staleness_s = None` asks for no heartbeats after the first one; `recovery_*_s = None`
-    grants no recovery time.
+    The defaults are the preset `steady`. With `staleness_s = None` a worker needs no heartbeats
+    after its first one; with `recovery_*_s = None` it gets no recovery time.
     """
 
-    startup_timeout_s: float = 60.0
-    staleness_s: float | None = 5.0
-    max_misses: int = 3
-    heartbeat_interval_s: float = 2.0
-    """How often a worker is told to send its frames."""
-    recovery_min_s: float | None = 5.0
-    recovery_max_s: float | None = 120.0
-    progress_timeout_s: float | None = None
-    """How long the work of a worker may not move, however alive it is; None does not ask."""
-    max_bad_frames: int = 100
-    """A worker that sends more frames than this that cannot be understood is ended."""
+    startup_timeout_s: float = seconds(
+        60.0, "How long a worker may take from its start to its first healthy frame.", least=SHORTEST_S
+    )
+    staleness_s: float | None = seconds(
+        5.0, "Silence of this many seconds is a miss; none: heartbeats are not required.", least=SHORTEST_S
+    )
+    max_misses: int = setting(3, "How many misses in a row make a worker dead.", least=1)
+    heartbeat_interval_s: float = seconds(
+        2.0, "How often a worker is asked to send a frame, in seconds.", least=SHORTEST_S
+    )
+    recovery_min_s: float | None = seconds(5.0, "The shortest recovery time that a worker is given.")
+    recovery_max_s: float | None = seconds(
+        120.0, "The longest recovery time that a worker is given.", least=SHORTEST_S
+    )
+    progress_timeout_s: float | None = seconds(
+        None,
+        "How long the work of a live worker may make no progress; none: progress is not checked.",
+        least=SHORTEST_S,
+    )
+    max_bad_frames: int = setting(
+        100, "A worker that sends more invalid frames than this is stopped.", least=1
+    )
 
-    def __post_init__(self) -> None:
-        coerce(self)
-        refuse("policy", self.problems())
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with this policy, field by field."""
-        yield from mistyped(self)
-        yield from durations(
-            self,
-            "startup_timeout_s",
-            "staleness_s",
-            "heartbeat_interval_s",
-            "recovery_max_s",
-            "progress_timeout_s",
-            least=SHORTEST_S,
-        )
-        yield from durations(self, "recovery_min_s")
-        yield from at_least(1, self, "max_misses", "max_bad_frames")
+    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
+        """The times that contradict each other."""
         if (self.recovery_min_s is None) != (self.recovery_max_s is None):
-            yield Problem("recovery_min_s", "is set together with recovery_max_s, or not at all")
+            reason = "must be set together with recovery_max_s, or not at all"
+            yield Problem("recovery_min_s", reason, self.recovery_min_s)
         elif exceeds(self, "recovery_min_s", "recovery_max_s"):
-            yield Problem("recovery_min_s", f"must not exceed recovery_max_s ({self.recovery_max_s})")
+            reason = f"must not exceed recovery_max_s ({self.recovery_max_s})"
+            yield Problem("recovery_min_s", reason, self.recovery_min_s)
         if exceeds(self, "heartbeat_interval_s", "staleness_s"):
-            yield Problem(
-                "heartbeat_interval_s",
-                f"must not exceed staleness_s ({self.staleness_s}), is {self.heartbeat_interval_s}",
-            )
-
+            reason = f"must not exceed staleness_s ({self.staleness_s})"
+            yield Problem("heartbeat_interval_s", reason, self.heartbeat_interval_s)
         if exceeds(self, "heartbeat_interval_s", "progress_timeout_s"):
-            yield Problem(
-                "progress_timeout_s",
+            reason = (
                 f"must not be below heartbeat_interval_s ({self.heartbeat_interval_s}): "
-                "marks of progress come with the heartbeats",
+                "progress is reported with the heartbeats"
             )
+            yield Problem("progress_timeout_s", reason, self.progress_timeout_s)
 
     def warnings(self) -> Iterator[Problem]:
         """What is allowed but unwise."""
         if self.staleness_s is not None and self.heartbeat_interval_s > self.staleness_s / 2:
-            yield Problem(
-                "heartbeat_interval_s",
-                f"is more than half of staleness_s ({self.staleness_s}): one late frame looks like a miss",
-            )
+            reason = f"is more than half of staleness_s ({self.staleness_s}): one late frame counts as a miss"
+            yield Problem("heartbeat_interval_s", reason, self.heartbeat_interval_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopPolicy:
-    """The stop ladder: ask, then SIGTERM, then SIGKILL, and how long each step waits."""
+class StopPolicy(Policy):
+    """The stop ladder: request, SIGTERM, SIGKILL, and how long to wait after each step.
 
-    signal: int | str = "SIGTERM"
-    """What is sent instead of SIGTERM: SIGINT, INT or 2. It is kept by its name."""
-    ask_s: float = 10.0
-    """How long a worker may take after it was asked (a plain command: after SIGTERM)."""
-    term_s: float = 2.0
-    kill_s: float = 1.0
-    last_s: float = 0.5
-    """After this a process that survived SIGKILL is reported as unkillable."""
+    A plain command cannot be asked. A graceful stop begins with SIGTERM and waits `ask_s` after
+    it; `term_s` is not used then.
+    """
+
+    signal: int | str = setting(
+        "SIGTERM", "The signal that is sent instead of SIGTERM, by name or number: SIGINT, INT or 2."
+    )
+    ask_s: float = seconds(
+        10.0,
+        "How long to wait after the request to stop; for a plain command: after SIGTERM.",
+    )
+    term_s: float = seconds(
+        2.0,
+        "How long to wait after SIGTERM, where SIGTERM follows a request or the worker is unresponsive.",
+    )
+    kill_s: float = seconds(1.0, "How long to wait after SIGKILL.")
+    last_s: float = seconds(
+        0.5, "How much longer to wait before a process that survived SIGKILL is reported as unkillable."
+    )
 
     def __post_init__(self) -> None:
-        coerce(self)
-        refuse("policy", self.problems())
+        check(self)
         name = signal_name(self.signal_number)
-        if signal_number(name) is not None:  # those for real time are numbers only
+        if signal_number(name) is not None:  # real-time signals have numbers only
             object.__setattr__(self, "signal", name)
 
     @property
     def signal_number(self) -> int:
-        """The signal as the system knows it."""
+        """The number of the signal."""
         number = signal_number(self.signal)
         assert number is not None
         return number
 
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with this policy, field by field."""
-        yield from mistyped(self)
-        yield from durations(self, "ask_s", "term_s", "kill_s", "last_s")
-        if isinstance(self.signal, bool) or not isinstance(self.signal, int | str):
+    @property
+    def total_s(self) -> float:
+        """How long a stop may take at most, with every step of the ladder."""
+        return self.ask_s + self.term_s + self.kill_s + self.last_s
+
+    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
+        """A signal that does not exist, or that does not end a process."""
+        if "signal" in wrong:
             return
         number = signal_number(self.signal)
         if number is None:
-            yield Problem("signal", f"is no signal (SIGTERM, INT and 2 are), is {self.signal!r}")
+            reason = "is not a signal; use a name such as SIGTERM or a number"
+            yield Problem("signal", reason, self.signal)
         elif number == signals.SIGSTOP:
-            yield Problem("signal", f"must not be one that only halts a process, is {self.signal!r}")
+            reason = "only suspends a process; use a signal that ends it, such as SIGTERM"
+            yield Problem("signal", reason, self.signal)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program with its arguments; never a shell string.
 
-    `reports_health` says that the program writes health frames to the descriptor that it
-    is given. One that does not is healthy for as long as it runs.
+    With `reports_health` the program writes health frames to the descriptor that it is given.
+    Without it, the program is healthy while it runs.
     """
 
     argv: tuple[str, ...]
-    reports_health: bool = False
-    pdeathsig: bool = False
-    """Also have the kernel kill the program with its supervisor, by way of a small shim."""
+    reports_health: bool = setting(False, "Whether the command writes health frames.")
+    pdeathsig: bool = setting(
+        False, "Whether the kernel kills the command when its supervisor dies, through a small shim."
+    )
 
     def __post_init__(self) -> None:
-        coerce(self)
+        convert_words(self)
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this command."""
         if isinstance(self.argv, str):
-            yield Problem("argv", "is a list of words, never a shell string")
-        elif wrong := tuple(mistyped(self)):
+            yield Problem("argv", "must be a list of words, not a shell string")
+        elif wrong := tuple(field_problems(self)):
             yield from wrong
         elif not self.argv or not self.argv[0]:
-            yield Problem("argv", "names no program")
+            yield Problem("argv", "does not name a program")
         elif any("\0" in word for word in self.argv):
             yield Problem("argv", "contains a NUL character")
 
@@ -259,7 +262,7 @@ class PythonCall:
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this target."""
         if not isinstance(self.target, str) or not PYTHON_TARGET.fullmatch(self.target):
-            yield Problem("target", f"must look like 'package.module:function', is {self.target!r:.80}")
+            yield Problem("target", "must have the form 'package.module:function'", self.target)
 
 
 def command(*argv: str, reports_health: bool = False, pdeathsig: bool = False) -> Command:
@@ -273,27 +276,28 @@ class WorkerSpec:
 
     id: str
     run: Command | PythonCall
-    restart: RestartPolicy = None  # type: ignore[assignment]  # None stands for the default
-    health: HealthPolicy = None  # type: ignore[assignment]
-    stop: StopPolicy = None  # type: ignore[assignment]
-    pause_mode: PauseMode = PauseMode.STOP
-    jobs: JobPolicy | None = field(default_factory=JobPolicy)
-    limits: ResourceLimits | None = None
-    recycle: RecyclePolicy | None = None
+    restart: RestartPolicy = setting(None)
+    health: HealthPolicy = setting(None)
+    stop: StopPolicy = setting(None)
+    pause_mode: PauseMode = setting(PauseMode.STOP, "What a pause does to the process.")
+    jobs: JobPolicy | None = setting(factory=JobPolicy)
+    limits: ResourceLimits | None = setting(None)
+    recycle: RecyclePolicy | None = setting(None)
     breaker: BreakerPolicy | None = None
-    """Workers that name the same one are held back together when what they need is away."""
-    release: ReleasePolicy | None = None
-    """What is done about the work item of a worker that died."""
+    """Restarts of all workers with the same breaker are held while their dependency is unavailable."""
+    release: ReleasePolicy | None = setting(None)
     group: str = ""
-    """The name of the like workers that stand in for each other, if there are any."""
-    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    inherit_env: tuple[str, ...] = ()
-    """Names of further variables that are handed down from the supervisor."""
-    cwd: str | None = None
-    user: str | None = None
-    """Whom the process runs as; only root may say so."""
+    """The name of the group of interchangeable workers that it belongs to; empty for none."""
+    env: Mapping[str, str] = setting(
+        description="The environment variables of the worker.", factory=lambda: MappingProxyType({})
+    )
+    inherit_env: tuple[str, ...] = setting(
+        (), "Names of further variables to take over from the supervisor's environment."
+    )
+    cwd: str | None = setting(None, "The working directory; in a file, relative to that file.")
+    user: str | None = setting(None, "The user that the process runs as; only root may set it.")
     after: tuple[str, ...] = ()
-    """Ids of workers that must be healthy before this one is started; stopped after it."""
+    """Ids of workers that must be healthy before this one starts; they are stopped after it."""
 
     def __post_init__(self) -> None:
         # An explicit None must never surface later, when a crash is being handled.
@@ -302,31 +306,34 @@ class WorkerSpec:
                 object.__setattr__(self, name, default())
         if isinstance(self.env, Mapping):
             object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
-        coerce(self)
+        convert_words(self)
         refuse(self.id, self.problems())
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with this spec, field by field."""
-        wrong = {problem.field: problem for problem in mistyped(self)}
+        wrong = {problem.field: problem for problem in field_problems(self)}
         yield from wrong.values()
         if "id" not in wrong and not COMPONENT_ID.fullmatch(self.id):
-            yield Problem("id", f"must match {COMPONENT_ID.pattern}, is {self.id[:80]!r}")
+            yield Problem("id", f"must match {COMPONENT_ID.pattern}", self.id)
         if "run" not in wrong:
-            yield from (Problem("run", problem.reason) for problem in self.run.problems())
+            yield from (replace(problem, field="run") for problem in self.run.problems())
         if "env" not in wrong:
             yield from _environment_problems(self.env)
         if "cwd" not in wrong and self.cwd is not None and (not self.cwd or "\0" in self.cwd):
-            yield Problem("cwd", f"is no directory: {self.cwd!r:.80}")
+            yield Problem("cwd", "is not a path", self.cwd)
         if "user" not in wrong and self.user is not None and (not self.user or "\0" in self.user):
-            yield Problem("user", f"is no user's name: {self.user!r:.80}")
+            yield Problem("user", "is not a user name", self.user)
         if not {"run", "jobs"} & wrong.keys() and self.serves and not self.run.reports_health:
-            yield Problem("jobs.queues", "need a command that reports health: their address comes that way")
+            yield Problem(
+                "jobs.queues",
+                "require reports_health = true (the queue address is sent over the health channel)",
+            )
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
 
     @property
     def serves(self) -> tuple[str, ...]:
-        """The queues that it takes jobs from; most workers have none."""
+        """The queues that the worker takes jobs from; most workers have none."""
         return () if self.jobs is None else self.jobs.queues
 
     @classmethod
@@ -346,7 +353,7 @@ class WorkerSpec:
 
         if preset not in PRESETS:
             known = ", ".join(PRESETS)
-            raise SpecError(str(id), [Problem("preset", f"{preset!r} is none of {known}")])
+            raise SpecError(str(id), [Problem("preset", f"must be one of {known}", preset)])
         chosen = PRESETS[preset]
         problems: list[Problem] = []
         settings: dict[str, object] = {
@@ -371,7 +378,7 @@ class WorkerSpec:
 
 
 def served_by(specs: Iterable[WorkerSpec]) -> tuple[str, ...]:
-    """The queues that some of these serve, by name."""
+    """The queues that at least one of these workers serves, sorted by name."""
     return tuple(sorted({queue for spec in specs for queue in spec.serves}))
 
 
@@ -382,12 +389,12 @@ RESERVED = frozenset(
         "SYSTEM", "WORKER",
     )
 )  # fmt: skip
-"""What tells a worker who it is. A supervisor that is somebody's worker itself hands none of it down."""
+"""Variables that identify a worker. A supervisor that is a worker itself does not pass its own on."""
 
 
 def _environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:
     for name, value in env.items():
         if name in RESERVED:
-            yield Problem("env", f"{name} is what Rekindle tells the worker")
+            yield Problem("env", f"{name} is reserved: Rekindle sets it for the worker")
         if not name or "=" in name or "\0" in name or "\0" in value:
-            yield Problem("env", f"{name!r:.80} cannot stand in an environment")
+            yield Problem("env", f"{name!r:.80} is not valid in an environment")

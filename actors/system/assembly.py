@@ -14,7 +14,7 @@ from ..alert_desk import AlertDesk
 from ..broker import Broker
 from ..errors import StoreUnavailableError
 from ..facts.commit_times import CommitTimes
-from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered, Retention
+from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
 from ..messages.internal import Attend, Declare, Keep, WatchQueues
@@ -22,6 +22,7 @@ from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
 from ..spec.alert_policy import AlertPolicy
+from ..spec.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor
 

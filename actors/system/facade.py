@@ -25,7 +25,7 @@ from ..facts.alert import Alert
 from ..facts.audit_entry import AuditEntry
 from ..facts.commit_times import CommitTimes
 from ..facts.health_status import Status
-from ..facts.records import DeathRecord, EventPage, Retention
+from ..facts.records import DeathRecord, EventPage
 from ..facts.usage import Usage
 from ..messages import Event, StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver, Store
@@ -33,6 +33,7 @@ from ..processes.fingerprints import Fingerprints
 from ..processes.watch.transcript import OutputLines
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.alert_policy import AlertPolicy
+from ..spec.retention_policy import Retention
 from ..spec.spec_changes import Changes
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec

@@ -21,7 +21,7 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes, sweep
 
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
-from ..facts.records import MetaSet, Remembered, Retention
+from ..facts.records import MetaSet, Remembered
 from ..messages import Shutdown, StopResult, WorkersStopped
 from ..messages.internal import Flush, Flushed, Keep
 from ..messages.internal.to_broker import Subscribe
@@ -33,6 +33,7 @@ from ..release_desk import ReleaseDesk
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.alert_policy import AlertPolicy
+from ..spec.retention_policy import Retention
 from ..spec.stop_urgency import Urgency
 from ..supervision import held_work
 from .assembly import EVENT_LINGER_S, Actors, assemble

@@ -24,7 +24,8 @@ from rekindle.actors.facts.jobs import (
     queue_stats,
     sound_count,
 )
-from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased, Retention
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.actors.spec.retention_policy import Retention
 
 
 def _wall_ms() -> int:

@@ -47,7 +47,7 @@ def test_warnings_are_shown_and_do_not_fail(file: Path) -> None:
     result = run("check", file)
     assert result.exit_code == 0
     assert result.output.splitlines() == [
-        f"{file}: warning: names no workers: nothing would run",
+        f"{file}: warning: does not declare any workers: nothing will run",
         f"{file}: 0 workers, no problems",
     ]
 
@@ -214,7 +214,7 @@ def test_a_bad_file_is_not_shown(file: Path) -> None:
     file.write_text(BAD)
     result = run("show", file)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "worker.a.surprise = true: is not known" in result.stderr
+    assert "worker.a.surprise = true: is not a known key" in result.stderr
 
 
 def test_the_first_file_is_printed_or_written_and_passes(file: Path) -> None:

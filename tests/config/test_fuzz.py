@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.config.files import PATH
@@ -14,8 +13,8 @@ from tests.config.files import PATH
 from rekindle.actors.spec.worker_spec import COMPONENT_ID
 from rekindle.cli.config import Config, ConfigError, parse
 from rekindle.cli.config.config_text import as_text
+from rekindle.cli.config.file_tables import Defaults, File, Worker, is_table, keys_of
 from rekindle.cli.config.foreign.importer import imported
-from rekindle.cli.config.structs import Defaults, File, Worker
 from rekindle.cli.config.toml_text import settings_text
 
 NAMES = st.sampled_from(["a", "b", "web-1", "../x", "a.b>*", "", "\x1b[31m", "ä", "x" * 70]) | st.text(
@@ -38,12 +37,12 @@ VALUES = st.recursive(
 )
 
 
-def tables(kind: type[msgspec.Struct]) -> st.SearchStrategy[dict[str, Any]]:
-    """Tables with some of a struct's keys, each mostly of the right kind, and a stranger at times."""
+def tables(kind: type) -> st.SearchStrategy[dict[str, Any]]:
+    """Tables with some of a table's keys, each mostly of the right kind, and a stranger at times."""
     known: dict[str, st.SearchStrategy[Any]] = {}
-    for field in msgspec.structs.fields(kind):
-        own = isinstance(field.type, type) and issubclass(field.type, msgspec.Struct)
-        known[field.encode_name] = (tables(field.type) | VALUES) if own else (SCALARS | VALUES)
+    for key, declared in keys_of(kind).items():
+        own = is_table(declared.hint)
+        known[key] = (tables(declared.hint) | VALUES) if own else (SCALARS | VALUES)
     if kind is Worker:
         known |= {
             "command": st.lists(TEXT, max_size=3) | VALUES,

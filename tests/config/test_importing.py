@@ -99,15 +99,18 @@ def test_everything_wrong_with_the_old_file_is_told_by_its_own_keys() -> None:
     )
     assert refused(text) == [
         'plugins.json: plugins.dice-roller.restart.enabled = "yes": must be true or false',
-        "plugins.json: plugins.dice-roller.restart.max_dely = 20.0: is not known; did you mean 'max_delay'?",
+        (
+            "plugins.json: plugins.dice-roller.restart.max_dely = 20.0: is not a known key; "
+            "did you mean 'max_delay'?"
+        ),
         "plugins.json: plugins.dice-roller.restart.max_attempts = 0: must be at least 1",
-        "plugins.json: plugins.dice-roller.restart.initial_delay = -1.0: must not be negative",
+        "plugins.json: plugins.dice-roller.restart.initial_delay = -1.0: must be at least 0",
     ]
 
 
 def test_a_hostile_plugin_name_is_refused() -> None:
     (line,) = refused('{"plugins": {"../x": {"restart": {}}}}')
-    assert line.startswith('plugins.json: plugins."../x".restart: is no name for workers')
+    assert line.startswith('plugins.json: plugins."../x".restart: is not a valid worker name')
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_json_that_is_not_understood_is_refused(text: str, said: str) -> None:
         ("%YAML 1.2\n", "c.yaml:1: is not understood: only `name:`"),
         (
             "crash_recovery:\n  crash_windw_secs: 1\n",
-            "c.yaml: crash_recovery.crash_windw_secs = 1: is not known",
+            "c.yaml: crash_recovery.crash_windw_secs = 1: is not a known key",
         ),
         ("crash_recovery:\n  crash_window_secs: 0\n", "c.yaml: crash_recovery.crash_window_secs = 0"),
     ],

@@ -175,7 +175,7 @@ class TestScaling:
         assert self.config.specs() == before
 
     def test_a_worker_that_is_waited_for_is_not_scaled_away(self) -> None:
-        with pytest.raises(ConfigError, match=r"there is no worker:db:1: worker\.db\.count is 1"):
+        with pytest.raises(ConfigError, match=r"worker:db:1 does not exist: worker\.db\.count is 1"):
             self.config.with_count("db", 1)
 
     @pytest.mark.parametrize("count", [-1, 1001])
@@ -184,7 +184,7 @@ class TestScaling:
             self.config.with_count("db", count)
 
     def test_a_group_that_nobody_knows_is_said_so(self) -> None:
-        with pytest.raises(UnknownWorkerError, match="no group is called 'dbb'; there is: db, web, log"):
+        with pytest.raises(UnknownWorkerError, match="no group is named 'dbb'; known groups: db, web, log"):
             self.config.with_count("dbb", 1)
 
 
@@ -198,7 +198,7 @@ def test_what_nothing_acts_on_yet_is_a_warning() -> None:
     (warning,) = good(f"[worker.a]\n{TRUE}\njobs.crash_retries = 1\n").warnings
     assert (warning.key, warning.reason) == (
         "worker.a.jobs",
-        "has no effect: it names no queues",
+        "has no effect: queues is empty",
     )
 
 

@@ -75,8 +75,8 @@ def test_every_setting_is_taken() -> None:
         ('login = { user = "ada" }', "nats.login.password_file", "is missing"),
         ('login = { credentials = "a", token_file = "b" }', "nats.login", "one way"),
         ('tls = { cert = "a" }', "nats.tls.key", "is missing"),
-        ("surprise = 1", "nats.surprise", "not known"),
-        ("login = { surprise = 1 }", "nats.login.surprise", "not known"),
+        ("surprise = 1", "nats.surprise", "not a known key"),
+        ("login = { surprise = 1 }", "nats.login.surprise", "not a known key"),
     ],
 )
 def test_what_makes_no_sense_is_refused(line: str, key: str, says: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.config.files import good, reason, refused, warned
 
 from rekindle.cli.config import ConfigError, load
-from rekindle.cli.config.structs import File
+from rekindle.cli.config.file_tables import File, keys_of
 
 MANY = """\
 state_dir = ""
@@ -66,43 +66,44 @@ SAID = """\
 workers.toml:1: state_dir = "": must be a path
 workers.toml:2: database = "mysql://root:***@db/x": must be a path, sqlite:///PATH or postgresql://…
 workers.toml:3: max_concurrent_starts = 0: must be at least 1
-workers.toml:4: colour = "blue": is not known; known here: KNOWN
-workers.toml:7: gateways.http = true: is not known: this table is reserved, nothing can be set in it yet
-workers.toml:10: defaults.preset = "steadi": must be one of notify, patient, plugin, steady; \
+workers.toml:4: colour = "blue": is not a known key; known keys: KNOWN
+workers.toml:7: gateways.http = true: is not a known key: this table is reserved and has no settings yet
+workers.toml:10: defaults.preset = "steadi": must be one of steady, patient, notify, plugin; \
 did you mean 'steady'?
-workers.toml:11: defaults.count = 3: belongs to a worker, not to the defaults
-workers.toml:12: defaults.restart.max_delay_s = -1: must not be negative
-workers.toml:12: defaults.restart.jitter = nan: must be between 0 and 1
-workers.toml:15: worker.web.command = "sh -c x": must be a list of words, never one string
-workers.toml:16: worker.web.after = ["dbb", "worker:db:7"]: no worker is called "dbb"; did you mean 'db'?
-workers.toml:16: worker.web.after = ["dbb", "worker:db:7"]: there is no worker:db:7: worker.db.count is 1
+workers.toml:11: defaults.count = 3: is a setting of a single worker group, not of the defaults
+workers.toml:12: defaults.restart.max_delay_s = -1: must be at least 0
+workers.toml:12: defaults.restart.jitter = nan: must be a finite number
+workers.toml:15: worker.web.command = "sh -c x": must be a list of words, not one string
+workers.toml:16: worker.web.after = ["dbb", "worker:db:7"]: no worker or group is named "dbb"; \
+did you mean 'db'?
+workers.toml:16: worker.web.after = ["dbb", "worker:db:7"]: worker:db:7 does not exist: worker.db.count is 1
 workers.toml:17: worker.web.env.PORT = 80: must be text, in quotes
 workers.toml:17: worker.web.env.API_TOKEN = "***": must be text, in quotes
-workers.toml:20: worker.web.restart.max_dely_s = 4: is not known; did you mean 'max_delay_s'?
-workers.toml:21: worker.web.restart.initial_delay_s = inf: must be at most 1e+09
+workers.toml:20: worker.web.restart.max_dely_s = 4: is not a known key; did you mean 'max_delay_s'?
+workers.toml:21: worker.web.restart.initial_delay_s = inf: must be a finite number
 workers.toml:22: worker.web.restart.restart_on = "on-failure": must be one of always, on_failure, never; \
 did you mean 'on_failure'?
-workers.toml:25: worker.db.python = "x": must look like 'package.module:function'
-workers.toml:26: worker.db.after = ["cache"]: goes in a circle: db → cache → db
-workers.toml:29: worker.cache.command = []: names no program
+workers.toml:25: worker.db.python = "x": must have the form 'package.module:function'
+workers.toml:26: worker.db.after = ["cache"]: is a cycle: db → cache → db
+workers.toml:29: worker.cache.command = []: does not name a program
 workers.toml:30: worker.cache.count = -1: must be between 0 and 1000
-workers.toml:31: worker.cache.min_healthy = 9: must be between 0 and count (0)
-workers.toml:34: worker."../x": is no name for workers: it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
+workers.toml:31: worker.cache.min_healthy = 9: must not exceed count (1)
+workers.toml:34: worker."../x": is not a valid worker name; it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
 workers.toml:35: worker."../x".pdeathsig = true: is for commands only
-workers.toml:38: worker."a.b>*": is no name for workers: it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
+workers.toml:38: worker."a.b>*": is not a valid worker name; it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
 workers.toml:38: worker."a.b>*": must not have both a command and a python function
-workers.toml:42: worker.slow: needs a command or a python function to run
+workers.toml:42: worker.slow: must have a command or a python function to run
 workers.toml:43: worker.slow.reports_health = "yes": must be true or false
 workers.toml:44: worker.slow.health.heartbeat_interval_s = 6: must not exceed staleness_s (5.0)
 workers.toml:44: worker.slow.health.recovery_min_s = 121: must not exceed recovery_max_s (120.0)
 workers.toml:44: worker.slow.health.max_misses = 0: must be at least 1
 workers.toml:47: worker.slow.stop.ask_s = 1979-05-27: must be a number
-workers.toml:48: worker.slow.stop.kill_s = -0.5: must not be negative
+workers.toml:48: worker.slow.stop.kill_s = -0.5: must be at least 0
 """
 
 
 def test_every_problem_of_a_file_is_told_at_once_with_file_line_key_value_and_reason() -> None:
-    said = SAID.replace("KNOWN", ", ".join(File.__struct_fields__))
+    said = SAID.replace("KNOWN", ", ".join(keys_of(File)))
     assert sorted(refused(MANY)) == sorted(said.splitlines())
 
 
@@ -214,7 +215,7 @@ def test_two_workers_that_clash_with_one_default_are_both_told() -> None:
 )
 def test_a_hostile_name_is_refused_and_shown_harmlessly(name: str) -> None:
     (line,) = refused(f'[worker."{name}"]\ncommand = ["true"]')
-    assert "is no name for workers" in line
+    assert "is not a valid worker name" in line
     assert line.isprintable()
     assert len(line) < 250
 
@@ -236,7 +237,7 @@ def test_a_name_that_stands_twice_is_refused_with_its_place() -> None:
 )
 def test_a_circle_is_spelled_out(edges: dict[str, str], circles: list[str]) -> None:
     text = "".join(f'[worker.{name}]\ncommand = ["x"]\nafter = ["{to}"]\n' for name, to in edges.items())
-    assert [line.split("circle: ")[1] for line in refused(text)] == circles
+    assert [line.split("cycle: ")[1] for line in refused(text)] == circles
 
 
 def test_a_long_chain_is_no_circle() -> None:
@@ -285,7 +286,7 @@ class TestWarnings:
         assert warned('[worker.a]\npython = "a:b"\nhealth.heartbeat_interval_s = 3') == [
             (
                 "workers.toml:3: warning: worker.a.health.heartbeat_interval_s = 3: "
-                "is more than half of staleness_s (5.0): one late frame looks like a miss"
+                "is more than half of staleness_s (5.0): one late frame counts as a miss"
             )
         ]
 
@@ -301,7 +302,7 @@ class TestWarnings:
         assert warned(one("count = 2\nmin_healthy = 2")) == [
             (
                 "workers.toml:4: warning: worker.a.min_healthy = 2: "
-                "is all of them: a rolling restart could never begin"
+                "equals count: a rolling restart could never begin"
             )
         ]
 
@@ -309,12 +310,12 @@ class TestWarnings:
         assert warned(one("restart = { initial_delay_s = 0.2, max_delay_s = 0.2 }")) == [
             (
                 "workers.toml:3: warning: worker.a.restart.max_delay_s = 0.2: "
-                "is less than min_delay_s, which wins: every delay is 1 s"
+                "is less than min_delay_s, which takes precedence: every delay is 1 s"
             )
         ]
 
     def test_a_file_without_workers(self) -> None:
-        assert warned("") == ["workers.toml: warning: names no workers: nothing would run"]
+        assert warned("") == ["workers.toml: warning: does not declare any workers: nothing will run"]
 
     def test_nothing_else(self) -> None:
         assert warned(one("")) == []
@@ -332,5 +333,8 @@ def test_a_bad_value_of_a_breaker_is_refused_by_its_own_key(key: str, value: str
 @pytest.mark.parametrize("value", ['"SIGNOTHING"', "0"])
 def test_a_stop_signal_that_there_is_not_is_refused(value: str) -> None:
     assert refused(one(f"stop.signal = {value}")) == [
-        f"workers.toml:3: worker.a.stop.signal = {value}: is no signal (SIGTERM, INT and 2 are)"
+        (
+            f"workers.toml:3: worker.a.stop.signal = {value}: is not a signal; "
+            "use a name such as SIGTERM or a number"
+        )
     ]

@@ -10,7 +10,8 @@ from tests.contract.queues import NOW, TAG, Queues, new
 
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.facts.jobs import JobState
-from rekindle.actors.facts.records import FormerClaimsReleased, Retention
+from rekindle.actors.facts.records import FormerClaimsReleased
+from rekindle.actors.spec.retention_policy import Retention
 
 
 def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: Queues) -> None:

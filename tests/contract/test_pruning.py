@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import fcntl
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, event, known
 
 from rekindle.actors.deaths.crash_bundle import bundle_of
 from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
-from rekindle.actors.facts.records import RECENT_DEATHS, DeathRecord, EndKept, Retention
+from rekindle.actors.facts.records import RECENT_DEATHS, DeathRecord, EndKept
 from rekindle.actors.ports import Store
+from rekindle.actors.spec.retention_policy import Retention
 from rekindle.persistence import open_store
 from rekindle.persistence import retention as pruning
 from rekindle.persistence.store import SqlStore
@@ -124,7 +126,7 @@ def test_old_orders_of_operators_are_deleted(sql_store: SqlStore) -> None:
         result=AuditResult.DONE,
         reason="",
     )
-    sql_store.commit([replace(entry, at_wall_ms=NOW - 400 * DAY), entry])
+    sql_store.commit([msgspec.structs.replace(entry, at_wall_ms=NOW - 400 * DAY), entry])
     prune(sql_store, Retention(history_days=365))
     assert sql_store.audit() == (entry,)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from msgspec.structs import replace
 from tests.contract.queues import Queues
 from tests.contract.records import NOW, TAG
 from tests.contract.test_pruning import ALL, DAY, prune

@@ -148,7 +148,7 @@ def test_jr_16_an_item_that_is_nobodys_is_left_alone(run: Run, tool: Tool) -> No
     assert isinstance(told, WorkReleased)
     assert not told.cleared
     assert tool.calls() == [BR]
-    assert kept(system) == ("fg-7", "not cleared: nobody is assigned")
+    assert kept(system) == ("fg-7", "not cleared: the item has no assignee")
 
 
 def test_jr_17_a_missing_or_failing_tool_is_told_and_the_worker_comes_back(run: Run, tool: Tool) -> None:

@@ -125,7 +125,7 @@ def test_cf_02_a_word_may_override_an_enumeration() -> None:
         ({"health": {"timeout": 3}}, "health.timeout: is not a setting"),
         ({"stop": {"grace": 3}}, "stop.grace: is not a setting"),
         ({"colour": "red"}, "colour: is not a setting of a worker"),
-        ({"restart": {"max_lifetime": 0}}, "restart.max_lifetime: must be at least 1, is 0"),
+        ({"restart": {"max_lifetime": 0}}, "restart.max_lifetime = 0: must be at least 1"),
         ({"restart": "always"}, "restart: must be a table of settings"),
     ],
 )
@@ -136,5 +136,5 @@ def test_cf_07_an_unknown_or_bad_setting_is_named_with_its_table(tables: dict[st
 
 
 def test_cf_07_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SpecError, match="'fast' is none of steady, patient, notify, plugin"):
+    with pytest.raises(SpecError, match="preset = 'fast': must be one of steady, patient, notify, plugin"):
         spec("fast")

@@ -89,7 +89,7 @@ def test_what_could_not_be_told_is_no_violation() -> None:
 
 
 def test_a_warning_above_its_kill_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"warn_memory_mb: must not exceed kill_memory_mb \(100\)"):
+    with pytest.raises(SpecError, match=r"warn_memory_mb = 200: must not exceed kill_memory_mb \(100\)"):
         ResourceLimits(warn_memory_mb=200, kill_memory_mb=100)
 
 

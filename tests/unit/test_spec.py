@@ -115,12 +115,13 @@ def test_what_is_no_number_is_refused_in_words_and_not_by_a_type_error(
 
 @pytest.mark.parametrize("field", ["initial_delay_s", "max_delay_s", "window_s", "multiplier", "jitter"])
 def test_none_is_refused_where_it_means_nothing(field: str) -> None:
-    assert "must be a number, is None" in refused(RestartPolicy, **{field: None})[field]
+    with pytest.raises(SpecError, match=f"{field} = None: must be a number"):
+        RestartPolicy(**{field: None})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [10**400, 1e300, 1e9 + 1])
 def test_a_time_that_no_timer_could_hold_is_refused(value: float) -> None:
-    assert "at most 1e+09" in refused(RestartPolicy, max_delay_s=value)["max_delay_s"]
+    assert refused(RestartPolicy, max_delay_s=value)["max_delay_s"] == "must be at most 1000000000"
 
 
 @pytest.mark.parametrize("value", ["5", 2.5, True])
@@ -204,7 +205,7 @@ def test_cf_03_an_explicit_none_is_the_default_policy(name: str) -> None:
 
 def test_cf_05_frames_rarer_than_the_staleness_are_refused() -> None:
     found = refused(HealthPolicy, staleness_s=5, heartbeat_interval_s=5.1)
-    assert found == {"heartbeat_interval_s": "must not exceed staleness_s (5), is 5.1"}
+    assert found == {"heartbeat_interval_s": "must not exceed staleness_s (5)"}
 
 
 @pytest.mark.parametrize(("interval", "warned"), [(2.5, False), (2.51, True), (5.0, True)])
@@ -239,7 +240,7 @@ def test_a_shell_string_is_nothing_to_run(run: Any) -> None:
 
 def test_a_command_is_no_shell_string_either() -> None:
     line: Any = "sleep 60"
-    assert refused(WorkerSpec, "a", Command(line)) == {"run": "is a list of words, never a shell string"}
+    assert refused(WorkerSpec, "a", Command(line)) == {"run": "must be a list of words, not a shell string"}
 
 
 @pytest.mark.parametrize(
@@ -342,5 +343,5 @@ def test_a_stop_signal_without_a_name_stays_a_number() -> None:
 
 @pytest.mark.parametrize("written", ["SIGNOTHING", "", 0, -1, 999, True, 2.5, None, "SIGSTOP", 19])
 def test_what_is_no_signal_or_only_halts_a_process_is_refused(written: object) -> None:
-    with pytest.raises(SpecError, match="signal: "):
+    with pytest.raises(SpecError, match=r"signal = .*: "):
         StopPolicy(signal=written)  # type: ignore[arg-type]

@@ -36,15 +36,15 @@ def test_a_placeholder_in_a_value_is_not_filled_again() -> None:
 @pytest.mark.parametrize(
     ("settings", "field", "why"),
     [
-        ({"command": ["br", "{work_itme}"]}, "command", "{work_itme} stands for nothing; known: {work_item}"),
+        ({"command": ["br", "{work_itme}"]}, "command", "{work_itme} is not a placeholder; use {work_item}"),
         ({"command": "br close"}, "command", "a list of words"),
-        ({"command": [""]}, "command", "names no program"),
+        ({"command": [""]}, "command", "does not name a program"),
         ({"command": ["a\0b"]}, "command", "NUL"),
         ({"command": ["a"], "recipe": "br"}, "command", "only one of"),
         ({"recipe": "jira"}, "recipe", "br"),
         ({"call": "no target"}, "call", "package.module:function"),
         ({"call": 3}, "call", "a function or text"),
-        ({"command": ["a"], "timeout_s": 0}, "timeout_s", "above 0"),
+        ({"command": ["a"], "timeout_s": 0}, "timeout_s", "must be at least 0.001"),
     ],
 )
 def test_what_makes_no_sense_is_refused_when_it_is_declared(
@@ -85,9 +85,9 @@ def test_an_item_that_a_tool_could_misunderstand_is_not_handed_over(item: str) -
     [
         (b'{"id": "a", "assignee": "w", "status": "in_progress"}', None),
         (b'[{"id": "a", "assignee": "w"}]', None),
-        (b'{"id": "a", "assignee": ""}', "nobody is assigned"),
-        (b'{"id": "a"}', "nobody is assigned"),
-        (b'[{"assignee": null}]', "nobody is assigned"),
+        (b'{"id": "a", "assignee": ""}', "the item has no assignee"),
+        (b'{"id": "a"}', "the item has no assignee"),
+        (b'[{"assignee": null}]', "the item has no assignee"),
         (b'{"assignee": "w", "status": "closed"}', "the item is closed"),
     ],
 )

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...spec.validation import field_problems, setting
+
 DEFAULT_LISTEN = "127.0.0.1:8377"
 MOST_CLIENTS = 1024
 
@@ -67,19 +69,24 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
-    """How the HTTP gateway is set up."""
+    """HTTP over TCP, with the dashboard; in a file, the table alone turns it on."""
 
-    listen: Address = Address("127.0.0.1", 8377)
-    hosts: tuple[str, ...] = ()
-    """Further names under which browsers reach it: `status.example.org`, with a port if it is unusual."""
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    behind_proxy: bool = False
-    """A proxy in front of it does TLS, and nobody else gets there."""
-    read_only: bool = False
-    """Nobody may give orders here, whatever token they have."""
-    max_clients: int = 64
-    """How many may follow the events at the same time."""
+    listen: Address = setting(
+        Address("127.0.0.1", 8377), "ADDRESS:PORT; without TLS it must be an address of this machine."
+    )
+    hosts: tuple[str, ...] = setting(
+        (),
+        "Further names that browsers use, such as status.example.org, with a port if it is unusual.",
+    )
+    tls_cert: Path | None = setting(None, "A certificate (PEM); in a file, relative to that file.")
+    tls_key: Path | None = setting(None, "The certificate's key (PEM); in a file, relative to that file.")
+    behind_proxy: bool = setting(
+        False, "Whether a proxy terminates TLS and is the only client that can connect."
+    )
+    read_only: bool = setting(False, "Whether commands are refused, even with a valid token.")
+    max_clients: int = setting(
+        64, "How many clients may follow the events at the same time.", least=1, most=MOST_CLIENTS
+    )
 
     @property
     def has_tls(self) -> bool:
@@ -108,8 +115,7 @@ class HttpSettings:
         for host in self.hosts:
             if _HOST.fullmatch(host.lower()) is None:
                 yield "hosts", f"{host[:80]!r} is no host name"
-        if not 1 <= self.max_clients <= MOST_CLIENTS:
-            yield "max_clients", f"must be between 1 and {MOST_CLIENTS}"
+        yield from ((problem.field, problem.reason) for problem in field_problems(self))
 
     def allowed_hosts(self, port: int) -> frozenset[str]:
         """What a request's `Host` may say; anything else is another site that points here."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from ...errors import Problem
-from ...spec.validation import at_least, coerce, mistyped
+from ...spec.validation import convert_words, field_problems, setting
 from ..gateway_errors import GatewaySettingsError
 from .subjects import Template, prefix_problem, template_problem
 
@@ -39,13 +39,12 @@ class Payload(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """As whom to connect; at most one of the three ways."""
+    """How to authenticate: at most one way; secrets are in files that only their owner can read."""
 
-    credentials: str | None = None
-    """The path of a .creds file."""
-    user: str | None = None
-    password_file: str | None = None
-    token_file: str | None = None
+    credentials: str | None = setting(None, "The path of a .creds file.")
+    user: str | None = setting(None, "A user name; the password comes from password_file.")
+    password_file: str | None = setting(None, "The path of a file with the password.")
+    token_file: str | None = setting(None, "The path of a file with a token.")
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with it."""
@@ -64,14 +63,12 @@ class Login:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """How the server is recognised, and how we show who we are."""
+    """How the connection is encrypted, and how each side is authenticated."""
 
-    required: bool = False
-    """Refuse a server that does not encrypt; `ca` and `cert` say so too."""
-    ca: str | None = None
-    """The path of the authorities to trust instead of the system's."""
-    cert: str | None = None
-    key: str | None = None
+    required: bool = setting(False, "Whether a server without encryption is refused; ca and cert imply it.")
+    ca: str | None = setting(None, "The path of the authorities to trust (PEM) instead of the system's.")
+    cert: str | None = setting(None, "The path of the client certificate (PEM).")
+    key: str | None = setting(None, "The path of the key of the client certificate (PEM).")
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with it."""
@@ -82,32 +79,44 @@ class Tls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """Whether orders are taken over NATS, and where."""
+    """Whether commands are accepted over NATS, and on which subject."""
 
-    enabled: bool = False
-    subject: str = COMMAND_SUBJECT
+    enabled: bool = setting(
+        False, "Whether commands are accepted over NATS, as on the control socket.", key="commands"
+    )
+    subject: str = setting(COMMAND_SUBJECT, "The prefix of the command subjects.", key="command_subject")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatsSettings:
-    """A NATS gateway, without problems."""
+    """Every event, published to NATS; in a file, the table alone turns it on."""
 
-    servers: tuple[str, ...] = (DEFAULT_SERVER,)
-    subject: str = WORKER_SUBJECT
-    system_subject: str = SYSTEM_SUBJECT
-    payload: Payload = Payload.AUTO
-    jetstream: bool = False
-    stream: str | None = None
-    """Made if it is missing; without a name some stream must hear the subjects already."""
-    most_waiting: int = MOST_WAITING
-    """Events that wait in memory for a server that is away; JetStream reads them back instead."""
-    login: Login = field(default_factory=Login)
-    tls: Tls = field(default_factory=Tls)
+    servers: tuple[str, ...] = setting((DEFAULT_SERVER,), "nats://HOST:PORT, tried in turn.")
+    subject: str = setting(
+        WORKER_SUBJECT, "The subject of worker events, with {type}, {id}, {name}, {component} and {event}."
+    )
+    system_subject: str = setting(SYSTEM_SUBJECT, "The subject of all other events, with {event}.")
+    payload: Payload = setting(
+        Payload.AUTO, "The whole event, or a crash in the format of plugin hosts; auto: depends on {name}."
+    )
+    jetstream: bool = setting(
+        False, "Whether a stream persists every event, so that none is lost in an outage."
+    )
+    stream: str | None = setting(
+        None, "The stream, created if it is missing; without it a stream must cover the subjects already."
+    )
+    most_waiting: int = setting(
+        MOST_WAITING,
+        "Without JetStream: how many events wait in memory while no server is reachable.",
+        least=1,
+    )
+    login: Login = setting(factory=Login)
+    tls: Tls = setting(factory=Tls)
     commands: Commands = field(default_factory=Commands)
 
     def __post_init__(self) -> None:
-        coerce(self)
-        problems = list(mistyped(self)) or list(self._problems())
+        convert_words(self)
+        problems = list(field_problems(self)) or list(self._problems())
         if problems:
             raise GatewaySettingsError("nats", problems)
 
@@ -127,7 +136,6 @@ class NatsSettings:
             yield Problem("stream", "is for JetStream only: say jetstream = true")
         if (reason := prefix_problem(self.commands.subject)) is not None:
             yield Problem("commands.subject", reason)
-        yield from at_least(1, self, "most_waiting")
         yield from _within("login", self.login.problems())
         yield from _within("tls", self.tls.problems())
 

@@ -19,8 +19,8 @@ from rekindle.actors.simulation.scenarios.scenario import (
     planned_problems,
     unknown_worker,
 )
+from rekindle.actors.spec.validation import nearest
 
-from ..config.decoding import nearest
 from ..config.line_numbers import line_numbers, line_of
 from ..config.problems import NOTHING, ConfigError, ConfigProblem, KeyPath, dotted, shown
 from ..config.toml_file import read_text, tables
@@ -159,7 +159,7 @@ class _Reader:
             )
         except SpecError as error:
             for problem in error.problems:
-                self._note((*where, *problem.field.split(".")), problem.reason)
+                self._note((*where, *problem.field.split(".")), problem.reason, problem.value)
             return []
         return [_copy(made.roles[0], each) for each in ids]
 

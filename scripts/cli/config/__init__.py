@@ -3,7 +3,7 @@
 `load(path)` gives a `Config` or raises `ConfigError` with every problem of the file at once.
 """
 
-from .layers import MOST_MEMBERS
+from .file_tables import MOST_MEMBERS
 from .loader import load, parse
 from .model import Config, Group
 from .problems import ConfigError, ConfigProblem

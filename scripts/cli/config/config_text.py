@@ -1,33 +1,31 @@
-"""Pure: a configuration as people and scripts read it, presets expanded, secrets masked.
+"""Pure: a configuration with presets expanded and secrets masked, as TOML or for JSON.
 
-The text is TOML again: where nothing was masked it loads to the same workers.
+The TOML loads to the same workers unless something was masked.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from rekindle.actors.facts.records import Retention
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.spec.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 from rekindle.actors.views.redaction import masked, without_password
 
+from .file_tables import POLICIES, as_table
 from .model import Config, Group
 from .tables.alerts import AlertSettings
 from .tables.nats import nats_table
 from .toml_text import settings_text, table_text
-
-_POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release")
 
 
 def as_text(config: Config) -> str:
     """Every group with its effective policy."""
     parts = [settings_text(_top(config))]
     if config.retention != Retention():
-        parts.append(table_text(("events",), _events(config.retention)))
+        parts.append(table_text(("events",), as_table(config.retention)))
     if config.http is not None:
         parts.append(table_text(("http",), _http(config.http)))
     parts += (table_text(("breakers", name), breaker) for name, breaker in _breakers(config).items())
@@ -47,7 +45,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "file": str(config.path),
         **_top(config),
         "max_concurrent_starts": config.max_concurrent_starts,
-        "events": _events(config.retention),
+        "events": as_table(config.retention),
         "http": None if config.http is None else _http(config.http),
         "alerts": _alerts(config.alerts),
         "breakers": _breakers(config),
@@ -67,25 +65,10 @@ def _top(config: Config) -> dict[str, Any]:
     return top
 
 
-def _events(retention: Retention) -> dict[str, Any]:
-    return {
-        "keep_days": retention.event_days,
-        "keep_count": retention.event_count,
-        "history_days": retention.history_days,
-        "job_days": retention.job_days,
-        "job_count": retention.job_count,
-    }
-
-
 def _http(settings: HttpSettings) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "listen": str(settings.listen),
-        "hosts": list(settings.hosts),
-        "behind_proxy": settings.behind_proxy,
-        "read_only": settings.read_only,
-        "max_clients": settings.max_clients,
-    }
     paths = {"tls_cert": settings.tls_cert, "tls_key": settings.tls_key}
+    shown = as_table(settings) | {"listen": str(settings.listen), "hosts": list(settings.hosts)}
+    shown = {name: value for name, value in shown.items() if name not in paths}
     return shown | {name: str(path) for name, path in paths.items() if path is not None}
 
 
@@ -99,11 +82,11 @@ def _alerts(settings: AlertSettings) -> dict[str, Any]:
         }
         for sink in settings.sinks
     ]
-    return asdict(settings.policy) | {"sinks": sinks}
+    return as_table(settings.policy) | {"sinks": sinks}
 
 
 def _host(address: str) -> str:
-    """Where a webhook is; who knows the rest of its address may use it."""
+    """The host of a webhook; the rest of its address is a secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.hostname}/***"
 
@@ -115,14 +98,12 @@ def _breakers(config: Config) -> dict[str, dict[str, Any]]:
 
 
 def _breaker(policy: BreakerPolicy) -> dict[str, Any]:
-    settings = asdict(policy)
-    del settings["name"], settings["probe_call"]
-    return settings | {"probe_command": masked("", policy.probe_command)}
+    return as_table(policy) | {"probe_command": masked("", policy.probe_command)}
 
 
 def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     settings = _settings(spec, group) | {"after": list(spec.after), "min_healthy": group.min_healthy}
-    policies = {table: _policy(spec, table) for table in _POLICIES}
+    policies = {table: _policy(spec, table) for table in POLICIES}
     return {"id": spec.id, "group": group.name, **settings, **policies}
 
 
@@ -152,7 +133,7 @@ def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
     policy = getattr(spec, table)
     if policy is None:
         return None
-    settings = asdict(policy)
+    settings = as_table(policy)
     return settings | {"command": masked("", settings["command"])} if table == "release" else settings
 
 
@@ -163,7 +144,7 @@ def _group_text(group: Group) -> str:
         "after": list(group.waits_for),
     }
     parts = [_members(group), table_text(("worker", group.name), settings)]
-    for table in _POLICIES:
+    for table in POLICIES:
         if (policy := _policy(group.template, table)) is not None:
             parts += ("\n", table_text(("worker", group.name, table), policy))
     return "".join(parts)
@@ -171,5 +152,5 @@ def _group_text(group: Group) -> str:
 
 def _members(group: Group) -> str:
     if group.count <= 1:
-        return f"# {group.ids[0] if group.ids else 'nobody for now'}\n"
+        return f"# {group.ids[0] if group.ids else 'no workers'}\n"
     return f"# {group.ids[0]} to {group.ids[-1]}\n"

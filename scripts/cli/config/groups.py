@@ -1,4 +1,4 @@
-"""From one `[worker.NAME]` table to a group of like workers; pure, but for `what_is_missing`."""
+"""From one `[worker.NAME]` table to a group of identical workers; pure, but for `missing_resources`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import UNSET
-
 from rekindle.actors.errors import SpecError
 from rekindle.actors.processes.spawn.preflight import missing
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.work_release import ReleasePolicy
 from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
 
-from .layers import MOST_MEMBERS, POLICIES, WORKER_NAME, Layers, changed
+from .file_tables import POLICIES, WORKER_NAME
+from .layers import Layers
 from .model import Group, member_id
 from .paths import absolute
-from .problems import Finding
+from .problems import NOTHING, Finding
 from .tables.breakers import Breakers, breaker_of
 
 _ONLY_COMMANDS = ("reports_health", "pdeathsig")
@@ -26,11 +25,11 @@ _ONLY_COMMANDS = ("reports_health", "pdeathsig")
 def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> Group:
     """The group that a table declares; what is wrong with it joins the findings.
 
-    With findings the group is only a stand-in, good for looking for further problems.
+    With findings the group is only a placeholder, used to look for further problems.
     """
     findings += _name_findings(layers)
     findings += _run_findings(layers)
-    count = _count(layers, findings)
+    count: int = layers.setting("count", 1)
     return Group(
         name=layers.name,
         count=count,
@@ -46,24 +45,24 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
     for problem in group.template.health.warnings():
         value = getattr(group.template.health, problem.field)
         yield layers.finding(("health", problem.field), problem.reason, value)
-    if changed(layers.worker.health) and not group.template.run.reports_health:
+    if layers.worker.get("health") and not group.template.run.reports_health:
         yield layers.finding(
             ("health",), "has no effect: a command without reports_health is healthy while it runs"
         )
     restart = group.template.restart
     if restart.max_delay_s < restart.min_delay_s:
-        reason = f"is less than min_delay_s, which wins: every delay is {restart.min_delay_s:g} s"
+        reason = f"is less than min_delay_s, which takes precedence: every delay is {restart.min_delay_s:g} s"
         yield layers.finding(("restart", "max_delay_s"), reason, restart.max_delay_s)
-    if changed(layers.worker.jobs) and not group.template.serves:
-        yield layers.finding(("jobs",), "has no effect: it names no queues")
+    if layers.worker.get("jobs") and not group.template.serves:
+        yield layers.finding(("jobs",), "has no effect: queues is empty")
     if group.declared_min_healthy == group.count > 0:
         yield layers.finding(
-            ("min_healthy",), "is all of them: a rolling restart could never begin", group.count
+            ("min_healthy",), "equals count: a rolling restart could never begin", group.count
         )
 
 
-def what_is_missing(group: Group, layers: Layers) -> Iterator[Finding]:
-    """What its workers need and this machine does not have; another one may."""
+def missing_resources(group: Group, layers: Layers) -> Iterator[Finding]:
+    """What its workers need and this machine does not have; another machine may have it."""
     named = "command" if isinstance(group.template.run, Command) else "python"
     for problem in missing(group.template):
         yield layers.finding((named if problem.field == "run" else problem.field,), problem.reason)
@@ -71,7 +70,7 @@ def what_is_missing(group: Group, layers: Layers) -> Iterator[Finding]:
 
 def _name_findings(layers: Layers) -> Iterator[Finding]:
     if not WORKER_NAME.fullmatch(layers.name):
-        reason = f"is no name for workers: it must match {WORKER_NAME.pattern}"
+        reason = f"is not a valid worker name; it must match {WORKER_NAME.pattern}"
         yield Finding(("worker", layers.name), reason)
 
 
@@ -79,25 +78,18 @@ def _run_findings(layers: Layers) -> Iterator[Finding]:
     here = ("worker", layers.name)
     match layers.written & {"command", "python"}:
         case given if not given:
-            yield Finding(here, "needs a command or a python function to run")
+            yield Finding(here, "must have a command or a python function to run")
         case given if len(given) == 2:
             yield Finding(here, "must not have both a command and a python function")
     for key in _ONLY_COMMANDS:
         if "python" in layers.written and key in layers.written:
-            yield Finding((*here, key), "is for commands only", getattr(layers.worker, key))
-
-
-def _count(layers: Layers, findings: list[Finding]) -> int:
-    count: int = layers.setting("count", 1)
-    if not 0 <= count <= MOST_MEMBERS:
-        findings.append(layers.finding(("count",), f"must be between 0 and {MOST_MEMBERS}", count))
-    return min(max(count, 0), MOST_MEMBERS)
+            yield Finding((*here, key), "is for commands only", layers.worker.get(key, NOTHING))
 
 
 def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | None:
     least: int | None = layers.setting("min_healthy")
-    if least is not None and not 0 <= least <= count:
-        findings.append(layers.finding(("min_healthy",), f"must be between 0 and count ({count})", least))
+    if least is not None and least > count:
+        findings.append(layers.finding(("min_healthy",), f"must not exceed count ({count})", least))
     return least
 
 
@@ -105,18 +97,12 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
     policies = {table: layers.policy(table, findings) for table in POLICIES}
     policies["release"] = _release(layers, policies["release"], folder, findings)
     policies["breaker"] = breaker_of(layers, breakers, findings)
-    policies["pause_mode"] = layers.setting("pause_mode", PRESETS[layers.preset].pause_mode)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
-    settings = {
-        "env": layers.env(),
-        "inherit_env": layers.setting("inherit_env", ()),
-        "cwd": _directory(layers, folder, findings),
-        "user": layers.setting("user"),
-        "group": name,
-    }
+    settings = {"pause_mode": PRESETS[layers.preset].pause_mode} | layers.settings(WorkerSpec) | policies
+    settings |= {"env": layers.env(), "cwd": _directory(layers, folder, findings), "group": name}
     run = _run(layers)
     try:
-        return WorkerSpec(member_id(name, 0), run, **policies, **settings)
+        return WorkerSpec(member_id(name, 0), run, **settings)
     except SpecError as error:
         keys = {"run": "command" if isinstance(run, Command) else "python"}
         for problem in error.problems:
@@ -126,11 +112,11 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
 
 
 def _run(layers: Layers) -> Command | PythonCall:
-    if layers.worker.python is not UNSET:
-        return PythonCall(layers.worker.python)
-    # A stand-in where the command is missing or did not fit: that has been told already.
-    argv = ("true",) if layers.worker.command is UNSET else layers.worker.command
-    return Command(argv, layers.setting("reports_health", False), layers.setting("pdeathsig", False))
+    if "python" in layers.worker:
+        return PythonCall(layers.worker["python"])
+    # A placeholder where the command is missing or did not fit, which is reported already.
+    argv = layers.worker.get("command", ("true",))
+    return Command(argv, **layers.settings(Command))
 
 
 def _release(
@@ -148,7 +134,7 @@ def _release(
 def _directory(layers: Layers, folder: Path, findings: list[Finding]) -> str | None:
     cwd: str | None = layers.setting("cwd")
     if cwd is None or not cwd or "\0" in cwd:
-        return cwd  # the spec says what is wrong with it
+        return cwd  # the spec refuses it with a reason
     try:
         return str(absolute(cwd, folder))
     except ValueError as error:

@@ -1,33 +1,24 @@
 """Pure: one worker's settings, from its own table, the defaults and a preset, in this order.
 
-What a policy refuses is told by the key that said it: a bad value in the defaults is one
+A value that a policy refuses is reported at the key that set it: a bad value in the defaults is one
 problem of the defaults, not one of every worker.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msgspec import UNSET, structs
-
-from rekindle.actors.errors import SpecError
+from rekindle.actors.errors import Problem, SpecError
 from rekindle.actors.spec.job_policy import JobPolicy
 from rekindle.actors.spec.presets import PRESETS, Preset
 from rekindle.actors.spec.resource_limits import RecyclePolicy, ResourceLimits
 from rekindle.actors.spec.work_release import ReleasePolicy
 from rekindle.actors.spec.worker_spec import StopPolicy
 
+from .file_tables import POLICIES, Given, arguments
 from .problems import NOTHING, Finding, KeyPath
-from .structs import Defaults, Settings, Table, Worker
-
-WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
-"""Short enough for every id; without the dots and colons that divide subjects and ids."""
-
-MOST_MEMBERS = 1000
-POLICIES = ("restart", "health", "stop", "limits", "recycle", "jobs", "release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +26,8 @@ class Layers:
     """Where one worker's settings come from."""
 
     name: str
-    worker: Worker
-    defaults: Defaults
+    worker: Given
+    defaults: Given
     written: frozenset[str]
     """The keys of the worker's table, also those whose values did not fit."""
 
@@ -46,59 +37,53 @@ class Layers:
         return str(self.setting("preset", "steady"))
 
     def setting(self, key: str, otherwise: Any = None) -> Any:
-        """A plain setting: the worker's, else the default, else what is said here."""
+        """A plain setting: the worker's, else the default of the file, else the value given here."""
         for table in (self.worker, self.defaults):
-            value = getattr(table, key, UNSET)
-            if value is not UNSET:
-                return value
+            if key in table:
+                return table[key]
         return otherwise
+
+    def settings(self, kind: type) -> dict[str, Any]:
+        """The plain settings of a class that the worker or the defaults give, by field."""
+        return arguments(kind, {**self.defaults, **self.worker})
 
     def env(self) -> dict[str, str]:
         """The environment, merged variable by variable."""
-        layers = (self.defaults.env, self.worker.env)
-        return {name: value for layer in layers if layer is not UNSET for name, value in layer.items()}
+        return {**self.defaults.get("env", {}), **self.worker.get("env", {})}
 
     def policy(self, table: str, findings: list[Finding]) -> Any:
-        """The preset's policy with what the file changes; what is refused joins the findings."""
+        """The preset's policy with the changes of the file; what is refused joins the findings."""
         base = _base(PRESETS[self.preset], table)
-        changes = {**changed(getattr(self.defaults, table)), **changed(getattr(self.worker, table))}
+        changes = {**self.defaults.get(table, {}), **self.worker.get(table, {})}
         if not changes:
             return base
         start = base if base is not None else _EMPTY[table]()
         try:
             return replace(start, **changes)
         except SpecError as error:
-            # One that is wrong in itself comes first; that it exceeds another is no news then.
+            # A value that is wrong in itself comes first; that it also exceeds another is not reported.
             for problem in {problem.field: problem for problem in reversed(error.problems)}.values():
                 value = changes.get(problem.field, getattr(start, problem.field))
                 findings.append(self.finding((table, problem.field), problem.reason, value))
             return base
 
     def finding(self, path: KeyPath, reason: str, value: object = NOTHING) -> Finding:
-        """A finding at the key that said it; at the worker's, if that is a preset's value."""
-        reason = reason.removesuffix(f", is {value!r}")
-        if _says(self.worker, path):
+        """A finding at the key that set the value; at the worker's, if the preset set it."""
+        if _has(self.worker, path):
             return Finding(("worker", self.name, *path), reason, value)
-        if _says(self.defaults, path):
+        if _has(self.defaults, path):
             return Finding(("defaults", *path), reason, value)
         origin = "" if value is NOTHING else f"preset {self.preset}"
         return Finding(("worker", self.name, *path), reason, value, origin)
 
 
-def changed(table: Table) -> dict[str, Any]:
-    """The settings that a table makes; the word "none" stands for None."""
-    made = ((name, value) for name, value in structs.asdict(table).items() if value is not UNSET)
-    return {name: None if value == "none" else value for name, value in made}
-
-
-def default_findings(defaults: Defaults) -> Iterator[Finding]:
-    """The defaults that no preset would take, also when every worker overrides them."""
+def default_findings(defaults: Given) -> Iterator[Finding]:
+    """The defaults that every preset refuses, also when every worker overrides them."""
     for table in POLICIES:
-        for name, value in changed(getattr(defaults, table)).items():
-            reasons = [_refusal(_base(preset, table), table, name, value) for preset in PRESETS.values()]
-            if reasons[0] is not None and all(reason is not None for reason in reasons):
-                reason = reasons[0].removesuffix(f", is {value!r}")
-                yield Finding(("defaults", table, name), reason, value, wrong_in_itself=True)
+        for name, value in defaults.get(table, {}).items():
+            problems = [_refusal(_base(preset, table), table, name, value) for preset in PRESETS.values()]
+            if problems[0] is not None and all(problems):
+                yield Finding(("defaults", table, name), problems[0].reason, value, wrong_in_itself=True)
 
 
 _EMPTY: Mapping[str, Any] = {
@@ -114,18 +99,18 @@ def _base(preset: Preset, table: str) -> Any:
     return StopPolicy() if table == "stop" else getattr(preset, table, None)
 
 
-def _refusal(base: Any, table: str, name: str, value: object) -> str | None:
+def _refusal(base: Any, table: str, name: str, value: object) -> Problem | None:
     try:
         replace(base if base is not None else _EMPTY[table](), **{name: value})
     except SpecError as error:
-        return next((problem.reason for problem in error.problems if problem.field == name), None)
+        return next((problem for problem in error.problems if problem.field == name), None)
     return None
 
 
-def _says(table: Settings, path: KeyPath) -> bool:
+def _has(table: Given, path: KeyPath) -> bool:
     value: object = table
     for part in path:
-        value = value.get(part, UNSET) if isinstance(value, dict) else getattr(value, part, UNSET)
-        if value is UNSET:
+        if not isinstance(value, Mapping) or part not in value:
             return False
+        value = value[part]
     return True

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from msgspec import UNSET
+from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.validation import nearest
 
-from .decoding import decoded, nearest
+from .decoding import decoded
 from .dependencies import order_findings
-from .groups import group_of, group_warnings, what_is_missing
+from .file_tables import Defaults, File, Given, Worker, arguments, keys_of
+from .groups import group_of, group_warnings, missing_resources
 from .layers import Layers, default_findings
 from .line_numbers import line_numbers, line_of
 from .model import Config, Group
@@ -24,12 +26,10 @@ from .problems import (
     dotted,
     shown,
 )
-from .structs import Defaults, File, Worker
 from .tables.alerts import alerts_of
 from .tables.breakers import breakers_of
 from .tables.http import http_of
 from .tables.nats import nats_of
-from .tables.retention import retention_of
 from .toml_file import read_text, tables
 
 
@@ -43,9 +43,9 @@ def load(path: Path) -> Config:
 
 
 def parse(text: str, path: Path, *, looks: bool = False) -> Config:
-    """The configuration in a text, as if it stood in a file at that path.
+    """The configuration in a text, as if it were the file at that path.
 
-    With `looks` it warns of what the workers need and this machine does not have.
+    With `looks` it warns of programs, directories and users that this machine does not have.
 
     Raises:
         ConfigError: with every problem that was found.
@@ -55,69 +55,58 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     folder = path.absolute().parent
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
-    starts = _starts(file, findings)
-    retention = retention_of(file, findings)
     http = http_of(file, folder, findings)
     alerts = alerts_of(file, folder, findings)
     nats = nats_of(file, folder, findings)
-    findings += default_findings(file.defaults)
+    findings += default_findings(file.get("defaults", {}))
     breakers = breakers_of(file, findings)
-    layers = [_layers(name, file, raw) for name in file.worker]
+    layers = [_layers(name, file, raw) for name in file.get("worker", {})]
     groups = {each.name: group_of(each, folder, breakers, findings) for each in layers}
     findings += order_findings(groups)
-    places = _Places(path, text, raw)
+    lines = _Places(path, text, raw)
     if findings:
-        raise ConfigError(places.problems(findings, "error"))
+        raise ConfigError(lines.problems(findings, "error"))
     return Config(
         path=path.absolute(),
         state_dir=state_dir,
         database=database,
-        max_concurrent_starts=starts,
-        retention=retention,
+        max_concurrent_starts=file.get("max_concurrent_starts"),
+        retention=Retention(**arguments(Retention, file.get("events", {}))),
         http=http,
         alerts=alerts,
         groups=tuple(groups.values()),
         nats=nats,
-        metrics=file.metrics is not UNSET and file.metrics.enabled,
-        warnings=places.problems(_warnings(groups, layers, looks), "warning"),
+        metrics="metrics" in file and file["metrics"].get("enabled", True),
+        warnings=lines.problems(_warnings(groups, layers, looks), "warning"),
     )
 
 
-def _layers(name: str, file: File, raw: Mapping[str, object]) -> Layers:
+def _layers(name: str, file: Given, raw: Mapping[str, object]) -> Layers:
     workers = raw.get("worker")
     table = workers.get(name) if isinstance(workers, Mapping) else None
     written = frozenset(table) if isinstance(table, Mapping) else frozenset[str]()
-    return Layers(name, file.worker[name], file.defaults, written)
-
-
-def _starts(file: File, findings: list[Finding]) -> int | None:
-    starts = file.max_concurrent_starts
-    if starts is UNSET:
-        return None
-    if starts < 1:
-        findings.append(Finding(("max_concurrent_starts",), "must be at least 1", starts))
-    return starts
+    return Layers(name, file["worker"][name], file.get("defaults", {}), written)
 
 
 def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers], looks: bool) -> Iterator[Finding]:
     if not groups:
-        yield Finding((), "names no workers: nothing would run")
+        yield Finding((), "does not declare any workers: nothing will run")
     for each in layers:
         yield from group_warnings(groups[each.name], each)
         if looks:
-            yield from what_is_missing(groups[each.name], each)
+            yield from missing_resources(groups[each.name], each)
 
 
 def _unknown(path: KeyPath, known: Iterable[str]) -> str:
     key = path[-1]
     if path[0] == "defaults" and len(path) == 2 and key in _OF_ONE_WORKER:
-        return "belongs to a worker, not to the defaults"
+        return "is a setting of a single worker group, not of the defaults"
     if not (names := list(known)):
-        return "is not known: this table is reserved, nothing can be set in it yet"
-    return f"is not known{nearest(key, names) or '; known here: ' + ', '.join(names)}"
+        return "is not a known key: this table is reserved and has no settings yet"
+    return f"is not a known key{nearest(key, names) or '; known keys: ' + ', '.join(names)}"
 
 
-_OF_ONE_WORKER = set(Worker.__struct_fields__) - set(Defaults.__struct_fields__)
+_OF_ONE_WORKER = keys_of(Worker).keys() - keys_of(Defaults).keys()
 
 
 class _Places:
@@ -147,7 +136,7 @@ class _Places:
         )
 
     def _value(self, finding: Finding) -> object:
-        """What stands in the file, which may be 1 where the policy has 1.0; else the policy's."""
+        """The value in the file, which may be 1 where the policy has 1.0; else the policy's."""
         value: object = self._raw
         for part in finding.path:
             value = value.get(part, NOTHING) if isinstance(value, Mapping) else NOTHING
@@ -155,7 +144,7 @@ class _Places:
 
 
 def _without_sequels(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """All but what only follows from a default that is wrong in itself."""
+    """All findings but those that only follow from a default that is wrong in itself."""
     wrong: set[KeyPath] = set()
     for finding in findings:
         if finding.path not in wrong:

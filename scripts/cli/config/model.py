@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rekindle.actors.facts.records import Retention
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
+from rekindle.actors.spec.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
@@ -21,15 +21,15 @@ def member_id(name: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Like workers under one name."""
+    """Identical workers under one name."""
 
     name: str
     count: int
     preset: str
     template: WorkerSpec
-    """The first of them, without whom it waits for: that depends on the other groups."""
+    """The first worker, without `after`: that depends on the other groups."""
     waits_for: tuple[str, ...] = ()
-    """`after`, as it is written: names of groups and ids of workers."""
+    """`after` as the file has it: names of groups and ids of workers."""
     declared_min_healthy: int | None = None
 
     @property
@@ -39,7 +39,7 @@ class Group:
 
     @property
     def min_healthy(self) -> int:
-        """How many a rolling restart leaves up: what the file says, else all but one."""
+        """How many a rolling restart keeps healthy: the setting of the file, else all but one."""
         if self.declared_min_healthy is None:
             return max(0, self.count - 1)
         return min(self.declared_min_healthy, self.count)
@@ -57,7 +57,7 @@ class Config:
     retention: Retention
     """How much of the past is kept."""
     http: HttpSettings | None
-    """Where the dashboard is; None: nowhere."""
+    """The HTTP gateway with the dashboard; None: off."""
     alerts: AlertSettings
     groups: tuple[Group, ...]
     warnings: tuple[ConfigProblem, ...] = ()
@@ -91,17 +91,17 @@ class Config:
 
         Raises:
             UnknownGroupError: there is no such group.
-            ConfigError: that many cannot be, or somebody waits for one that would be gone.
+            ConfigError: the count is out of bounds, or a group waits for a worker that would be removed.
         """
         from .dependencies import order_findings
-        from .layers import MOST_MEMBERS
+        from .file_tables import Worker, keys_of
 
         changed = replace(self.group(name), count=count)
         groups = tuple(changed if group.name == name else group for group in self.groups)
-        if 0 <= count <= MOST_MEMBERS:
+        if (reason := keys_of(Worker)["count"].reason(count)) is None:
             findings = list(order_findings({group.name: group for group in groups}))
         else:
-            findings = [Finding(("worker", name, "count"), f"must be between 0 and {MOST_MEMBERS}", count)]
+            findings = [Finding(("worker", name, "count"), reason, count)]
         if findings:
             raise ConfigError(_placeless(str(self.path), finding) for finding in findings)
         return replace(self, groups=groups)

@@ -3,52 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-
-from msgspec import UNSET
+from typing import Any
 
 from ..state_files import DATABASE_NAME
-from .problems import Finding
-from .structs import File
+from .file_tables import Given
+from .problems import Finding, KeyPath
+
+STATE_DIR = ".rekindle"
 
 _DATABASE_URL = re.compile(r"sqlite(\+\w+)?:///.+|postgres(ql)?(\+\w+)?://.*")
 
 
 def absolute(text: str, folder: Path) -> Path:
-    """A path as it is meant in a file of that folder.
+    """A path in a file of that folder, as an absolute path.
 
     Raises:
-        ValueError: it is no path.
+        ValueError: the text is not a path.
     """
     if not text or "\0" in text:
         raise ValueError("must be a path")
     try:
         return folder / Path(text).expanduser()
     except RuntimeError:
-        raise ValueError("names the home of nobody that is known here") from None
+        raise ValueError("names the home directory of an unknown user") from None
 
 
-def state_dir_of(file: File, folder: Path, findings: list[Finding]) -> Path:
+def resolved_paths(
+    here: KeyPath, table: Given, names: Iterable[str], folder: Path, findings: list[Finding]
+) -> dict[str, Any]:
+    """A table whose paths are absolute; what is not a path joins the findings."""
+    resolved = dict(table)
+    for name in names:
+        if resolved.get(name) is not None:
+            try:
+                resolved[name] = absolute(table[name], folder)
+            except ValueError as error:
+                findings.append(Finding((*here, name), str(error), table[name]))
+                resolved[name] = folder
+    return resolved
+
+
+def state_dir_of(file: Given, folder: Path, findings: list[Finding]) -> Path:
     """The state directory."""
-    try:
-        return absolute(file.state_dir, folder)
-    except ValueError as error:
-        findings.append(Finding(("state_dir",), str(error), file.state_dir))
-        return folder
+    given = {"state_dir": STATE_DIR, **file}
+    return Path(resolved_paths((), given, ("state_dir",), folder, findings)["state_dir"])
 
 
-def database_of(file: File, folder: Path, state_dir: Path, findings: list[Finding]) -> str:
-    """The database's path or address; an address is taken as it is."""
-    if file.database is UNSET:
-        return str(state_dir / DATABASE_NAME)
-    if "://" in file.database:
-        if not _DATABASE_URL.fullmatch(file.database):
-            findings.append(
-                Finding(("database",), "must be a path, sqlite:///PATH or postgresql://…", file.database)
-            )
-        return file.database
-    try:
-        return str(absolute(file.database, folder))
-    except ValueError as error:
-        findings.append(Finding(("database",), str(error), file.database))
-        return str(state_dir / DATABASE_NAME)
+def database_of(file: Given, folder: Path, state_dir: Path, findings: list[Finding]) -> str:
+    """The path or URL of the database; a URL is taken as it is."""
+    database: str = file.get("database", str(state_dir / DATABASE_NAME))
+    if "://" not in database:
+        return str(resolved_paths((), {"database": database}, ("database",), folder, findings)["database"])
+    if not _DATABASE_URL.fullmatch(database):
+        findings.append(Finding(("database",), "must be a path, sqlite:///PATH or postgresql://…", database))
+    return database

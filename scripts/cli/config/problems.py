@@ -1,4 +1,4 @@
-"""What is wrong with a file, in words: where, what stands there, and what may.
+"""What is wrong with a file: where, the value that is there, and what is allowed instead.
 
 Inside the package a `Finding` names a key by its path; `ConfigProblem` is what callers see.
 """
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rekindle.actors.errors import RekindleError, UnknownWorkerError
+from rekindle.actors.errors import NO_VALUE, RekindleError, UnknownWorkerError
 from rekindle.actors.views.redaction import masked
 from rekindle.worker.plain_text import printable
 
 KeyPath = tuple[str, ...]
 
-NOTHING: Final = object()
-"""In the place of a value where there is none to show."""
+NOTHING: Final = NO_VALUE
+"""Stands where there is no value to show."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _LONGEST = 80
@@ -35,22 +35,22 @@ class Finding:
     origin: str = ""
     """Where the value comes from, if not from the file."""
     wrong_in_itself: bool = False
-    """Whatever else is said about the same key only follows from this."""
+    """Further findings about the same key only follow from this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong with a file; `str` gives the line for people."""
+    """One thing that is wrong with a file; `str` gives the line that is printed."""
 
     file: str
     reason: str
     key: str = ""
     """The dotted key; empty for the file as a whole."""
     value: str | None = None
-    """What stands there, as TOML: shortened, secrets masked."""
+    """The value that is there, as TOML: shortened, secrets masked."""
     origin: str = ""
     line: int | None = None
-    """Where the key stands, or the table that it would stand in; None if that is not known."""
+    """The line of the key, or of the table that it belongs to; None if unknown."""
     column: int | None = None
     severity: Literal["error", "warning"] = "error"
 
@@ -67,12 +67,12 @@ class UnknownGroupError(UnknownWorkerError):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(name)
-        there = ", ".join(known) or "none"
-        self.args = (f"no group is called {name!r}; there is: {there}",)
+        listed = ", ".join(known) or "none"
+        self.args = (f"no group is named {name!r}; known groups: {listed}",)
 
 
 class ConfigError(RekindleError, ValueError):
-    """The file makes no sense; every problem is named at once."""
+    """The file is not valid; every problem is named at once."""
 
     def __init__(self, problems: Iterable[ConfigProblem]) -> None:
         self.problems = tuple(problems)
@@ -102,7 +102,7 @@ def _written(value: object, depth: int) -> str:
         case bool():
             return "true" if value else "false"
         case int():
-            # Python refuses to print a number of many digits, and nobody would read it.
+            # Python refuses to print numbers of many digits.
             return str(value) if value.bit_length() <= 64 else "(a number of more than 64 bits)"
         case str():
             return _quoted(value)

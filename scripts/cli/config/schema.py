@@ -1,32 +1,69 @@
-"""The JSON Schema of the file, made from the structs, for editors that complete and check TOML."""
+"""The JSON Schema of the file, derived from its tables, for editors that complete and check TOML."""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
-import msgspec
+from rekindle.actors.spec.validation import Bounds, Setting, words
 
-from .layers import MOST_MEMBERS, WORKER_NAME
-from .structs import File
+from .file_tables import WORKER_NAME, File, is_table, keys_of
+
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def schema() -> dict[str, Any]:
-    """The schema, with what the structs alone cannot say."""
-    document = msgspec.json.schema(File)
-    parts = document["$defs"]
-    for part in parts.values():
-        # Both come with every struct and tell an editor nothing: no setting is required by itself.
-        part.pop("title", None)
-        part.pop("required", None)
-    for name in ("File", "Defaults", "Worker", "Http", "Alerts", "AlertSink", "Nats"):
-        for setting in parts[name]["properties"].values():
-            setting.pop("default", None)
-    worker = parts["Worker"]
-    worker["oneOf"] = [{"required": ["command"]}, {"required": ["python"]}]
-    worker["properties"]["count"]["maximum"] = MOST_MEMBERS
-    parts["File"]["properties"]["worker"]["propertyNames"] = {"pattern": f"^{WORKER_NAME.pattern}$"}
+    """The schema of the whole file."""
+    tables: dict[str, Any] = {}
+    document = _table(File, "File", tables)
+    tables["Worker"]["oneOf"] = [{"required": ["command"]}, {"required": ["python"]}]
+    tables["Worker"]["properties"]["command"]["minItems"] = 1
+    tables["File"]["properties"]["worker"]["propertyNames"] = {"pattern": f"^{WORKER_NAME.pattern}$"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Rekindle configuration",
         **document,
+        "$defs": tables,
     }
+
+
+def _table(kind: type, name: str, tables: dict[str, Any]) -> dict[str, Any]:
+    """A reference to a table, which joins the tables with those inside it."""
+    if name not in tables:
+        tables[name] = {}  # its place before those inside it
+        keys = {key: _key(key, each, tables) for key, each in keys_of(kind).items()}
+        tables[name] = {
+            "type": "object",
+            "description": inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0],
+            "properties": keys,
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _key(key: str, declared: Setting, tables: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": declared.description} if declared.description else {}
+    return {**_value(key, declared.hint, tables), **_bounds(declared.bounds), **described}
+
+
+def _value(key: str, hint: Any, tables: dict[str, Any]) -> dict[str, Any]:
+    origin, parts = get_origin(hint), get_args(hint)
+    if is_table(hint):
+        return _table(hint, key.capitalize(), tables)
+    if origin is Mapping:
+        return {"type": "object", "additionalProperties": _value(key.removesuffix("s"), parts[1], tables)}
+    if origin is tuple:
+        return {"type": "array", "items": _value(key, parts[0], tables)}
+    if origin in (Union, UnionType) and not all(words(part) for part in parts):
+        # To a schema the word "none" is a text like others.
+        kinds = [part for part in parts if str not in parts or not words(part)]
+        either = [_value(key, part, tables) for part in kinds]
+        return either[0] if len(either) == 1 else {"anyOf": either}
+    return {"enum": list(words(hint))} if words(hint) else {"type": _TYPES[hint]}
+
+
+def _bounds(bounds: Bounds) -> dict[str, float]:
+    named = {"minimum": bounds.least, "exclusiveMinimum": bounds.above, "maximum": bounds.most}
+    return {name: bound for name, bound in named.items() if bound is not None}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 
 from rekindle.actors.errors import Problem
 from rekindle.actors.spec.presets import PRESETS, overridden
+from rekindle.actors.spec.validation import nearest
 from rekindle.actors.spec.worker_spec import RestartPolicy
 
-from ..config.decoding import nearest
 from ..config.model import Config, Group
 from ..render.text import seconds_of
 

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 
 from rekindle.actors import System
 from rekindle.actors.gateways.secret_file import read_secret
+from rekindle.actors.gateways.settings.sink_settings import SinkSettings
 from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
 from rekindle.actors.gateways.sinks.notification import Filter
 from rekindle.actors.runtime.thread_runtime import RealClock
 
-from ..config.tables.alerts import AlertSettings, SinkSettings
+from ..config.tables.alerts import AlertSettings
 
 
 @contextmanager

@@ -163,14 +163,13 @@ class Fleet(System):
         if self.status(id_).shown in DOWN:
             return
         spec = group.template
-        stop = spec.stop.ask_s + spec.stop.term_s + spec.stop.kill_s + spec.stop.last_s
         self._wait(lambda: self._can_spare(id_, group), PATIENCE_S, f"{group.min_healthy} healthy others")
         before = self.status(id_).generation
         self.restart(id_)
         steady = Steady(STAYS_UP_S)
         self._wait(
             lambda: steady(self._is_renewed(id_, before)),
-            stop + spec.health.startup_timeout_s + STAYS_UP_S + PATIENCE_S,
+            spec.stop.total_s + spec.health.startup_timeout_s + STAYS_UP_S + PATIENCE_S,
             f"{id_} to be healthy again",
         )
 

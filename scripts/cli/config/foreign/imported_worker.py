@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...render.text import printable
-from ..layers import WORKER_NAME
+from ..file_tables import WORKER_NAME
 from ..loader import parse
 from ..problems import ConfigError, ConfigProblem, KeyPath
 from ..toml_text import table_text

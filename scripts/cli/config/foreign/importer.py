@@ -12,13 +12,15 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from rekindle.actors.spec.validation import nearest, setting
 
 from ...render.text import printable
-from ..decoding import decoded, nearest
+from ..decoding import decoded
+from ..file_tables import Given
 from ..loader import parse
 from ..problems import (
     ConfigError,
@@ -34,25 +36,27 @@ from .supervisord import from_supervisord
 from .yaml_block import YamlError, block
 
 
-class PluginRestart(Struct, kw_only=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginRestart:
     """The `restart` block of a plugin."""
 
-    enabled: bool | UnsetType = UNSET
-    max_attempts: int | UnsetType = UNSET
-    initial_delay: float | UnsetType = UNSET
-    max_delay: float | UnsetType = UNSET
-    backoff_multiplier: float | UnsetType = UNSET
-    reset_window: float | UnsetType = UNSET
+    enabled: bool = setting()
+    max_attempts: int = setting()
+    initial_delay: float = setting()
+    max_delay: float = setting()
+    backoff_multiplier: float = setting()
+    reset_window: float = setting()
 
 
-class CrashRecovery(Struct, kw_only=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashRecovery:
     """The `crash_recovery` block."""
 
-    auto_restart_enabled: bool | UnsetType = UNSET
-    max_crashes_in_window: int | UnsetType = UNSET
-    crash_window_secs: float | UnsetType = UNSET
-    clear_assignees_enabled: bool | UnsetType = UNSET
-    show_notifications: bool | UnsetType = UNSET
+    auto_restart_enabled: bool = setting()
+    max_crashes_in_window: int = setting()
+    crash_window_secs: float = setting()
+    clear_assignees_enabled: bool = setting()
+    show_notifications: bool = setting()
 
 
 FROM_PLUGIN = {
@@ -109,7 +113,7 @@ def _from_json(text: str, path: Path) -> str:
     parts = [_heading(path, left_out)]
     for name, (where, table) in blocks.items():
         restart, findings = decoded(_mapping(table, where, path), PluginRestart, _unknown)
-        changes = {FROM_PLUGIN[key]: value for key, value in _said(restart).items()}
+        changes = {FROM_PLUGIN[key]: value for key, value in restart.items()}
         worker = {"preset": "plugin", "command": ["echo", f"say here what {name} runs"]}
         written = "# The old file does not say what to run: put its command here.\n"
         written += table_text(("worker", name), worker)
@@ -129,9 +133,7 @@ def _from_yaml(text: str, path: Path) -> str:
         raise ConfigError([ConfigProblem(str(path), error.reason, line=error.line)]) from None
     recovery, findings = decoded(table, CrashRecovery, _unknown)
     changes = {
-        FROM_CRASH_RECOVERY[key]: value
-        for key, value in _said(recovery).items()
-        if key in FROM_CRASH_RECOVERY
+        FROM_CRASH_RECOVERY[key]: value for key, value in recovery.items() if key in FROM_CRASH_RECOVERY
     }
     written = table_text(("defaults",), {"preset": "notify"})
     written += "\n" + table_text(("defaults", "restart"), changes)
@@ -149,12 +151,12 @@ def _heading(path: Path, left_out: Iterable[str]) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _remarks(recovery: CrashRecovery) -> str:
+def _remarks(recovery: Given) -> str:
     """What the old settings without an equivalent come to."""
     lines = []
-    if recovery.clear_assignees_enabled is not UNSET:
+    if "clear_assignees_enabled" in recovery:
         lines.append("# clear_assignees_enabled: the job of a dead worker is always released.")
-    if recovery.show_notifications is not UNSET:
+    if "show_notifications" in recovery:
         lines.append("# show_notifications: every crash is told to whoever listens.")
     return "".join(f"{line}\n" for line in lines)
 
@@ -208,13 +210,9 @@ def _mapping(value: object, where: KeyPath, path: Path) -> Mapping[str, Any]:
     return value
 
 
-def _said(table: Struct) -> dict[str, Any]:
-    return {key: value for key, value in structs.asdict(table).items() if value is not UNSET}
-
-
 def _unknown(path: KeyPath, known: Iterable[str]) -> str:
     names = list(known)
-    return f"is not known{nearest(path[-1], names) or '; known here: ' + ', '.join(names)}"
+    return f"is not a known key{nearest(path[-1], names) or '; known keys: ' + ', '.join(names)}"
 
 
 def _problem(path: Path, where: KeyPath, finding: Finding) -> ConfigProblem:

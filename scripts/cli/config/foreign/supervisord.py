@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..layers import MOST_MEMBERS
+from ..file_tables import MOST_MEMBERS
 from ..problems import ConfigError, ConfigProblem
 from .imported_worker import BroughtOver, file_text
 from .supervisord_values import FALSE, TRUE, Expressions, variables, whole, words

@@ -6,28 +6,25 @@ from collections.abc import Mapping
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.spec.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.validation import nearest
 
-from ..decoding import nearest
-from ..layers import Layers, changed
-from ..problems import Finding
-from ..structs import File
+from ..file_tables import Given
+from ..layers import Layers
+from ..problems import NOTHING, Finding
 
 Breakers = Mapping[str, BreakerPolicy]
 
 
-def breakers_of(file: File, findings: list[Finding]) -> dict[str, BreakerPolicy]:
+def breakers_of(file: Given, findings: list[Finding]) -> dict[str, BreakerPolicy]:
     """The breakers of a file by name; what is wrong with them joins the findings."""
     breakers: dict[str, BreakerPolicy] = {}
-    for name, table in file.breakers.items():
-        settings = changed(table)
+    for name, table in file.get("breakers", {}).items():
         try:
-            breakers[name] = BreakerPolicy(name=name, **settings)
+            breakers[name] = BreakerPolicy(name=name, **table)
         except SpecError as error:
             for problem in error.problems:
                 path = ("breakers", name) if problem.field == "name" else ("breakers", name, problem.field)
-                value = settings.get(problem.field)
-                reason = problem.reason.removesuffix(f", is {value!r}")
-                findings.append(Finding(path, reason) if value is None else Finding(path, reason, value))
+                findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
             breakers[name] = BreakerPolicy(name="unnamed")
     return breakers
 
@@ -35,9 +32,9 @@ def breakers_of(file: File, findings: list[Finding]) -> dict[str, BreakerPolicy]
 def breaker_of(layers: Layers, breakers: Breakers, findings: list[Finding]) -> BreakerPolicy | None:
     """The breaker that a worker names; None without one."""
     name: str | None = layers.setting("breaker")
-    if name is None or name == "none":
+    if name is None:
         return None
     if name not in breakers:
         hint = nearest(name, breakers) or f"; add a table [breakers.{name[:40]}]"
-        findings.append(layers.finding(("breaker",), f"is no breaker of this file{hint}", name))
+        findings.append(layers.finding(("breaker",), f"is not a breaker of this file{hint}", name))
     return breakers.get(name)

@@ -4,47 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import UNSET, UnsetType
-
 from rekindle.actors.gateways.settings.http_settings import Address, HttpSettings
 
-from ..paths import absolute
+from ..file_tables import Given, arguments
+from ..paths import resolved_paths
 from ..problems import Finding
-from ..structs import File, Http
 
 
-def http_of(file: File, folder: Path, findings: list[Finding]) -> HttpSettings | None:
-    """The gateway's settings; None if the file has no `[http]`, and it stays off."""
-    table = file.http
-    if table is UNSET:
+def http_of(file: Given, folder: Path, findings: list[Finding]) -> HttpSettings | None:
+    """The gateway's settings; None if the file has no `[http]`: then it is off."""
+    if "http" not in file:
         return None
-    settings = HttpSettings(
-        listen=_address(table, findings),
-        hosts=table.hosts,
-        tls_cert=_path("tls_cert", table.tls_cert, folder, findings),
-        tls_key=_path("tls_key", table.tls_key, folder, findings),
-        behind_proxy=table.behind_proxy,
-        read_only=table.read_only,
-        max_clients=table.max_clients,
-    )
-    for field, reason in settings.objections():
-        findings.append(Finding(("http", field), reason))
+    given = resolved_paths(("http",), file["http"], ("tls_cert", "tls_key"), folder, findings)
+    values = arguments(HttpSettings, given)
+    if "listen" in values:
+        values["listen"] = _address(values["listen"], findings)
+    settings = HttpSettings(**values)
+    findings += (Finding(("http", field), reason) for field, reason in settings.objections())
     return settings
 
 
-def _address(table: Http, findings: list[Finding]) -> Address:
+def _address(text: str, findings: list[Finding]) -> Address:
     try:
-        return Address.parse(table.listen)
+        return Address.parse(text)
     except ValueError as error:
-        findings.append(Finding(("http", "listen"), str(error), table.listen))
+        findings.append(Finding(("http", "listen"), str(error), text))
         return HttpSettings().listen
-
-
-def _path(name: str, text: str | UnsetType, folder: Path, findings: list[Finding]) -> Path | None:
-    if text is UNSET:
-        return None
-    try:
-        return absolute(text, folder)
-    except ValueError as error:
-        findings.append(Finding(("http", name), str(error), text))
-        return folder

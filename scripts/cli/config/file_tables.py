@@ -1,0 +1,160 @@
+"""The tables of the file and their keys, derived from the policies and settings that they set.
+
+A key is declared once, by `setting` in a policy (`rekindle.actors.spec`), in the settings of a
+gateway, or here if only the file has it. The decoder and the JSON Schema read `keys_of`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from rekindle.actors.gateways.settings.http_settings import HttpSettings
+from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
+from rekindle.actors.gateways.settings.sink_settings import SinkSettings
+from rekindle.actors.spec.alert_policy import AlertPolicy
+from rekindle.actors.spec.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.validation import Setting, converted, setting, settings_of, words
+from rekindle.actors.spec.worker_spec import Command, WorkerSpec
+
+WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
+"""Short enough for every id; without the dots and colons that divide subjects and ids."""
+
+MOST_MEMBERS = 1000
+
+Given = Mapping[str, Any]
+"""The keys of a table whose values fit, with these values; nested tables are such mappings too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """Settings of every worker that does not override them."""
+
+    preset: Literal["steady", "patient", "notify", "plugin"] = setting(
+        "steady", "The ready-made policies that the other settings change."
+    )
+    breaker: str | None = setting(None, "The circuit breaker that the worker shares with others.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker(Defaults):
+    """A group of identical workers: `worker:NAME:0`, `worker:NAME:1` and so on."""
+
+    command: tuple[str, ...] = setting((), "The program and its arguments; never a shell string.")
+    python: str = setting("", "A Python function to run instead of a command: 'package.module:function'.")
+    count: int = setting(1, "The number of workers in the group.", least=0, most=MOST_MEMBERS)
+    min_healthy: int = setting(
+        0, "How many workers a rolling restart keeps healthy; by default count - 1.", least=0
+    )
+    after: tuple[str, ...] = setting((), "Groups or workers that must be healthy before these start.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateways:
+    """Reserved; no settings yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alerts:
+    """When alerts are raised, resolved and escalated, and where they are sent."""
+
+    sink: Mapping[str, SinkSettings] = setting(None, "Where alerts are sent, by names that you choose.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """Metrics for Prometheus, at /metrics of the control socket and of [http]."""
+
+    enabled: bool = setting(True, "Whether metrics are collected and served.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A configuration of Rekindle: which workers to run, and how."""
+
+    state_dir: str = setting(".rekindle", "The state directory, relative to this file; default .rekindle.")
+    database: str = setting(
+        "", "A path, sqlite:///… or postgresql://…; by default rekindle.db in the state directory."
+    )
+    max_concurrent_starts: int | None = setting(
+        None, "How many workers may be starting at the same time; none: no limit.", least=1
+    )
+    gateways: Gateways = setting(None)
+    events: Retention = setting(None)
+    http: HttpSettings | None = setting(None)
+    alerts: Alerts = setting(None)
+    nats: NatsSettings | None = setting(None)
+    metrics: Metrics | None = setting(None)
+    defaults: Defaults = setting(None)
+    breakers: Mapping[str, BreakerPolicy] = setting(None, "Circuit breakers, by name.")
+    worker: Mapping[str, Worker] = setting(None, "Groups of workers, by name.")
+
+
+_INCLUDED: Mapping[type, tuple[type, ...]] = {
+    Defaults: (Command, WorkerSpec),
+    Worker: (Command, WorkerSpec),
+    Alerts: (AlertPolicy,),
+    NatsSettings: (Commands,),
+}
+"""Whose settings stand in the same table, without a table of their own."""
+
+POLICIES = tuple(name for name, each in settings_of(WorkerSpec).items() if each.key and not each.description)
+"""The tables of a worker's policies."""
+
+
+@cache
+def keys_of(kind: type) -> Mapping[str, Setting]:
+    """The keys of a table, with the types that may stand in a file."""
+    sources = (kind, *_INCLUDED.get(kind, ()))
+    declared = [each for source in sources for each in settings_of(source).values() if each.key]
+    return {each.key: replace(each, hint=_in_file(each.hint)) for each in declared}
+
+
+def arguments(kind: type, given: Given) -> dict[str, Any]:
+    """The values that a table gives for the fields of a class, by field."""
+    keys = {name: each.key for name, each in settings_of(kind).items() if each.key in given}
+    return {name: given[key] for name, key in keys.items()}
+
+
+def as_table(settings: object) -> dict[str, Any]:
+    """The settings of an object, by their keys in the file."""
+    declared = settings_of(type(settings)).items()
+    return {each.key: getattr(settings, name) for name, each in declared if each.key}
+
+
+def is_table(hint: Any) -> bool:
+    """Whether a type stands for a table of its own."""
+    if not isinstance(hint, type) or not is_dataclass(hint):
+        return False
+    return bool(keys_of(hint)) or not fields(hint)
+
+
+def from_file(value: Any, hint: Any) -> Any:
+    """A value that fits, as the setting has it: the word "none" is None, and 1 is 1.0 where it may be 1.5."""
+    if value == "none" and "none" in words(hint):
+        return None
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if type(value) is int and float in kinds and int not in kinds:
+        return float(value)
+    return converted(value, hint)
+
+
+def _in_file(hint: Any) -> Any:
+    """The type of a value in the file: it has no null, no functions, and paths are text."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        if tables := [part for part in parts if is_table(part)]:
+            return tables[0]
+        kinds = [_in_file(part) for part in parts if get_origin(part) is not Callable]
+        return Union[tuple(kinds)]  # noqa: UP007  # of types that are only known now
+    if hint is NoneType:
+        return Literal["none"]
+    if origin is not None or is_table(hint) or hint in (bool, int, float) or issubclass(hint, Enum):
+        return hint
+    return str
