@@ -35,7 +35,7 @@ from .spec.work_release import (
     filled,
     unfit,
 )
-from .supervision.held_work import struck
+from .supervision.held_work import release_record
 
 THREADS = 4
 """How many releases may be under way at the same time."""
@@ -125,7 +125,7 @@ class ReleaseDesk:
         release = order.release
         noted = ReleaseNoted(release.component_id, release.generation, release.work_item, outcome)
         # A death of a former run has no row; its generation may be that of another one in this run.
-        kept = (struck(order), event) if order.note else (noted, struck(order), event)
+        kept = (release_record(order), event) if order.note else (noted, release_record(order), event)
         tell(self._broker, KeepTogether(kept))
 
     # ── the ways ─────────────────────────────────────────────────────────────────────────

@@ -19,17 +19,17 @@ from .worker import (
     Announce,
     CancelTimers,
     Failed,
-    Forget,
     Idle,
     KeepRecord,
     Rest,
     Step,
+    StopMonitoring,
     Worker,
     World,
 )
 
 
-def lift(worker: Worker, world: World) -> Step:
+def clear_if_changed(worker: Worker, world: World) -> Step:
     """Clear counters and failure of a failed worker that is another version now; nothing is started."""
     phase = worker.phase
     if not isinstance(phase, Failed) or not worker.spec.restart.clear_failed_on_change:
@@ -41,13 +41,13 @@ def lift(worker: Worker, world: World) -> Step:
     worker = replace(worker, phase=Idle(Rest.RESET), status=None, restarts=RestartState(), not_before_ms=None)
     clear = KeepRecord(RestartReset(worker.id, world.wall_ms))
     lifted = Announce(FailureLifted(worker.id, old, new, what))
-    return Step(worker, (CancelTimers(), clear, lifted, Forget()))
+    return Step(worker, (CancelTimers(), clear, lifted, StopMonitoring()))
 
 
 def refusal(worker: Worker, world: World) -> str | None:
     """Why starting a failed worker does not lift its failure, and what does; None if it does."""
     phase = worker.phase
-    if not isinstance(phase, Failed) or not isinstance(lift(worker, world).worker.phase, Failed):
+    if not isinstance(phase, Failed) or not isinstance(clear_if_changed(worker, world).worker.phase, Failed):
         return None
     if not worker.spec.restart.clear_failed_on_change:
         why = "starting it does not lift that"
@@ -61,8 +61,8 @@ def refusal(worker: Worker, world: World) -> str | None:
     return f"{worker.id} is failed ({phase.reason}), and {why}: {remedy}"
 
 
-def begin(worker: Worker, world: World) -> Step:
+def start(worker: Worker, world: World) -> Step:
     """Have it running, a failed one only if it is another version now."""
-    lifted = lift(worker, world)
+    lifted = clear_if_changed(worker, world)
     begun = supervision.start(lifted.worker, world)
     return Step(begun.worker, (*lifted.effects, *begun.effects))

@@ -36,7 +36,7 @@ def order(spec: WorkerSpec, generation: int, job: Job | None, exit_: Exit) -> Re
     return ReleaseOrder(Release(spec.id, generation, item, exit_.code, exit_.signal), policy, cwd, spec)
 
 
-def written(spec: WorkerSpec, generation: int, job: Job | None) -> tuple[MetaSet, ...]:
+def hold_records(spec: WorkerSpec, generation: int, job: Job | None) -> tuple[MetaSet, ...]:
     """What is to be kept now that the worker holds this job; nothing where nothing would be released."""
     policy = spec.release
     if policy is None or not is_wanted(policy, policy.cwd or spec.cwd):
@@ -44,12 +44,12 @@ def written(spec: WorkerSpec, generation: int, job: Job | None) -> tuple[MetaSet
     return (MetaSet(_key(spec.id, generation), item_of(job, policy)),)
 
 
-def struck(order: ReleaseOrder) -> MetaSet:
+def release_record(order: ReleaseOrder) -> MetaSet:
     """It is not held any more."""
     return MetaSet(order.note or _key(order.release.component_id, order.release.generation), None)
 
 
-def left(
+def left_behind(
     specs: Iterable[WorkerSpec], meta: Mapping[str, str], run: str
 ) -> tuple[tuple[ReleaseOrder, ...], tuple[MetaSet, ...]]:
     """What former runs left behind: what to release, and what to write down of that before anybody starts.

@@ -15,18 +15,18 @@ from .backoff import back_off, hold, is_up, launch
 from .worker import (
     Announce,
     BackingOff,
-    Blame,
     CancelTimers,
     Effect,
     Failed,
-    Forget,
     Halt,
     Idle,
-    Idling,
     KeepRecord,
     ReportStop,
     Rest,
+    SetCause,
+    SetIdle,
     Step,
+    StopMonitoring,
     Stopping,
     StopReason,
     Up,
@@ -93,7 +93,7 @@ def stop(
         case Up(generation=generation, since_ms=since_ms, pid=pid):
             phase = Stopping(generation, rest, urgency=urgency, reason=reason, since_ms=since_ms, pid=pid)
             begun = Announce(WorkerStopping(worker.id, generation, reason.value))
-            halt = (CancelTimers(), begun, Forget(), Halt(generation, urgency))
+            halt = (CancelTimers(), begun, StopMonitoring(), Halt(generation, urgency))
             return Step(replace(worker, phase=phase), halt)
         case Stopping() as phase:
             urgency, why = max(urgency, phase.urgency), None if phase.reason is None else reason
@@ -101,7 +101,7 @@ def stop(
             return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
-            return Step(idle, (CancelTimers(), Forget(), *_rested(worker, urgency)))
+            return Step(idle, (CancelTimers(), StopMonitoring(), *_rested(worker, urgency)))
         case Idle(rest=Rest.HELD):
             return Step(replace(worker, phase=Idle(rest), status=None), _rested(worker, urgency))
         case Idle(why=why):
@@ -113,7 +113,7 @@ def stop(
 def pause(worker: Worker) -> Step:
     """Hold the worker back, in the way that its spec says."""
     if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
-        return Step(worker, (Idling(worker.phase.generation, paused=True),))
+        return Step(worker, (SetIdle(worker.phase.generation, paused=True),))
     match worker.phase:
         case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.DONE | Rest.RESET):
             return Step(worker)  # it is down for another reason, which outlasts the pause
@@ -128,7 +128,7 @@ def resume(worker: Worker, world: World) -> Step:
     match worker.phase:
         case Up(generation=generation):
             # Whatever its spec says by now, one that runs in a pause was told to idle.
-            return Step(worker, (Idling(generation, paused=False),))
+            return Step(worker, (SetIdle(generation, paused=False),))
         case Idle(rest=Rest.PAUSED | Rest.RESET):
             return start(worker, world)
         case Stopping(rest=Rest.PAUSED):
@@ -146,7 +146,7 @@ def reset(worker: Worker, world: World) -> Step:
             # One that an operator stopped stays stopped: a later resume is not meant for it.
             stays = isinstance(phase, Idle) and phase.rest in (Rest.STOPPED, Rest.HELD)
             worker = replace(worker, phase=phase if stays else Idle(Rest.RESET), status=None)
-            return Step(worker, (CancelTimers(), *clear, Forget()))
+            return Step(worker, (CancelTimers(), *clear, StopMonitoring()))
         case Up() | Stopping():
             return Step(worker, clear)
 
@@ -182,7 +182,7 @@ def limit_exceeded(worker: Worker, generation: int, detail: str) -> Step:
     """Kill a worker that uses too much; its death is the monitor's to tell."""
     if not is_up(worker, generation):
         return Step(worker)
-    return Step(worker, (Blame(generation, detail), Halt(generation, Urgency.KILL)))
+    return Step(worker, (SetCause(generation, detail), Halt(generation, Urgency.KILL)))
 
 
 def _rested(worker: Worker, urgency: Urgency) -> tuple[Effect, ...]:

@@ -11,7 +11,8 @@ from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Budget, WorkerDied, WorkerFailed
 from ..rules.restarts import DEFAULT_FAILURE, Circumstances, Decision, budget, decide
 from ..spec.stop_urgency import Urgency
-from . import held_work, job_claims
+from . import held_work
+from .aftermath import claims_after_death
 from .backoff import back_off, is_up
 from .worker import (
     Announce,
@@ -19,12 +20,12 @@ from .worker import (
     CancelTimers,
     Effect,
     Failed,
-    GiveUp,
     Halt,
     Idle,
     KeepRecord,
     OpenDeath,
     ReleaseWork,
+    ReportFailed,
     Rest,
     Step,
     Worker,
@@ -69,7 +70,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         # Taken for dead while it still runs: it must be gone before another one starts.
         effects.append(Halt(death.generation, Urgency.FIRM, hung=death.cause in HUNG))
     else:
-        effects += job_claims.after_death(worker, death)
+        effects += claims_after_death(worker, death)
     step = _after_death(worker, death, decision, record, world)
     return Step(step.worker, (*effects, *step.effects))
 
@@ -115,7 +116,7 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
             reason = decision.failure_reason or DEFAULT_FAILURE
             failed = replace(worker, phase=Failed(reason, record.version), status=Status.FAILED)
             event = WorkerFailed(worker.id, death.generation, reason)
-            return Step(failed, (GiveUp(), Announce(event)))
+            return Step(failed, (ReportFailed(), Announce(event)))
         case Action.HELD:
             return Step(replace(worker, phase=Idle(Rest.HELD, decision.reason)))
         case Action.NOTIFY_ONLY | Action.NONE:

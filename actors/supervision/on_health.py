@@ -15,8 +15,8 @@ from .backoff import is_up
 from .worker import (
     CancelTimers,
     Failed,
-    GiveUp,
     KeepRecord,
+    ReportFailed,
     Schedule,
     Step,
     Worker,
@@ -49,7 +49,7 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
     )
     if known.failed_at_wall_ms is not None:
         phase = Failed(known.failure_reason or DEFAULT_FAILURE, known.failed_fingerprint)
-        return Step(replace(worker, phase=phase, status=Status.FAILED), (GiveUp(),))
+        return Step(replace(worker, phase=phase, status=Status.FAILED), (ReportFailed(),))
     return Step(worker)
 
 
@@ -69,7 +69,7 @@ def job_changed(worker: Worker, generation: int, job: Job | None) -> Step:
     """The living worker took or left a job."""
     if not is_up(worker, generation):
         return Step(worker)
-    kept = held_work.written(worker.spec, generation, job)
+    kept = held_work.hold_records(worker.spec, generation, job)
     return Step(replace(worker, job=job), tuple(map(KeepRecord, kept)))
 
 

@@ -12,23 +12,23 @@ from ..messages import WorkerStopped
 from ..spec.stop_urgency import Urgency
 from ..spec.work_release import released_exit
 from ..spec.worker_spec import PauseMode
-from . import held_work, job_claims
+from . import held_work
+from .aftermath import claims_after_late_end, claims_after_stop, evidence_of_stop
 from .backoff import back_off, hold, is_up, launch, proceed
 from .on_command import pause, stop
-from .requested_ends import requested_end
 from .worker import (
     Announce,
     BackingOff,
+    CompareHealth,
     Effect,
-    Examine,
     Failed,
     Halt,
     Idle,
-    Idling,
     KeepRecord,
     ReleaseWork,
     ReportStop,
     Rest,
+    SetIdle,
     Step,
     Stopping,
     StopReason,
@@ -46,7 +46,7 @@ def process_started(worker: Worker, generation: int, pid: int, world: World) -> 
     if isinstance(worker.phase, Stopping):  # told to end before it was there
         return Step(worker)
     step = pause(worker) if world.paused else Step(worker)
-    kept = held_work.written(worker.spec, generation, worker.job)
+    kept = held_work.hold_records(worker.spec, generation, worker.job)
     return Step(step.worker, (*map(KeepRecord, kept), *step.effects))
 
 
@@ -74,7 +74,7 @@ def process_gone(
         case BackingOff() as phase:
             step = proceed(worker, phase, world)
         case Stopping() as phase:
-            kept = requested_end(worker, phase, exit_, remains, world)
+            kept = evidence_of_stop(worker, phase, exit_, remains, world)
             step = _stopped(worker, phase, exit_, forced, world)
             step = Step(step.worker, (*kept, *step.effects))
         case Idle() | Failed():
@@ -95,7 +95,7 @@ def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | 
     open_death = worker.open_death
     if open_death is None:
         return ()
-    released = job_claims.after_late_end(worker, generation, str(open_death.death), exit_)
+    released = claims_after_late_end(worker, generation, str(open_death.death), exit_)
     if exit_ == Exit():
         return released
     amended = DeathAmended(
@@ -114,13 +114,13 @@ def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
 
 def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
     ended: tuple[Effect, ...] = (Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),)
-    ended += job_claims.after_stop(worker, phase.generation, exit_, forced)
+    ended += claims_after_stop(worker, phase.generation, exit_, forced)
     release = held_work.order(worker.spec, phase.generation, worker.job, exit_)
     if release is not None and released_exit(exit_, forced):
         # Not a death; but who is killed on the way leaves behind what it was at.
         ended += (ReleaseWork(release),)
     elif release is not None:
-        ended += (KeepRecord(held_work.struck(release)),)
+        ended += (KeepRecord(held_work.release_record(release)),)
     if phase.relaunch and not world.stopping and not world.paused:
         held = None if phase.by_hand else world.held
         idle = replace(worker, status=None, job=None)
@@ -145,8 +145,8 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
         case Up(generation=generation):
             # Whether it is dead, and of what, is the monitor's to tell.
             idle = world.paused and worker.spec.pause_mode is PauseMode.IDLE
-            pause = (Idling(generation, paused=True),) if idle else ()
-            return Step(worker, (*late, Examine(found), *pause))
+            pause = (SetIdle(generation, paused=True),) if idle else ()
+            return Step(worker, (*late, CompareHealth(found), *pause))
         case BackingOff() as phase:
             again = back_off(worker, phase, world)
             halt = () if found is None else (Halt(found, Urgency.FIRM),)

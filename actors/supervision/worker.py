@@ -183,7 +183,7 @@ class Halt(msgspec.Struct, frozen=True):
     hung: bool = False
 
 
-class Idling(msgspec.Struct, frozen=True):
+class SetIdle(msgspec.Struct, frozen=True):
     """Tell the running worker to idle, or to go on."""
 
     generation: int
@@ -226,22 +226,22 @@ class ReleaseWork(msgspec.Struct, frozen=True):
     order: ReleaseOrder
 
 
-class GiveUp(msgspec.Struct, frozen=True):
+class ReportFailed(msgspec.Struct, frozen=True):
     """Tell the monitor that the worker is failed."""
 
 
-class Forget(msgspec.Struct, frozen=True):
+class StopMonitoring(msgspec.Struct, frozen=True):
     """Tell the monitor to expect nothing of the worker."""
 
 
-class Blame(msgspec.Struct, frozen=True):
+class SetCause(msgspec.Struct, frozen=True):
     """Tell the monitor what the death to come is to be put down to."""
 
     generation: int
     detail: str
 
 
-class Examine(msgspec.Struct, frozen=True):
+class CompareHealth(msgspec.Struct, frozen=True):
     """Have the monitor compare what it holds of the worker with what runs, and repeat its last word."""
 
     found: int | None
@@ -265,17 +265,17 @@ class ReportStop(msgspec.Struct, frozen=True):
 Effect = (
     Launch
     | Halt
-    | Idling
+    | SetIdle
     | Schedule
     | AwaitSave
     | CancelTimers
     | KeepRecord
     | Announce
     | ReleaseWork
-    | GiveUp
-    | Forget
-    | Blame
-    | Examine
+    | ReportFailed
+    | StopMonitoring
+    | SetCause
+    | CompareHealth
     | ReleaseJobs
     | ReportStop
 )

@@ -43,23 +43,23 @@ from ..supervision.stop_order import StopOrder
 from ..supervision.worker import (
     Announce,
     AwaitSave,
-    Blame,
     CancelTimers,
+    CompareHealth,
     Effect,
-    Examine,
     Failed,
-    Forget,
-    GiveUp,
     Halt,
     Idle,
-    Idling,
     KeepRecord,
     Launch,
     ReleaseJobs,
     ReleaseWork,
+    ReportFailed,
     ReportStop,
     Schedule,
+    SetCause,
+    SetIdle,
     Step,
+    StopMonitoring,
     Stopping,
     StopReason,
     Up,
@@ -230,16 +230,16 @@ class Crew:
                 pass  # handed over before anything else
             case ReleaseWork(order=order):
                 tell(self._to.releases, order)
-            case GiveUp():
+            case ReportFailed():
                 tell(self._to.monitor, MarkFailed(id_))
-            case Forget():
+            case StopMonitoring():
                 tell(self._to.monitor, Unregister(id_))
-            case Blame(generation=generation, detail=detail):
+            case SetCause(generation=generation, detail=detail):
                 tell(self._to.monitor, ExpectLimitKill(id_, generation, detail))
-            case Idling(generation=generation, paused=paused):
+            case SetIdle(generation=generation, paused=paused):
                 tell(self._to.monitor, SetPaused(id_, paused))
                 self.tell_proxy(id_, PauseProcess(generation, paused))
-            case Examine(found=found):
+            case CompareHealth(found=found):
                 self._register(worker)
                 tell(self._to.monitor, ProcessFound(id_, found))
             case ReleaseJobs(end=end):

@@ -43,8 +43,16 @@ from ..spec.start_order import check_order
 from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import failures
-from ..supervision.pauses import EVERYTHING, Pause, Pauses
-from ..supervision.postponing import answer_to_resume, answer_to_start, impossible_length, paused, put_off
+from ..supervision.pauses import (
+    EVERYTHING,
+    Pause,
+    Pauses,
+    length_refusal,
+    postponed,
+    resume_reply,
+    start_refusal,
+    start_reply,
+)
 from ..supervision.worker import Failed, Step, StopReason, Worker, World
 from .breakers import Breakers
 from .crew import Crew
@@ -111,7 +119,7 @@ class Operations:
                 self._stop(ids, reply_to, urgency)
                 self._recheck()
             case RestartWorker(component_id=id_, reply_to=reply_to):
-                answer = paused(self._known((id_,)), self._orders.pauses, "restart") or Done()
+                answer = start_refusal(self._known((id_,)), self._orders.pauses, "restart") or Done()
                 self._change((id_,), reply_to, _despite_breaker(supervision.restart), answer)
                 self._recheck()
             case ResetWorker(component_id=id_, reply_to=reply_to):
@@ -163,11 +171,11 @@ class Operations:
             return
         if ids is None:
             self._orders.started = True
-            self._change(None, reply_to, failures.begin)
+            self._change(None, reply_to, failures.start)
             return
         # A worker that an operator names starts even if its breaker is open: it is a canary by hand.
-        answer = answer_to_start(self._known(ids), self._orders.pauses)
-        self._change(ids, reply_to, _despite_breaker(failures.begin), answer)
+        answer = start_reply(self._known(ids), self._orders.pauses)
+        self._change(ids, reply_to, _despite_breaker(failures.start), answer)
 
     def _failure(self, component_id: str) -> str | None:
         """Why a failed worker cannot be started."""
@@ -204,7 +212,7 @@ class Operations:
     # ── pauses ───────────────────────────────────────────────────────────────────────────
 
     def _pause(self, command: PauseWorkers) -> None:
-        refusal = self._unknown(command.ids) or impossible_length(command.for_s)
+        refusal = self._unknown(command.ids) or length_refusal(command.for_s)
         if refusal is None:
             ends = None if command.for_s is None else round(command.for_s * 1000) + self._clock.wall_ms()
             self._orders.pauses, records = self._orders.pauses.paused(
@@ -221,7 +229,7 @@ class Operations:
         refusal = self._unknown(ids) or self._refused_by_shutdown() or self._about_to_stop(ids)
         if refusal is None and ids is not None and self._orders.pauses.everything:
             refusal = Refused("everything is paused; resume everything first")
-        answer = refusal or answer_to_resume(self._known(self._chosen(ids)), self._orders.pauses, ids)
+        answer = refusal or resume_reply(self._known(self._chosen(ids)), self._orders.pauses, ids)
         if refusal is None:
             self._end_pauses_of(ids)
         tell(reply_to, answer)
@@ -271,7 +279,7 @@ class Operations:
     def _add_and_start(self, spec: WorkerSpec) -> None:
         self._adopt(spec)
         if self._orders.started:
-            self._crew.step(spec.id, lambda w: failures.begin(w, self.world(w)))
+            self._crew.step(spec.id, lambda w: failures.start(w, self.world(w)))
 
     def _remove(self, component_id: str, reply_to: Receiver | None) -> None:
         refusal = self._unknown((component_id,))
@@ -297,7 +305,7 @@ class Operations:
         self._orders.versions = dict(versions)
         lifted = self._apply(changes, {spec.id: spec for spec in specs})
         changed = [(w, self._orders.pauses.holds(w.id)) for w in self._crew if w.id in changes.restarted]
-        tell(reply_to, WorkersChanged(put_off(replace(changes, lifted=lifted), changed)))
+        tell(reply_to, WorkersChanged(postponed(replace(changes, lifted=lifted), changed)))
 
     def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
         self._dismiss(changes.removed, None)
@@ -313,7 +321,7 @@ class Operations:
         return lifted
 
     def _clear_failures(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        change = failures.begin if self._orders.started else failures.lift
+        change = failures.start if self._orders.started else failures.clear_if_changed
         failed = [id_ for id_ in ids if self._is_failed(id_)]
         for id_ in failed:
             self._crew.step(id_, lambda w: change(w, self.world(w)))

@@ -185,7 +185,7 @@ class Lifecycle:
 
     def _release_left_work(self, actors: Actors, remembered: Remembered, mark: str) -> None:
         """Release what workers held that were killed together with their supervisor."""
-        orders, notes = held_work.left(self._workers.specs, remembered.meta, mark)
+        orders, notes = held_work.left_behind(self._workers.specs, remembered.meta, mark)
         for note in notes:
             tell(actors.persistence, Keep(note))
         for order in orders:

@@ -51,7 +51,7 @@ def world(version: str | None) -> World:
     ],
 )
 def test_another_version_is_started_with_a_fresh_budget_and_recorded_as_such(new: str, what: str) -> None:
-    step = failures.begin(failed(), world(new))
+    step = failures.start(failed(), world(new))
     assert step.worker.restarts == RestartState()
     assert KeepRecord(RestartReset(TAG, 90_000)) in step.effects
     assert Announce(FailureLifted(TAG, OLD, new, what)) in step.effects
@@ -73,7 +73,7 @@ def test_another_version_is_started_with_a_fresh_budget_and_recorded_as_such(new
 def test_ps_10_everything_else_stays_failed(old: str | None, new: str | None, setting: bool) -> None:
     before = failed(old, setting=setting)
     assert isinstance(before.phase, Failed)
-    step = failures.begin(before, world(new))
+    step = failures.start(before, world(new))
     assert (step.worker, step.effects) == (before, ())
 
 

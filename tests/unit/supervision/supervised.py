@@ -25,22 +25,22 @@ from rekindle.actors.supervision.worker import (
     Announce,
     AwaitSave,
     BackingOff,
-    Blame,
     CancelTimers,
+    CompareHealth,
     Effect,
-    Examine,
     Failed,
-    Forget,
-    GiveUp,
     Halt,
-    Idling,
     KeepRecord,
     Launch,
     ReleaseJobs,
     ReleaseWork,
+    ReportFailed,
     ReportStop,
     Schedule,
+    SetCause,
+    SetIdle,
     Step,
+    StopMonitoring,
     Worker,
     World,
 )
@@ -119,16 +119,16 @@ class Scene:
             case KeepRecord(record=record):
                 self.store.commit([record])
                 self.unsaved.append(record)
-            case Forget():
+            case StopMonitoring():
                 self.watched = None
-            case GiveUp():
+            case ReportFailed():
                 if self.watched is not None:
                     self.watched.alive = False
-            case Examine(found=found):
+            case CompareHealth(found=found):
                 self._examined(found)
             case ReportStop():
                 self.rests += 1
-            case Announce() | Idling() | Blame() | ReleaseJobs() | ReleaseWork():
+            case Announce() | SetIdle() | SetCause() | ReleaseJobs() | ReleaseWork():
                 pass
 
     def _cancel(self, kind: type) -> None:

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.builders import spec
-from tests.unit.supervised import Scene
+from tests.unit.supervision.supervised import Scene
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit

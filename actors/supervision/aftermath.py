@@ -1,0 +1,74 @@
+"""Pure: what the end of a process leads to beside the decision about a restart.
+
+The claims on the jobs that it was executing are released, and count as a crash of those jobs or
+not. An end that an operator asked for leaves evidence beside that of the deaths: it is not a death
+and does not count, but it shows why a worker is down, and what it was doing when it had to be killed.
+"""
+
+from __future__ import annotations
+
+from ..deaths.crash_bundle import bundle_of
+from ..deaths.death import Death, Exit
+from ..deaths.evidence import Remains
+from ..facts.records import EndKept
+from ..messages.internal import IncarnationEnded
+from .worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
+
+
+def claims_after_death(worker: Worker, death: Death) -> tuple[Effect, ...]:
+    """A death counts, independent of the decision on it."""
+    return _release(worker, death.generation, str(death), death.exit, output=death.output, counted=True)
+
+
+def claims_after_late_end(worker: Worker, generation: int, cause: str, exit_: Exit) -> tuple[Effect, ...]:
+    """The same for a process that was declared dead first and ended later: until then it may have worked."""
+    return _release(worker, generation, cause, exit_, counted=True)
+
+
+def claims_after_stop(worker: Worker, generation: int, exit_: Exit, forced: int | None) -> tuple[Effect, ...]:
+    """A requested stop does not count, unless the worker crashed before our signal arrived."""
+    crashed = forced is None and (exit_.signal is not None or exit_.code not in (None, 0))
+    return _release(worker, generation, str(exit_), exit_, counted=crashed)
+
+
+def _release(
+    worker: Worker,
+    generation: int,
+    cause: str,
+    exit_: Exit,
+    *,
+    counted: bool,
+    output: tuple[str, ...] = (),
+) -> tuple[Effect, ...]:
+    # A changed spec may name no queue; the process that ended may have been given some.
+    jobs = worker.spec.jobs if worker.spec.serves else worker.jobs
+    if jobs is None:
+        return ()
+    end = IncarnationEnded(
+        component_id=worker.id,
+        generation=generation,
+        counted=counted,
+        crash_retries=jobs.crash_retries,
+        cause=cause,
+        exit=exit_,
+        output=output,
+    )
+    return (ReleaseJobs(end),)
+
+
+def evidence_of_stop(
+    worker: Worker, phase: Stopping, exit_: Exit, remains: Remains | None, world: World
+) -> tuple[Effect, ...]:
+    """What is persisted of it: nothing during a shutdown, or if its exit status is unknown."""
+    if phase.reason is None or not phase.reason.is_an_order or world.stopping or exit_ == Exit():
+        return ()
+    ended = Death(
+        component_id=worker.id,
+        generation=phase.generation,
+        cause=exit_.cause,
+        exit=exit_,
+        detail=phase.reason.value,
+        uptime_ms=max(0, world.now_ms - phase.since_ms),
+        job=worker.job,
+    )
+    return (KeepRecord(EndKept(bundle_of(ended, world.wall_ms, exit_, remains, asked=True))),)

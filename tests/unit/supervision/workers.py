@@ -1,0 +1,79 @@
+"""Workers in each phase, as the Supervisor knows them, and questions about a step."""
+
+from __future__ import annotations
+
+from tests.unit.builders import TAG, crash, spec
+from tests.unit.supervision.supervised import Scene
+
+from rekindle.actors import supervision
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.facts.health_status import Status
+from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.rules.restarts import RestartState
+from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.supervision.worker import (
+    Effect,
+    Failed,
+    Idle,
+    KeepRecord,
+    Rest,
+    Step,
+    Up,
+    Worker,
+    World,
+)
+
+NOW = 1_000_000
+
+
+def world(now_ms: int = NOW, *, stopping: bool = False, paused: bool = False) -> World:
+    """A moment; the wall clock shows something else."""
+    return World(now_ms=now_ms, wall_ms=now_ms + 5_000_000, stopping=stopping, paused=paused)
+
+
+def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) -> Worker:
+    """A worker that runs, with so many restarts behind it."""
+    restarts = RestartState(count, count, NOW - 10**9 if count else None)
+    return Worker(
+        under or spec(),
+        phase=Up(generation, NOW - 3_000, 77),
+        generation=generation,
+        lingering=generation,
+        restarts=restarts,
+        status=Status.HEALTHY,
+    )
+
+
+def waiting(count: int = 0, under: WorkerSpec | None = None) -> Worker:
+    """A worker whose restart is decided and kept, and whose process is gone."""
+    scene = Scene(under or spec())
+    scene.worker, scene.now_ms = up(count=count, under=under), NOW
+    scene.take(lambda w: supervision.died(w, crash(), world()))
+    scene.take(lambda w: supervision.process_gone(w, 1, Exit(1), None, world()))
+    scene.take(lambda w: supervision.kept(w, 1, world()))
+    return scene.worker
+
+
+def failed(count: int = 5) -> Worker:
+    """A worker that was given up."""
+    return Worker(
+        spec(), phase=Failed("too often"), generation=6, restarts=RestartState(count, count, NOW - 1)
+    )
+
+
+def idle(rest: Rest, **others: object) -> Worker:
+    """A worker that rests."""
+    return Worker(spec(), phase=Idle(rest), generation=3, **others)  # type: ignore[arg-type]
+
+
+def records(step: Step) -> list[object]:
+    """What is to be kept."""
+    return [effect.record for effect in step.effects if isinstance(effect, KeepRecord)]
+
+
+def has(step: Step, *kinds: type[Effect]) -> bool:
+    """Whether any effect is of these kinds."""
+    return any(isinstance(effect, kinds) for effect in step.effects)
+
+
+ELAPSED = BackoffElapsed(TAG, 1, 1)
