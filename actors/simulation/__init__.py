@@ -1,8 +1,8 @@
 """The virtual-time runtime: the same actors, one thread, a seed, no waiting.
 
-`Scenario` says what happens, `run_virtual` has it happen, `History` is what it leaves, and
-`invariants` hold whatever happens. `Life`, `Script` and `ScriptedProcesses` are for tests that
-drive single actors by hand.
+A `Scenario` declares what happens, `run_virtual` runs it, its `History` records the run, and the
+invariants must hold in every history. `Life`, `Script` and `ScriptedProcesses` are for tests that drive
+single actors directly.
 """
 
 from .scenarios import moves

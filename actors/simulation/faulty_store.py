@@ -1,4 +1,4 @@
-"""A store between the persistence actor and the real store: fails on demand and reports each commit."""
+"""A store in front of the real one: it fails on demand, and reports the records that were persisted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAID = frozenset({DeathRecord, MetaSet, RestartReset, RestartsCounted, StreakCl
 
 
 class FaultyStore:
-    """Keeps what it is given in another store, unless something is wrong."""
+    """Persists records in another store, unless the scenario has the database fail."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class FaultyStore:
         note: Callable[[Stored], None],
         kept: Callable[[str], None] = lambda worker: None,
     ) -> None:
-        """Stand before a store.
+        """Wrap a store.
 
         Args:
-            store: where everything is kept.
-            now: the time of the scenario.
-            note: is told what was kept.
-            kept: is told whose death was just kept, before anybody else knows.
+            store: where everything is persisted.
+            now: returns the time of the scenario.
+            note: called with every persisted record that the history needs.
+            kept: called with the worker whose death was just persisted, before any actor is notified.
         """
         self.state = DatabaseState.BACK
         self._store = store
@@ -47,15 +47,15 @@ class FaultyStore:
         self._kept = kept
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else a store can do, the real one does."""
+        """All other methods are those of the real store."""
         return getattr(self._store, name)
 
     def as_store(self) -> Store:
-        """The same, to whoever asks for a store."""
+        """This object, typed as a store."""
         return cast("Store", self)
 
     def commit(self, records: Sequence[Record]) -> Any:
-        """Keep all of them, or raise what is wrong and keep none."""
+        """Persist all records, or raise and persist none."""
         if self.state in _WORDS:
             raise StoreUnavailableError(_WORDS[self.state])
         answer = self._store.commit(records)
@@ -70,7 +70,7 @@ class FaultyStore:
 
 
 def stored(at: float, record: Record) -> Stored | None:
-    """What a record says to a history; the mirror, the audit and events say nothing."""
+    """The entry of a record; None for records that a history does not need (states, audit, events)."""
     if type(record) not in _SAID:
         return None
     match record:

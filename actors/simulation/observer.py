@@ -1,4 +1,4 @@
-"""What actors do, as entries of a history: the same in virtual time and on threads."""
+"""Turns what actors do into entries of a history, in virtual time and on threads alike."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Event, StatusChanged, WorkerDied
 from ..messages.internal import BackoffElapsed
-from .scenarios.history import Decided, StreakEnded, TimerDropped, TimerSet, Told
+from .scenarios.history import Decided, EventPublished, StreakEnded, TimerDropped, TimerSet
 
 _names: dict[type, str] = {}
 
 
-def told(at: float, event: Event, *, on_our_clock: bool = False) -> Told:
-    """An event that somebody heard, from those who have the same clock or another one."""
+def told(at: float, event: Event, *, on_our_clock: bool = False) -> EventPublished:
+    """The entry of a published event; `on_our_clock` says whether its time compares with the history's."""
     kind = type(event)
     name = _names.get(kind)
     if name is None:
@@ -23,18 +23,20 @@ def told(at: float, event: Event, *, on_our_clock: bool = False) -> Told:
     if kind is StatusChanged:
         assert isinstance(event, StatusChanged)
         since = event.at if on_our_clock and event.at < at else None
-        return Told(at, name, event.component_id, event.generation, event.old, event.new, number, since)
+        return EventPublished(
+            at, name, event.component_id, event.generation, event.old, event.new, number, since
+        )
     if kind is WorkerDied:
         assert isinstance(event, WorkerDied)
-        return Told(at, name, event.component_id, event.death.generation, number=number)
+        return EventPublished(at, name, event.component_id, event.death.generation, number=number)
     worker = getattr(event, "component_id", None)
-    return Told(at, name, worker, getattr(event, "generation", 0), number=number)
+    return EventPublished(at, name, worker, getattr(event, "generation", 0), number=number)
 
 
 def decided(
     at: float, record: object, silent_s: Callable[[str], float | None]
 ) -> Decided | StreakEnded | None:
-    """What the supervisor has written down: a decision, the end of a streak, or something else."""
+    """The entry of a persisted record: a decision or the end of a streak; None for other records."""
     if isinstance(record, StreakCleared):
         return StreakEnded(at, record.component_id)
     if not isinstance(record, DeathRecord):
@@ -54,10 +56,10 @@ def decided(
 
 
 def timer_set(at: float, delay_s: float, message: BackoffElapsed) -> TimerSet:
-    """A restart that is pending."""
+    """The entry of a restart that is now pending."""
     return TimerSet(at, message.component_id, message.generation, at + delay_s)
 
 
 def timer_dropped(at: float, message: BackoffElapsed) -> TimerDropped:
-    """A restart that is not pending any more."""
+    """The entry of a pending restart that was cancelled."""
     return TimerDropped(at, message.component_id, message.generation)

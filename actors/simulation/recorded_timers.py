@@ -1,4 +1,4 @@
-"""Virtual time in which the timers of restarts are written down."""
+"""A simulation that records the timers of restarts in a history."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .virtual_run import VirtualRun
 
 
-class WatchedTimer(HeapTimer):
-    """The timer of a restart; that it is called off is written down."""
+class RecordedTimer(HeapTimer):
+    """The timer of a restart; its cancellation is recorded."""
 
     __slots__ = ("dropped",)
 
@@ -29,14 +29,14 @@ class WatchedTimer(HeapTimer):
         self.dropped = dropped
 
     def cancel(self) -> None:
-        """Call it off, unless it has fired."""
+        """Cancel it, unless it has fired."""
         if isinstance(self.message, BackoffElapsed):
             self.dropped(self.message)
         super().cancel()
 
 
-class WatchedTimers(VirtualTimers):
-    """Timers that write restarts down."""
+class RecordedTimers(VirtualTimers):
+    """Timers that record restarts."""
 
     def __init__(self, clock: VirtualClock, run: VirtualRun) -> None:
         super().__init__(clock)
@@ -50,7 +50,7 @@ class WatchedTimers(VirtualTimers):
         run.note(observer.timer_set(run.clock.now, delay_s, message))
         if run.waits_for_phases:
             run.reached(Phase.BACKOFF, message.component_id, delay_s / 2)
-        return self.put(delay_s, WatchedTimer(receiver, message, self._dropped))
+        return self.put(delay_s, RecordedTimer(receiver, message, self._dropped))
 
     def _dropped(self, message: BackoffElapsed) -> None:
         self._run.note(observer.timer_dropped(self._run.clock.now, message))
@@ -58,17 +58,17 @@ class WatchedTimers(VirtualTimers):
     def firing(self, timer: HeapTimer) -> None:
         """A timer is about to be delivered."""
         message = timer.message
-        if isinstance(timer, WatchedTimer) and isinstance(message, BackoffElapsed):
+        if isinstance(timer, RecordedTimer) and isinstance(message, BackoffElapsed):
             self._run.note(TimerFired(self._run.clock.now, message.component_id, message.generation))
             timer.message = None
 
 
-class WatchedRuntime(SimulationRuntime):
-    """A simulation whose restart timers are written down."""
+class RecordedRuntime(SimulationRuntime):
+    """A simulation whose restart timers are recorded."""
 
     def __init__(self, run: VirtualRun, seed: int) -> None:
         self._run = run
         super().__init__(seed, run.clock)
 
     def _make_timers(self) -> VirtualTimers:
-        return WatchedTimers(self.virtual_clock, self._run)
+        return RecordedTimers(self.virtual_clock, self._run)

@@ -1,7 +1,7 @@
-"""Makes a scenario definite: what the seed decides is decided here, before anything runs.
+"""Turns a scenario and a seed into definite steps, before anything runs.
 
 The same scenario and seed give the same steps on every machine. Delivery draws from another
-stream of chance, so that leaving out a step does not move the others.
+random stream, so that leaving out a step does not change the others.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _chosen(each: Chance, scenario: Scenario, chance: random.Random) -> Iterator
 
 
 def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator[Planned]:
-    """A move of this word, with the one that takes it back where it lasts."""
+    """A move of this word, with the move that undoes it if its effect lasts."""
     some = round(chance.expovariate(1 / 15), 3)
     anyone = chance.choice((worker, worker, worker, EVERYONE))
     match word:

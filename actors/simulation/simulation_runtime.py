@@ -2,7 +2,7 @@
 
 Messages to one actor arrive in the order in which they were sent, as in pykka; which actor
 goes next is drawn from the seed. Time stands still while any message is undelivered, then
-jumps to the next timer. A run is named by its seed and repeats exactly.
+jumps to the next timer. The same seed repeats a run exactly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class VirtualClock:
         return self.now
 
     def wall_ms(self) -> int:
-        """The wall clock; it may be set, the other one may not."""
+        """The wall clock, which may be set; the monotonic clock may not."""
         return self.wall_offset_ms + round(self.now * 1000)
 
     def set_wall(self, by_ms: int) -> None:
@@ -50,7 +50,7 @@ class VirtualClock:
 
 
 class VirtualTimers:
-    """A heap of messages to come."""
+    """A heap of messages that are due later."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
@@ -78,7 +78,7 @@ class VirtualTimers:
         return None
 
     def pending(self) -> list[tuple[float, object]]:
-        """What is to come, soonest first: when, and the message."""
+        """The pending timers, soonest first: when each is due, and its message."""
         waiting = sorted(entry for entry in self._heap if entry[2].receiver is not None)
         return [(due, timer.message) for due, _, timer in waiting]
 
@@ -97,9 +97,9 @@ class VirtualTimers:
 
 
 class _Inbox:
-    """An actor's inbox, which stands in line while there is something in it.
+    """An actor's inbox, which is in the list of ready inboxes while it is not empty.
 
-    What was told lies in it as it is; what was asked, and the end of the actor, in an envelope.
+    Messages of `tell` are queued as they are; requests and the actor's stop are in an envelope.
     """
 
     __slots__ = ("actor", "is_closed", "queue", "ready")
@@ -107,7 +107,7 @@ class _Inbox:
     def __init__(self, ready: list[_Inbox]) -> None:
         self.ready = ready
         self.is_closed = False
-        """Its actor has stopped: nothing in it is delivered any more."""
+        """Its actor has stopped: nothing more is delivered."""
         self.queue: deque[Any] = deque()
         self.actor: pykka.Actor
 
@@ -121,7 +121,7 @@ class _Inbox:
     """A message to which nothing replies goes into the queue without an envelope."""
 
     def get(self) -> Envelope[Any]:
-        """Nobody takes from here: the runtime hands envelopes to the actor."""
+        """Not used: the runtime passes envelopes to the actor."""
         raise NotImplementedError
 
     def empty(self) -> bool:
@@ -133,12 +133,12 @@ class SimulationRuntime:
     """Runs actors one message at a time."""
 
     def __init__(self, seed: int = 0, clock: VirtualClock | None = None) -> None:
-        """Begin with a seed for the order of delivery; a clock that goes already goes on."""
+        """Begin with a seed for the order of delivery, on a new clock or on that of an earlier simulation."""
         self.virtual_clock = clock or VirtualClock()
-        """The clock, for whoever moves it."""
+        """The clock, for code that moves it."""
         self.clock: Clock = self.virtual_clock
         self.virtual_timers = self._make_timers()
-        """The timers, for whoever looks into them."""
+        """The timers, for code that inspects them."""
         self.timers: Timers = self.virtual_timers
         self._random = random.Random(seed)
         self._ready: list[_Inbox] = []
@@ -147,7 +147,7 @@ class SimulationRuntime:
         self.watch: Callable[[pykka.Actor, Any], None] | None = None
         """Sees every message before its actor does."""
         self.reactions: Mapping[type, Callable[[pykka.Actor, Any], bool]] = MappingProxyType({})
-        """Those who see every message of a kind before its actor does, and may lose it by answering True."""
+        """By type: called with every message of a kind before its actor is; True drops the message."""
 
     def _make_timers(self) -> VirtualTimers:
         return VirtualTimers(self.virtual_clock)
@@ -220,7 +220,7 @@ class SimulationRuntime:
         self.settle()
 
     def crash(self) -> None:
-        """End at once, as a process that is killed: nothing under way arrives, no actor hears of it."""
+        """End at once, as a killed process does: no message under way is delivered, no actor is notified."""
         for inbox in self._ready:
             inbox.queue.clear()
         self._ready.clear()
@@ -233,12 +233,12 @@ class SimulationRuntime:
 
 
 _starting: list[list[_Inbox]] = []
-"""Whose line the inbox of the actor that is just being made belongs to."""
+"""The list of ready inboxes of the simulation that is just starting an actor."""
 _driven_classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
 
 
 def _driven(actor: type[A]) -> type[A]:
-    """The same actor class, driven by a simulation; made once, since making a class takes its time."""
+    """The same actor class, driven by a simulation; cached, because creating a class is slow."""
     known = _driven_classes.get(actor)
     if known is None:
         known = _driven_classes[actor] = actor_class(actor, lambda: _Inbox(_starting[-1]))

@@ -15,7 +15,7 @@ from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
 from .faulty_store import FaultyStore
 from .heartbeats import HEALTHY
-from .recorded_timers import WatchedRuntime
+from .recorded_timers import RecordedRuntime
 from .scenarios import moves
 from .scenarios.behaviours import Behaviour
 from .scenarios.history import Ordered, Reported, SupervisorEnded, SupervisorStarted
@@ -31,7 +31,7 @@ Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.Lo
 
 
 class ScriptedMistakeError(RuntimeError):
-    """What an actor of ours raises when the scenario says so."""
+    """Raised by an actor of Rekindle because the scenario demands it."""
 
 
 class SupervisorLife:
@@ -40,7 +40,7 @@ class SupervisorLife:
     def __init__(self, run: VirtualRun, number: int) -> None:
         self.run = run
         self.number = number
-        self.runtime = WatchedRuntime(run, run.seed * 1_000_003 + number)
+        self.runtime = RecordedRuntime(run, run.seed * 1_000_003 + number)
         self.processes = ScriptedProcesses(
             self.runtime,
             run.scripts,
@@ -65,7 +65,7 @@ class SupervisorLife:
         }
 
     def begin(self) -> None:
-        """Put the actors together, and start every worker."""
+        """Assemble the actors, and start every worker."""
         run = self.run
         run.note(SupervisorStarted(run.clock.now, self.number, run.clock.wall_ms()))
         self.actors = assemble(
@@ -91,10 +91,10 @@ class SupervisorLife:
         self.run.note(SupervisorEnded(self.run.clock.now, self.number, killed=False))
         self.runtime.crash()
 
-    # ── what is heard ────────────────────────────────────────────────────────────────────
+    # ── what is observed ─────────────────────────────────────────────────────────────────
 
     def hear(self, event: messages.Event) -> None:
-        """An event was told."""
+        """Record a published event."""
         self.run.note(observer.told(self.run.clock.now, event, on_our_clock=True))
 
     def _make_mistake(self, actor: pykka.Actor, _message: object) -> None:
@@ -107,12 +107,12 @@ class SupervisorLife:
 
             def wrong(_message: object) -> None:
                 del actor.handle  # type: ignore[attr-defined]
-                raise ScriptedMistakeError("the scenario has it raise")
+                raise ScriptedMistakeError("the scenario makes this actor raise")
 
             actor.handle = wrong  # type: ignore[attr-defined]
 
     def _keeps(self, actor: pykka.Actor, keep: KeepTogether) -> bool:
-        if type(actor).__name__ == "Broker":  # which hands it on to the PersistenceActor
+        if type(actor).__name__ == "Broker":  # which passes it on to the persistence actor
             for item in keep.items:
                 entry = observer.decided(self.run.clock.now, item, self._silent_s)
                 if entry is not None:
@@ -124,7 +124,7 @@ class SupervisorLife:
         return None if life is None else round(life.heartbeats.silent_s(), 6)
 
     def _commits(self, persistence: pykka.Actor, message: object) -> bool:
-        """A slow store answers later, and meanwhile more joins the batch."""
+        """A slow store replies later; meanwhile the batch grows."""
         takes, self._takes_s = self._takes_s, 0.0
         if not takes or self.store.state is not DatabaseState.SLOW:
             return False
@@ -151,7 +151,7 @@ class SupervisorLife:
     def _kept(self, worker: str) -> None:
         self._reached(Phase.AFTER_COMMIT, worker)
 
-    # ── what is done ─────────────────────────────────────────────────────────────────────
+    # ── moves ────────────────────────────────────────────────────────────────────────────
 
     def make(self, move: Move) -> None:
         """Make a move."""
@@ -188,7 +188,7 @@ class SupervisorLife:
                 self._touch(move)
 
     def _touch(self, move: Touch) -> None:
-        """Do something to a living process, or to all of them; nothing if there is none."""
+        """Make a move on the living process of a worker, or of all workers; none if it has no process."""
         for id_ in self.run.roles if move.worker == EVERYONE else (move.worker,):
             process = self.processes.living(id_)
             if process is not None:
@@ -249,7 +249,7 @@ class SupervisorLife:
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def calm_down(self) -> None:
-        """The faults stop: whoever is frozen or unheard is so no more, and the database is back."""
+        """End the faults: continue frozen processes, deliver heartbeats again, bring the database back."""
         self._mistakes.clear()
         self.runtime.watch = None
         self._set_database(DatabaseState.BACK, 0.0)
@@ -261,7 +261,7 @@ class SupervisorLife:
                 life.heartbeats.set_interval(None)
 
     def report(self) -> list[Reported]:
-        """What the supervisor says of every worker now, beside what is so."""
+        """What the supervisor reports of every worker now, beside the state of its process."""
         answers: list[StatusReport] = []
         self.actors.supervisor.tell(ReportStatus(_Inbox(answers.append)))
         self.runtime.settle()
@@ -285,7 +285,7 @@ class SupervisorLife:
         )
 
     def shut_down(self) -> None:
-        """Have the supervisor stop everything for good."""
+        """Make the supervisor shut down."""
 
         def stopped(_answer: object) -> None:
             self.has_stopped = True
@@ -293,17 +293,17 @@ class SupervisorLife:
         self.actors.supervisor.tell(Shutdown(_Inbox(stopped)))
 
     def flush(self) -> None:
-        """Have everything written."""
+        """Persist everything that waits."""
         self.actors.broker.tell(Flush(_Inbox(lambda answer: None)))
         self.runtime.settle()
 
     def left(self) -> tuple[str, ...]:
-        """Who still has a process."""
+        """The workers that still have a process."""
         return tuple(id_ for id_ in self.run.roles if self.processes.living(id_) is not None)
 
 
 def is_stable(does: Behaviour) -> bool:
-    """Whether a worker that does this stays healthy if it is let."""
+    """Whether a worker with this behaviour stays healthy if nothing is done to it."""
     return (
         does.dies_after is None
         and does.healthy_after is not None
@@ -315,18 +315,18 @@ def is_stable(does: Behaviour) -> bool:
 
 
 class _Listener:
-    """Hears events for the history."""
+    """Records events in the history."""
 
     def __init__(self, life: SupervisorLife) -> None:
         self._life = life
 
     def tell(self, message: Any) -> None:
-        """Hear one."""
+        """Record one."""
         self._life.hear(message)
 
 
 class _Inbox:
-    """Takes an answer."""
+    """Takes a reply."""
 
     def __init__(self, take: Callable[[Any], object]) -> None:
         self._take = take
@@ -337,7 +337,7 @@ class _Inbox:
 
 
 class _Reply:
-    """Writes an order down once it is taken."""
+    """Records an order once it is accepted."""
 
     def __init__(
         self, life: SupervisorLife, order: str, worker: str | None, for_s: float | None = None
@@ -348,7 +348,7 @@ class _Reply:
         self._for_s = for_s
 
     def tell(self, message: Any) -> None:
-        """Hear whether it was."""
+        """Take the reply."""
         if isinstance(message, Done):
             run = self._life.run
             run.note(Ordered(run.clock.now, self._order, self._worker, self._for_s))

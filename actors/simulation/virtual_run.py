@@ -24,12 +24,12 @@ _CHANGING = frozenset({"freeze", "thaw", "slow_heartbeats", "lose_heartbeats", "
 """Moves before which the last heartbeat matters."""
 
 STORE_S = 20.0
-"""How long what waits for the store may still wait once the store is back."""
+"""How long records may wait for the store after it is back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run: what happened, which rules did not hold, and what was expected and did not come."""
+    """The result of a run: its history, the violated invariants and the unmet expectations."""
 
     scenario: Scenario
     seed: int
@@ -41,7 +41,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether everything held."""
+        """Whether no invariant was violated and every expectation was met."""
         return not self.violations and not self.unmet
 
 
@@ -57,13 +57,13 @@ def run_virtual(
 
     Args:
         scenario: what happens.
-        seed: what decides over everything that the scenario leaves open.
-        store: an empty one, where the supervisors of the scenario remember.
-        steps: make these moves instead of those that the seed draws.
-        sparse: leave heartbeats out that change nothing.
+        seed: decides everything that the scenario leaves open.
+        store: an empty store for the supervisors of the scenario.
+        steps: the moves to make, instead of the ones that the seed draws.
+        sparse: leave out heartbeats that change nothing.
 
     Raises:
-        ScenarioError: it makes no sense.
+        ScenarioError: the scenario is invalid.
     """
     scenario.checked()
     drawn = draw(scenario, seed) if steps is None else steps
@@ -83,7 +83,7 @@ class VirtualRun:
         self.watch = Watch(role.spec for role in scenario.roles)
         self.history = History(hear=self.watch.take)
         self.note = self.history.add
-        """Write something down."""
+        """Record an entry."""
         self.clock = VirtualClock()
         self.roles: dict[str, Role] = {role.id: role for role in scenario.roles}
         self.scripts = {role.id: self._script(role) for role in scenario.roles}
@@ -105,7 +105,7 @@ class VirtualRun:
     # ── the run ──────────────────────────────────────────────────────────────────────────
 
     def run(self) -> Outcome:
-        """Everything, from the first start to the last process."""
+        """Run everything, from the first start to the end of the last process."""
         self.begin_life()
         for step in self.steps:
             self.at(step.at, lambda step=step: self._take(step))  # type: ignore[misc]
@@ -129,7 +129,7 @@ class VirtualRun:
         heapq.heappush(self._later, (moment, next(self._order), what))
 
     def advance_to(self, moment: float) -> None:
-        """Let time pass until then; what is due at the same time as a timer comes after it."""
+        """Let time pass until then; a planned move that is due at the same time as a timer comes after it."""
         while True:
             life = self._life
             if life is not None:
@@ -158,7 +158,7 @@ class VirtualRun:
             self._armed.append(step)
 
     def reached(self, phase: Phase, worker: str, in_s: float = 0.0) -> None:
-        """A worker is in a phase, or will be in a moment: make the moves that waited for that."""
+        """A worker is in a phase, or will be in `in_s`: make the moves that wait for it."""
         for step in [each for each in self._armed if each.during is phase and each.of == worker]:
             self._armed.remove(step)
             if in_s:
@@ -180,7 +180,7 @@ class VirtualRun:
     # ── supervisors ──────────────────────────────────────────────────────────────────────
 
     def begin_life(self) -> None:
-        """Start a supervisor on what the store has."""
+        """Start a supervisor with the data of the store."""
         if self._life is None:
             self.lives += 1
             self.count()
@@ -188,14 +188,14 @@ class VirtualRun:
             self._life.begin()
 
     def kill_supervisor(self, back_after_s: float) -> None:
-        """kill -9, and another one after a while."""
+        """Kill the supervisor as kill -9 does, and start another one after a while."""
         if self._life is not None:
             life, self._life = self._life, None
             life.kill()
             self.at(self.clock.now + back_after_s, self.begin_life)
 
     def count(self) -> None:
-        """Write down what the store says."""
+        """Record the counters of the store."""
         known = self.store.load().workers
         for id_ in self.roles:
             kept = known.get(id_)
@@ -206,7 +206,7 @@ class VirtualRun:
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def _calm_down(self) -> None:
-        """The faults stop."""
+        """End the faults."""
         self._armed.clear()
         self._later.clear()
         self.begin_life()
@@ -214,7 +214,7 @@ class VirtualRun:
         self._life.calm_down()
 
     def _wait_for_what_is_wanted(self) -> None:
-        """Give everything its time, but no more than it needs."""
+        """Wait until every worker is in its wanted state, at most as long as the policies allow."""
         assert self._life is not None
         last = self.clock.now + bound_s(self.scenario)
         step = 0.5
@@ -245,7 +245,7 @@ class VirtualRun:
 
 
 def bound_s(scenario: Scenario) -> float:
-    """How long after the last fault everything must be as it is wanted."""
+    """How long after the last fault every worker must be in its wanted state."""
     longest = 0.0
     for role in scenario.roles:
         health, restart = role.spec.health, role.spec.restart
@@ -259,5 +259,5 @@ def bound_s(scenario: Scenario) -> float:
 
 
 def _depth(scenario: Scenario) -> int:
-    """How many workers may wait for each other in a row."""
+    """The longest possible chain of workers that wait for each other."""
     return sum(1 for role in scenario.roles if role.spec.after)

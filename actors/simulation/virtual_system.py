@@ -1,4 +1,4 @@
-"""A system in virtual time that is led by hand, step by step, under the rules of every scenario.
+"""A system in virtual time that the caller drives step by step, with the invariants checked.
 
 system = VirtualSystem(Scenario("mine").worker("tag", dies_after(3)), store=MemoryStore())
 system.run_for(3600)
@@ -17,20 +17,20 @@ from .virtual_run import Outcome, VirtualRun
 
 
 class VirtualSystem(VirtualRun):
-    """A supervisor and its workers; time passes and things happen when you say so."""
+    """A supervisor and its workers; time passes and moves are made only when the caller says so."""
 
     def __init__(self, scenario: Scenario, seed: int = 0, *, store: Store) -> None:
-        """Start the supervisor and the workers of a scenario; of its plan, nothing is done.
+        """Start the supervisor and the workers of a scenario; its planned moves are not made.
 
         Args:
-            scenario: who is there.
-            seed: the order in which messages are delivered.
-            store: an empty one, where the supervisors remember.
+            scenario: the workers.
+            seed: decides the order in which messages are delivered.
+            store: an empty store for the supervisors.
 
         Raises:
-            ScenarioError: it makes no sense.
+            ScenarioError: the scenario is invalid.
         """
-        # Every heartbeat is sent: which of them could be left out depends on moves that are to come.
+        # Every heartbeat is sent: which ones could be left out depends on later moves.
         super().__init__(scenario.checked(), seed, (), store, sparse=False)
         self._made: list[Step] = []
         self.begin_life()
@@ -43,11 +43,11 @@ class VirtualSystem(VirtualRun):
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """The rules that did not hold so far."""
+        """The violations so far."""
         return tuple(self.watch.violations)
 
     def settle(self) -> None:
-        """Let everything happen that needs no time."""
+        """Deliver all messages that are under way; no time passes."""
         self.advance_to(self.now)
 
     def run_for(self, seconds: float) -> None:
@@ -55,37 +55,37 @@ class VirtualSystem(VirtualRun):
         self.advance_to(self.now + seconds)
 
     def make(self, move: Move, *, during: Phase | None = None, of: str | None = None) -> None:
-        """Do something to the system now, or as soon as a worker is in a phase."""
+        """Make a move now, or as soon as a worker is in a phase."""
         step = Step(len(self._made), self.now, move, during, of)
         self._made.append(step)
         self._take(step)
         self.settle()
 
-    # ── what there is to see ─────────────────────────────────────────────────────────────
+    # ── what a test observes ─────────────────────────────────────────────────────────────
 
     def status(self, worker: str) -> Reported:
-        """What the supervisor says of a worker now.
+        """What the supervisor reports of a worker now.
 
         Raises:
-            LookupError: there is no such worker, or no supervisor at the moment.
+            LookupError: the worker does not exist, or no supervisor runs at the moment.
         """
         for each in () if self._life is None else self._life.report():
             if each.worker == worker:
                 return each
-        raise LookupError(f"nobody says anything of a worker called {worker!r}")
+        raise LookupError(f"no status for worker {worker!r}: it is unknown, or no supervisor runs")
 
     def starts(self, worker: str) -> list[float]:
         """When processes of a worker were started."""
         return [each.at for each in self.history.of(Spawned, worker)]
 
     def deaths(self, worker: str) -> list[Decided]:
-        """The deaths of a worker, with what was decided on them."""
+        """The deaths of a worker, with the decisions on them."""
         return self.history.of(Decided, worker)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def finish(self) -> Outcome:
-        """Let the faults stop, wait for what is wanted, and stop everything; what came of it."""
+        """End the faults, wait until every worker is in its wanted state, and stop everything."""
         self._calm_down()
         self._wait_for_what_is_wanted()
         self._shut_down()
@@ -95,7 +95,7 @@ class VirtualSystem(VirtualRun):
         )
 
     def close(self) -> None:
-        """End the actors, whatever state they are in."""
+        """End the actors, in any state."""
         if self._life is not None:
             self._life.runtime.crash()
             self._life = None

@@ -1,7 +1,7 @@
-"""An example: a Celery application whose worker tells Rekindle how it is and what it works on.
+"""An example: a Celery application whose worker reports its health and its current task to Rekindle.
 
-Everything under "for Rekindle" can stand in an application of yours as it is. Without a supervisor
-it does nothing.
+Copy everything under "for Rekindle" into your application as it is. Without a supervisor it does
+nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ for folder in (QUEUE, TAKEN, RESULTS, CONTROL):
 
 app = Celery("celery_app", broker="filesystem://", backend=f"file://{RESULTS.absolute()}")
 app.conf.update(
-    # A message is acknowledged when its task is done, so that a worker that dies does not take it along.
+    # A message is acknowledged when its task is done, so that it is not lost if the worker dies.
     task_acks_late=True,
     worker_prefetch_multiplier=1,
     broker_transport_options={
@@ -42,7 +42,7 @@ app.conf.update(
 
 @app.task
 def report(file: str, seconds: float) -> str:
-    """Write down that it began, take its time, write down that it is done."""
+    """Write a line at the start, sleep, and write a line at the end."""
     with open(file, "a") as lines:
         lines.write(f"begun by {os.getpid()}\n")
     time.sleep(seconds)
@@ -82,7 +82,7 @@ def _end_task(**_: Any) -> None:
 
 
 def _stop_when_asked(worker: Worker) -> None:
-    """SIGTERM is what Celery calls a warm shutdown: the task is finished, nothing new is taken."""
+    """SIGTERM is a warm shutdown in Celery: it finishes the current task and takes no new one."""
     worker.wait()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -92,10 +92,10 @@ def _stop_when_asked(worker: Worker) -> None:
 
 @worker_init.connect
 def _put_back(**_: Any) -> None:
-    """Put back what a worker took and did not finish.
+    """Put messages back that a worker took and did not finish.
 
     RabbitMQ and Redis deliver an unacknowledged message again by themselves; the transport over
-    files forgets what it has handed out. With one worker, what is taken and has no result was lost.
+    files forgets delivered messages. With one worker, a taken message without a result was lost.
     """
     for message in TAKEN.glob("*.msg"):
         task_id = json.loads(message.read_text())["headers"].get("id")

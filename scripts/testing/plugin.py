@@ -1,4 +1,4 @@
-"""The pytest plugin. Everyone's pytest loads it who has Rekindle: it imports nothing but pytest."""
+"""The pytest plugin. pytest loads it wherever Rekindle is installed, so it imports only pytest."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 MARKER = "chaos(seeds=N): run the test once for each of N seeds, or for each of the seeds given"
 
 
-class Witness(Protocol):
-    """Can tell what happened before a test failed."""
+class Reporter(Protocol):
+    """Reports what happened before a test failed."""
 
     def sections(self) -> Iterator[tuple[str, str]]:
         """Headings and texts for the report of a failure."""
         ...
 
 
-_WITNESSES = pytest.StashKey[list[Witness]]()
+_REPORTERS = pytest.StashKey[list[Reporter]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let one seed be repeated, or more be tried."""
+    """Add the options that repeat one seed, or try more of them."""
     group = parser.getgroup("rekindle", "chaos tests with Rekindle")
     group.addoption(
         "--chaos-seed", type=int, metavar="SEED", help="run tests marked `chaos` with this seed only"
@@ -37,17 +37,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--chaos-seeds",
         type=int,
         metavar="N",
-        help="run tests marked `chaos` with N seeds, whatever they say",
+        help="run tests marked `chaos` with N seeds each, instead of the number in the marker",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, also to --strict-markers."""
+    """Register the marker, for --strict-markers."""
     config.addinivalue_line("markers", MARKER)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a marked test once for each seed; a marker `chaos` of somebody else's is left alone."""
+    """Run a marked test once for each seed; a `chaos` marker of another plugin is left alone."""
     marker = metafunc.definition.get_closest_marker("chaos")
     if marker is None or "chaos_seed" not in metafunc.fixturenames:
         return
@@ -64,24 +64,24 @@ def _seeds(marker: pytest.Mark, config: pytest.Config) -> list[int]:
         return list(range(wanted))
     if isinstance(wanted, list | tuple | range) and wanted and all(type(each) is int for each in wanted):
         return list(wanted)
-    raise pytest.UsageError(f"chaos(seeds={wanted!r}): seeds is a number above 0, or a list of numbers")
+    raise pytest.UsageError(f"chaos(seeds={wanted!r}): seeds must be a number above 0 or a list of numbers")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let the witnesses of a failed test tell what happened."""
+    """Add what happened to the report of a failed test."""
     report = yield
     if report.failed:
-        for witness in item.stash.get(_WITNESSES, []):
-            report.sections.extend(witness.sections())
-        item.stash.get(_WITNESSES, []).clear()
+        for reporter in item.stash.get(_REPORTERS, []):
+            report.sections.extend(reporter.sections())
+        item.stash.get(_REPORTERS, []).clear()
     return report
 
 
-def _called(request: pytest.FixtureRequest, witness: Witness) -> None:
-    request.node.stash.setdefault(_WITNESSES, []).append(witness)
+def _register(request: pytest.FixtureRequest, reporter: Reporter) -> None:
+    request.node.stash.setdefault(_REPORTERS, []).append(reporter)
 
 
 # ── fixtures ─────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,7 @@ def rekindle_system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
     from .systems import Systems
 
     systems = Systems(tmp_path)
-    _called(request, systems)
+    _register(request, systems)
     yield systems
     systems.stop()
 
@@ -110,16 +110,16 @@ def virtual_time(request: pytest.FixtureRequest, chaos_seed: int) -> Iterator[Vi
     from .virtual import VirtualTime
 
     virtual = VirtualTime(chaos_seed)
-    _called(request, virtual)
+    _register(request, virtual)
     yield virtual
     virtual.close()
 
 
 @pytest.fixture
 def chaos(request: pytest.FixtureRequest, chaos_seed: int) -> Chaos:
-    """Chooses under a seed: when, whom, with which signal; runs scenarios under it, too."""
+    """Chooses by a seed when to do what to which worker, and runs scenarios with that seed."""
     from .seeded_chaos import Chaos
 
     chaos = Chaos(chaos_seed, request.node.nodeid)
-    _called(request, chaos)
+    _register(request, chaos)
     return chaos

@@ -1,4 +1,4 @@
-"""What a seed decides in a test: when, whom, and how; and scenarios in virtual time under that seed."""
+"""What a seed decides in a test: when, which worker, and how; and scenarios in virtual time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SIGNALS = (signals.SIGKILL, signals.SIGTERM, signals.SIGSEGV, signals.SIGABRT)
-"""What processes die of."""
+"""The signals that `kill` chooses from."""
 
 
 class Chaos:
@@ -31,21 +31,21 @@ class Chaos:
         self.random = random.Random(seed)
         """For choices of your own."""
         self.made: list[str] = []
-        """What was done, in words."""
+        """What was done, one sentence each."""
         self._test = test
         self._outcome: Outcome | None = None
 
     # ── on real processes ────────────────────────────────────────────────────────────────
 
     def wait(self, least_s: float, most_s: float) -> float:
-        """Let some time pass, as long as the seed says."""
+        """Wait for a time that the seed chooses."""
         seconds = self.random.uniform(least_s, most_s)
         self.made.append(f"waited {seconds:.3f} s")
         time.sleep(seconds)
         return seconds
 
     def choose(self, options: Sequence[T]) -> T:
-        """One of these, as the seed says."""
+        """One of these, chosen by the seed."""
         chosen = self.random.choice(options)
         self.made.append(f"chose {chosen!r}")
         return chosen
@@ -53,9 +53,9 @@ class Chaos:
     def kill(
         self, system: SystemUnderTest, component_id: str | None = None, signal: int | None = None
     ) -> tuple[str, int]:
-        """Kill a worker: this one or any, by this signal or by any; who it was, and its pid.
+        """Kill a worker, by default any one by any signal; returns its id and pid.
 
-        It waits for a process if the worker has none at the moment.
+        If the worker has no process at the moment, this waits for one.
         """
         id_ = component_id if component_id is not None else self.random.choice(system.ids)
         how = signals.Signals(self.random.choice(SIGNALS) if signal is None else signal)
@@ -67,7 +67,7 @@ class Chaos:
     def freeze(
         self, system: SystemUnderTest, component_id: str | None = None, most_s: float = 1.0
     ) -> tuple[str, int]:
-        """Freeze a worker for a while and let it go on; who it was, and its pid."""
+        """Freeze a worker for a while, then continue it; returns its id and pid."""
         id_ = component_id if component_id is not None else self.random.choice(system.ids)
         system.wait_until(id_, lambda worker: worker.pid is not None, PATIENCE_S)
         pid = system.freeze(id_)
@@ -82,26 +82,26 @@ class Chaos:
 
     def play(
         self,
-        *cast: WorkerSpec | Scenario,
+        *workers: WorkerSpec | Scenario,
         lives: Lives | None = None,
         moves: int = 50,
         lasts_s: float = 600.0,
     ) -> Outcome:
-        """Let faults of every kind happen to workers in virtual time, as the seed says.
+        """Make moves of every kind on workers in virtual time, as the seed chooses.
 
         Args:
-            cast: specs of workers; or a scenario, which says everything itself.
-            lives: what the workers do by themselves; None lets them live on.
-            moves: how many faults there are.
-            lasts_s: for how long they happen, in virtual seconds.
+            workers: specs of workers; or a scenario, which is complete by itself.
+            lives: what the workers do by themselves; None: they run on.
+            moves: how many moves there are.
+            lasts_s: for how many virtual seconds.
 
         Raises:
-            AssertionError: a rule did not hold, or what the scenario expects did not come.
+            AssertionError: an invariant was violated, or an expectation was not met.
         """
         from .virtual import LIVES_ON, play, scenario_of
 
-        scenario = scenario_of(cast, LIVES_ON if lives is None else lives)
-        if not (len(cast) == 1 and scenario is cast[0]):
+        scenario = scenario_of(workers, LIVES_ON if lives is None else lives)
+        if not (len(workers) == 1 and scenario is workers[0]):
             scenario = replace(scenario, lasts_s=lasts_s).at_random(moves)
         self._outcome = outcome = play(scenario, self.seed)
         self.made.append(f"played {scenario.name!r}: {len(outcome.steps)} moves in {outcome.lasted_s:g} s")
@@ -112,10 +112,10 @@ class Chaos:
     # ── for the report of a failure ──────────────────────────────────────────────────────
 
     def sections(self) -> Iterator[tuple[str, str]]:
-        """The seed, what was done under it, and how to do it again."""
+        """The seed, what was done under it, and how to repeat it."""
         again = f"repeat with: pytest {self._test!r} --chaos-seed {self.seed}"
         yield "rekindle: chaos", "\n".join((*self.made, again))
         if self._outcome is not None:
-            from .virtual import told
+            from .virtual import sections_of
 
-            yield from told(self._outcome.history, self._outcome.scenario.ids)
+            yield from sections_of(self._outcome.history, self._outcome.scenario.ids)

@@ -1,4 +1,4 @@
-"""Real workers under a real supervisor, for the length of a test."""
+"""Real workers under a real supervisor, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rekindle.persistence import MemoryStore, open_store
 from .failure_report import timelines
 
 PATIENCE_S = 20.0
-"""How long is waited for what must come; long, because machines that test are busy."""
+"""How long the `wait_…` methods wait by default; long, because test machines are busy."""
 
-_GLANCE_S = 0.01
+_POLL_S = 0.01
 _LAST_LINES = 10
 
 
 class SystemUnderTest(System):
-    """A `System` that can be hurt, and that remembers what happened.
+    """A `System` with methods that hurt its workers, and a record of its events.
 
-    Where a worker is not named, the only one is meant.
+    Methods without a worker's id are for systems with one worker.
     """
 
     def __init__(self, *specs: WorkerSpec, store: Store, max_concurrent_starts: int | None = None) -> None:
@@ -41,21 +41,21 @@ class SystemUnderTest(System):
         self._hurt: dict[str, int] = {}
 
     def begin(self) -> None:
-        """Start every worker, and miss nothing of it."""
+        """Subscribe to the events, then start every worker."""
         self.open()
-        self.subscribe(_Ear(self._hear))
+        self.subscribe(_Subscriber(self._record))
         self.start()
 
-    def _hear(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         self.heard.append((time.monotonic() - self._began, event))
 
-    # ── what is done to it ───────────────────────────────────────────────────────────────
+    # ── faults ───────────────────────────────────────────────────────────────────────────
 
     def kill(self, component_id: str | None = None, signal: int = signals.SIGKILL) -> int:
-        """Send the worker's process a signal, from outside; its pid.
+        """Send the worker's process a signal from outside; returns its pid.
 
         Raises:
-            RequestRefusedError: it has no process now.
+            RequestRefusedError: the worker has no process now.
         """
         id_ = self._named(component_id)
         worker = self.status(id_)
@@ -66,14 +66,14 @@ class SystemUnderTest(System):
         return worker.pid
 
     def freeze(self, component_id: str | None = None) -> int:
-        """Stop the worker's process as Ctrl-Z does: it lives, and does nothing."""
+        """Freeze the worker's process by SIGSTOP: it lives, and does nothing."""
         return self.kill(component_id, signals.SIGSTOP)
 
     def thaw(self, component_id: str | None = None) -> int:
-        """Let a frozen one go on."""
+        """Continue a frozen process."""
         return self.kill(component_id, signals.SIGCONT)
 
-    # ── what is waited for ───────────────────────────────────────────────────────────────
+    # ── waiting ──────────────────────────────────────────────────────────────────────────
 
     def wait_until_healthy(
         self, component_id: str | None = None, timeout_s: float = PATIENCE_S
@@ -84,7 +84,7 @@ class SystemUnderTest(System):
     def wait_for_job(
         self, job: Job | None = None, component_id: str | None = None, timeout_s: float = PATIENCE_S
     ) -> WorkerStatus:
-        """Wait until the worker is at work: on this job, or on any."""
+        """Wait until the worker runs this job, or any job."""
 
         def at_work(worker: WorkerStatus) -> bool:
             return worker.current_job == job if job is not None else worker.current_job is not None
@@ -92,7 +92,7 @@ class SystemUnderTest(System):
         return self.wait_until(self._named(component_id), at_work, timeout_s)
 
     def wait_until_back(self, component_id: str | None = None, timeout_s: float = PATIENCE_S) -> WorkerStatus:
-        """Wait until another process than the one that was hurt is healthy."""
+        """Wait until a later process than the one that was hurt is healthy."""
         id_ = self._named(component_id)
         before = self._hurt.get(id_, 0)
         return self.wait_until(
@@ -102,14 +102,14 @@ class SystemUnderTest(System):
     def wait_for_deaths(
         self, number: int = 1, component_id: str | None = None, timeout_s: float = PATIENCE_S
     ) -> tuple[DeathRecord, ...]:
-        """Wait until so many deaths of the worker are recorded; all of them, oldest first."""
+        """Wait until this many deaths of the worker are recorded; returns all of them, oldest first."""
         id_ = self._named(component_id)
         deadline = time.monotonic() + timeout_s
         never = threading.Event()
         while len(deaths := self.deaths(id_, limit=max(number, 1000))) < number:
             if time.monotonic() > deadline:
                 raise RequestTimeoutError(f"{id_} died {len(deaths)} times in {timeout_s:g} s, not {number}")
-            never.wait(_GLANCE_S)
+            never.wait(_POLL_S)
         return tuple(reversed(deaths))
 
     def _named(self, component_id: str | None) -> str:
@@ -156,12 +156,12 @@ class Systems:
         return open_store(store) if isinstance(store, str | os.PathLike) else store
 
     def stop(self) -> None:
-        """Stop every system, the last one first, whatever becomes of the others."""
+        """Stop every system, the last one first, even if stopping another one fails."""
         errors = []
         while self._made:
             try:
                 self._made.pop().stop()
-            except Exception as error:  # noqa: BLE001  # the others are to be stopped all the same
+            except Exception as error:  # noqa: BLE001  # the others must be stopped as well
                 errors.append(error)
         if errors:
             raise errors[0]
@@ -182,12 +182,12 @@ def _output(system: SystemUnderTest, worker: str) -> Iterator[str]:
         yield from ("  | " + line.rstrip() for line in lines)
 
 
-class _Ear:
-    """Hands on what the broker tells."""
+class _Subscriber:
+    """Passes the published events on."""
 
-    def __init__(self, hear: Callable[[Event], None]) -> None:
-        self._hear = hear
+    def __init__(self, take: Callable[[Event], None]) -> None:
+        self._take = take
 
     def tell(self, message: Event) -> None:
-        """Hear an event."""
-        self._hear(message)
+        """Take an event."""
+        self._take(message)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.chaos.worlds import ENDLESS, play
+from tests.chaos.sample_scenarios import ENDLESS, play
 
 from rekindle.actors import supervision
 from rekindle.actors.persistence_actor import PersistenceActor

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.chaos.worlds import play, zoo
+from tests.chaos.sample_scenarios import all_kinds_of_workers, play
 from tests.processes.supervisors import IMPORT_PATH
 
 from rekindle.actors.simulation import MOVES, Scenario, dies_after, lines
@@ -20,19 +20,19 @@ SHARES = 6
 @pytest.mark.parametrize("share", range(SHARES))
 def test_no_rule_is_broken_whatever_happens_to_workers_of_every_kind(share: int) -> None:
     for seed in range(share, SEEDS, SHARES):
-        outcome = play(zoo(), seed)
+        outcome = play(all_kinds_of_workers(), seed)
         assert outcome.violations == (), (seed, *lines(outcome.history))
 
 
 def test_chance_makes_every_move_that_there_is() -> None:
-    made = {step.move.__class__ for seed in range(20) for step in play(zoo(), seed).steps}
+    made = {step.move.__class__ for seed in range(20) for step in play(all_kinds_of_workers(), seed).steps}
     assert {each for word, each in MOVES.items() if word != "thaw"} <= made
 
 
 PRINT_A_HISTORY = """
 import sys
-from tests.chaos.worlds import play, zoo
-sys.stdout.buffer.write(play(zoo(), 7).history.encoded())
+from tests.chaos.sample_scenarios import play, all_kinds_of_workers
+sys.stdout.buffer.write(play(all_kinds_of_workers(), 7).history.encoded())
 """
 
 
@@ -44,12 +44,14 @@ def history_of_another_process(hash_seed: str) -> bytes:
 
 def test_the_same_seed_writes_the_same_history_byte_for_byte_in_every_process() -> None:
     one, other = history_of_another_process("1"), history_of_another_process("4242")
-    assert one == other == play(zoo(), 7).history.encoded()
+    assert one == other == play(all_kinds_of_workers(), 7).history.encoded()
     assert len(one) > 10_000
 
 
 def test_another_seed_writes_another_history() -> None:
-    assert play(zoo(), 7).history.digest() != play(zoo(), 8).history.digest()
+    assert (
+        play(all_kinds_of_workers(), 7).history.digest() != play(all_kinds_of_workers(), 8).history.digest()
+    )
 
 
 def test_what_a_slow_store_still_holds_back_at_the_end_is_waited_for() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace as changed
 
 import pytest
 from msgspec.structs import replace
-from tests.chaos.worlds import play
+from tests.chaos.sample_scenarios import play
 
 from rekindle.actors.simulation import RULES, Scenario, Slack, dies_after, violations
 from rekindle.actors.simulation.scenarios.history import (
@@ -16,6 +16,7 @@ from rekindle.actors.simulation.scenarios.history import (
     Counted,
     Decided,
     Ended,
+    EventPublished,
     History,
     Ordered,
     Overlapped,
@@ -23,7 +24,6 @@ from rekindle.actors.simulation.scenarios.history import (
     Stored,
     StreakEnded,
     TimerSet,
-    Told,
 )
 
 TAG = "tag"
@@ -105,7 +105,7 @@ def told(number: int, event: str) -> Tamper:
     """Leave out an event of this kind."""
 
     def tamper(entries: list[AnyEntry]) -> None:
-        found = [each for each in entries if isinstance(each, Told) and each.event == event]
+        found = [each for each in entries if isinstance(each, EventPublished) and each.event == event]
         entries.remove(found[number])
 
     return tamper
@@ -161,9 +161,9 @@ TAMPERINGS: dict[str, list[Tamper]] = {
     "no restart before its delay is over": [change(Decided, delay_ms=60_000)],
     "events gapless and in order": [
         told(0, "status_changed"),
-        repeat(Told),
-        change(Told, generation=9),
-        change(Told, 1, new="unhealthy"),
+        repeat(EventPublished),
+        change(EventPublished, generation=9),
+        change(EventPublished, 1, new="unhealthy"),
     ],
     "no event missing": [told(-1, "worker_died")],
 }

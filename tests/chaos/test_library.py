@@ -11,10 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.chaos.worlds import play
+from tests.chaos.sample_scenarios import play
 
 from rekindle.actors.simulation import Outcome, Scenario, lines
-from rekindle.actors.simulation.scenarios.history import Decided, Moved, Spawned, SupervisorEnded, Told
+from rekindle.actors.simulation.scenarios.history import (
+    Decided,
+    EventPublished,
+    Moved,
+    Spawned,
+    SupervisorEnded,
+)
 from rekindle.cli.chaos.library import library
 from rekindle.cli.chaos.real.real_run import run_real
 from rekindle.cli.chaos.scenario_file import load_scenario
@@ -95,7 +101,9 @@ def test_ten_workers_outlast_an_outage_behind_a_breaker_and_come_back_at_once() 
         assert passed(outcome)
         assert failed(outcome) == 0
         assert verdicts(outcome)["restart"] < 3  # those who died before it opened
-        closed = next(each.at for each in outcome.history.of(Told) if each.event == "breaker_closed")
+        closed = next(
+            each.at for each in outcome.history.of(EventPublished) if each.event == "breaker_closed"
+        )
         back = [each.at for each in outcome.history.of(Spawned) if abs(each.at - closed) < 0.1]
         assert len(back) == 9  # all but the canary, which is there already
 

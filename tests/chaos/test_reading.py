@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.chaos.worlds import ENDLESS, play
+from tests.chaos.sample_scenarios import ENDLESS, play
 
 from rekindle.actors.simulation import (
     MOVES,
@@ -119,7 +119,7 @@ REFUSED = [
     ('[[move]]\nat = 1\nkil = "tag"\n', 4, "kil", "did you mean 'kill'?"),
     ('[[move]]\nat = -1\nkill = "tag"\n', 3, "at", "must not be negative, is -1"),
     ('[[move]]\nat = 1\nfreeze = "tag"\nfor_s = -2\n', 5, "for_s", "must not be negative"),
-    ('[[move]]\nat = 1\nkill = "nobody"\n', 4, "kill", "no worker is called 'nobody'; there are tag"),
+    ('[[move]]\nat = 1\nkill = "nobody"\n', 4, "kill", "unknown worker 'nobody'; the workers are tag"),
     ('[[move]]\nat = 1\nkill = "tag"\nsignal = "SIGNO"\n', 5, "signal", "is no signal"),
     ('[[move]]\nat = 1\ndatabase = "lost"\n', 4, "database", "must be one of locked, gone, full, slow, back"),
     ('[[move]]\nat = 1\nactor_raises = "me"\n', 4, "actor_raises", "supervisor, monitor, recorder, proxy"),
@@ -133,10 +133,10 @@ REFUSED = [
     ),
     ('[[move]]\nat = [9, 3]\nkill = "tag"\n', 3, "at", "ends before it begins"),
     ('[[move]]\nat = "soon"\nkill = "tag"\n', 3, "at", "must be a number"),
-    ('[[expect]]\nworker = "nobody"\nstarts = 1\n', 3, "worker", "no worker is called 'nobody'"),
+    ('[[expect]]\nworker = "nobody"\nstarts = 1\n', 3, "worker", "unknown worker 'nobody'"),
     ('[[expect]]\nworker = "tag"\nstatus = "fine"\n', 4, "status", "must be one of pending, healthy"),
     ('[[expect]]\nworker = "tag"\nevents = ["born"]\n', 4, "events", "'born' is none of started, healthy"),
-    ('[random]\nmoves = 3\nwords = ["dance"]\n', 4, "words", "'dance' is none of kill, freeze"),
+    ('[random]\nmoves = 3\nwords = ["dance"]\n', 4, "words", "'dance' is not one of kill, freeze"),
     ("does = { dies_after = -3 }\n", 2, "dies_after", "must not be negative"),
     ("does = { dies_afer = 3 }\n", 2, "dies_afer", "did you mean 'dies_after'?"),
     ('preset = "eager"\n', 2, "preset", 'preset = "eager": must be one of steady, patient'),
@@ -165,7 +165,7 @@ def test_every_problem_of_a_file_is_named_at_once() -> None:
 
 
 def test_a_scenario_in_python_is_refused_too() -> None:
-    with pytest.raises(ScenarioError, match="no worker is called 'nobody'"):
+    with pytest.raises(ScenarioError, match="unknown worker 'nobody'"):
         Scenario("s").worker("tag").at(1).kill("nobody").checked()
     with pytest.raises(ScenarioError, match="must not be negative"):
         Scenario("s").worker("tag").at(-1).kill("tag").checked()

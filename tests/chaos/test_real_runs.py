@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.chaos.worlds import ENDLESS
+from tests.chaos.sample_scenarios import ENDLESS
 from tests.processes.waiting import eventually
 
 from rekindle.actors.simulation import Scenario, dies_after, draw, lines

@@ -15,7 +15,7 @@ import pytest
 from msgspec import structs
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
-from tests.metrics.alerts import NAME, Scrapes, Series, firing, rules, series
+from tests.metrics.promql_subset import NAME, Scrapes, Series, firing, rules, series
 from tests.processes.waiting import eventually
 
 from rekindle.actors.deaths.death import Cause

@@ -11,7 +11,7 @@ from pathlib import Path
 import prometheus_client
 import pytest
 from tests.control.operator_double import OperatorDouble
-from tests.metrics.alerts import Series, series
+from tests.metrics.promql_subset import Series, series
 from tests.nats.conftest import identity
 from tests.processes.conftest import Run
 from tests.processes.waiting import eventually

@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 import yaml  # type: ignore[import-untyped]
-from tests.metrics.alerts import RULES, rules
+from tests.metrics.promql_subset import RULES, rules
 
 DURATION = re.compile(r"(?=\d)(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?")
 LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

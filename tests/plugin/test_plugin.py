@@ -188,7 +188,7 @@ def test_seeds_that_are_none_are_refused(suite: pytest.Pytester, seeds: str) -> 
     test = f"\n@pytest.mark.chaos(seeds={seeds})\ndef test_none(chaos):\n    pass\n"
     suite.makepyfile(test_app=HEAD + test)
     said = suite.runpytest_inprocess("-p", PLUGIN, "-p", "no:cacheprovider")
-    assert "seeds is a number above 0, or a list of numbers" in said.stdout.str()
+    assert "seeds must be a number above 0 or a list of numbers" in said.stdout.str()
     assert said.ret != 0
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import urllib.request
 
-from tests.metrics.alerts import series
+from tests.metrics.promql_subset import series
 from tests.nats.subscriber import Subscriber
 from tests.processes.waiting import eventually
 from tests.running.conftest import REKINDLE, Run

@@ -1,7 +1,7 @@
 """Pure: what the workers of a scenario do.
 
-A `Behaviour` is one life of a worker. Each word of it is a small function here and a key of the
-same name in a scenario file; `|` joins two of them:
+A `Behaviour` is one life of a worker. Each word is a small function here and a key of the same name in
+a scenario file; `|` combines two of them:
 
     dies_after(3, exit=2)    hangs(after_s=10) | ignores_term()    says_recovering(30)
 """
@@ -18,32 +18,32 @@ from ...facts.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """What one life does; as it stands, it is healthy at once and lives on."""
+    """What one incarnation does; by default it is healthy at once and runs on."""
 
     dies_after: float | None = None
-    """So many seconds after its start it ends, by `exit` or by `signal`."""
+    """It ends this many seconds after its start, with `exit` or by `signal`."""
     exit: int = 1
     signal: int | None = None
     healthy_after: float | None = 0.0
-    """When it first says that it is healthy; None is never."""
+    """When it first reports that it is healthy; None is never."""
     hangs_after: float | None = None
-    """From then on it says nothing and hears nothing; SIGTERM still ends it."""
+    """From then on it sends nothing and ignores requests; SIGTERM still ends it."""
     stops_heartbeating_after: float | None = None
-    """From then on it says nothing, and does everything else."""
+    """From then on it sends no heartbeats, and does everything else."""
     says_recovering: float | None = None
-    """For so many seconds from its start it asks for time."""
+    """It reports `recovering` for this many seconds from its start."""
     cannot_be_spawned: str | None = None
-    """The system's words for why not."""
+    """The error of the operating system."""
     ignores_term: bool = False
     ignores_request: bool = False
     ignores_kill: bool = False
-    """As a process on a dead disk does. No real process can be made to: only in virtual time."""
+    """As a process does that waits for a dead disk. Only in virtual time: no real process can be made to."""
     stops_after: float = 0.0
-    """How long it takes to end once it was asked to."""
+    """How long it takes to end after a request."""
     needs_database: float | None = None
-    """For so many seconds from its start it needs the database, and dies without it."""
+    """It needs the database for this many seconds from its start, and dies without it."""
     heartbeat: float | None = None
-    """How often it says that it is healthy; None is as often as its policy asks, infinity only once."""
+    """The interval of its heartbeats; None is that of its health policy, infinity is one heartbeat only."""
     job: Job | None = None
     """What it works on, unless it is told to idle."""
     shows_stacks: bool = False
@@ -51,16 +51,16 @@ class Behaviour:
     usage: Callable[[float], Usage] | None = None
     """What it uses, by the seconds since its start; None: next to nothing. Only in virtual time."""
     until: float | None = None
-    """This is the life of everyone who starts before this time of the scenario."""
+    """Every incarnation that starts before this time of the scenario has this life."""
 
     def __or__(self, other: Behaviour) -> Behaviour:
-        """Both: what the other one says, and what it leaves open."""
-        said = {
+        """Both combined; where both set a field, the other one wins."""
+        set_there = {
             each.name: getattr(other, each.name)
             for each in fields(other)
             if getattr(other, each.name) != each.default
         }
-        return replace(self, **said)
+        return replace(self, **set_there)
 
     @property
     def how(self) -> Exit:
@@ -68,7 +68,7 @@ class Behaviour:
         return Exit(signal=self.signal) if self.signal is not None else Exit(code=self.exit)
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it, word by word."""
+        """The problems of its fields."""
         return [
             Problem(each.name, f"must not be negative, is {value:g}")
             for each in fields(self)
@@ -77,12 +77,12 @@ class Behaviour:
 
 
 def runs() -> Behaviour:
-    """Healthy from the start, and to the end."""
+    """Healthy from the start to the end."""
     return Behaviour()
 
 
 def dies_after(seconds: float, *, exit: int = 1, signal: int | None = None) -> Behaviour:
-    """Ends so many seconds after its start, with an exit code or by a signal."""
+    """Ends this many seconds after its start, with an exit code or by a signal."""
     return Behaviour(dies_after=seconds, exit=exit, signal=signal)
 
 
@@ -92,27 +92,27 @@ def exits(code: int = 0, *, after_s: float = 0.0) -> Behaviour:
 
 
 def hangs(*, after_s: float = 0.0) -> Behaviour:
-    """Lives on, and neither says nor hears anything."""
+    """Runs on, but sends nothing and ignores requests."""
     return Behaviour(hangs_after=after_s)
 
 
 def stops_heartbeating(at: float) -> Behaviour:
-    """Lives on, and says nothing any more."""
+    """Runs on, but sends no more heartbeats."""
     return Behaviour(stops_heartbeating_after=at)
 
 
 def says_recovering(for_s: float) -> Behaviour:
-    """Asks for time for so long, then says that it is healthy."""
+    """Reports `recovering` for this long, then `healthy`."""
     return Behaviour(says_recovering=for_s)
 
 
 def cannot_be_spawned(error: str = "No such file or directory") -> Behaviour:
-    """Cannot even be started."""
+    """Cannot be started."""
     return Behaviour(cannot_be_spawned=error)
 
 
 def never_healthy() -> Behaviour:
-    """Starts, and never says that it is ready."""
+    """Starts, and never reports that it is healthy."""
     return Behaviour(healthy_after=None)
 
 
@@ -122,15 +122,15 @@ def ignores_term() -> Behaviour:
 
 
 def needs_database(until: float) -> Behaviour:
-    """Dies if the database is away in the first seconds of its life."""
+    """Dies if the database is away in its first seconds."""
     return Behaviour(needs_database=until)
 
 
 def life_of(lives: Sequence[Behaviour], start: int, now: float) -> Behaviour:
     """The life of the start with this number, counted from 0, at this time of the scenario.
 
-    One life after the other, the last one again and again; one with `until` is for everyone who
-    starts before then, and for nobody after.
+    The lives follow each other, and the last one repeats; a life with `until` applies to every start
+    before then, and to none after.
     """
     open_lives = [life for life in lives if life.until is None or now < life.until]
     if not open_lives:

@@ -1,4 +1,4 @@
-"""Pure: what a scenario expects of its run, and how its history is held against that."""
+"""Pure: what a scenario expects of its run, and whether its history meets it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .history import (
     Counted,
     Decided,
     Ended,
+    EventPublished,
     Ordered,
     Reported,
     Spawned,
     SpawnRefused,
-    Told,
 )
 
 STATUSES = ("pending", "healthy", "unhealthy", "recovering", "dead", "failed", "stopped")
@@ -29,7 +29,7 @@ EVENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a real machine may be off: none in virtual time."""
+    """How much a real machine may deviate; nothing in virtual time."""
 
     late_s: float = 0.0
     """Seconds of the scenario that may be added to a deadline."""
@@ -57,8 +57,8 @@ class Reaches:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """At the end the worker has these counters; None is not asked for."""
+class ExpectedCounts:
+    """At the end the worker has these counters; None is not checked."""
 
     worker: str
     restarts: int | None = None
@@ -82,7 +82,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """The worker's processes were started so many times, those that failed to start included."""
+    """The number of starts of the worker, refused ones included."""
 
     worker: str
     least: int = 0
@@ -99,7 +99,7 @@ class Starts:
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The first restarts of the worker were decided with exactly these delays, and kept to them."""
+    """The first restarts of the worker were decided with exactly these delays, and waited for them."""
 
     worker: str
     seconds: tuple[float, ...]
@@ -116,11 +116,11 @@ class Delays:
             for found, wanted in zip(decided, self.seconds, strict=True)
         )
         if not exact:
-            return f"{self.worker} was delayed by {_listed(decided)}, not {_listed(self.seconds)}"
+            return f"{self.worker} was delayed by {_listed(decided)} s, not {_listed(self.seconds)} s"
         return self._kept(history, tolerance)
 
     def _kept(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
-        """Whether no start came before its delay was over."""
+        """Why a start came too early; None if none did."""
         decided: Decided | None = None
         for entry in history:
             if isinstance(entry, Decided) and entry.worker == self.worker:
@@ -136,18 +136,23 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class EventsInOrder:
-    """These events of the worker were told, in this order; others may stand between them."""
+    """These events of the worker were published in this order; other events may come between them."""
 
     worker: str
     events: tuple[str, ...]
 
     def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
         """Why not; None if they were."""
-        told = [word for entry in history if isinstance(entry, Told) for word in _words(entry, self.worker)]
+        told = [
+            word
+            for entry in history
+            if isinstance(entry, EventPublished)
+            for word in _words(entry, self.worker)
+        ]
         rest = iter(told)
         for wanted in self.events:
             if wanted not in rest:
-                return f"{self.worker} has no event {wanted!r} in its place; there were {', '.join(told)}"
+                return f"{self.worker} has no event {wanted!r} there; its events are {', '.join(told)}"
         return None
 
 
@@ -176,7 +181,7 @@ class NothingStartsAfter:
         return None if seen else f"{self.worker} never failed"
 
 
-Expectation = Reaches | Counts | Starts | Delays | EventsInOrder | NothingStartsAfter
+Expectation = Reaches | ExpectedCounts | Starts | Delays | EventsInOrder | NothingStartsAfter
 
 
 def reaches(worker: str, status: str, by: float, *, after: float = 0.0) -> Reaches:
@@ -186,13 +191,13 @@ def reaches(worker: str, status: str, by: float, *, after: float = 0.0) -> Reach
 
 def counts(
     worker: str, *, restarts: int | None = None, streak: int | None = None, deaths: int | None = None
-) -> Counts:
+) -> ExpectedCounts:
     """At the end the worker has these counters."""
-    return Counts(worker, restarts, streak, deaths)
+    return ExpectedCounts(worker, restarts, streak, deaths)
 
 
 def starts(worker: str, exactly: int | None = None, *, least: int = 0, most: int | None = None) -> Starts:
-    """The worker's processes were started so many times."""
+    """The worker was started this often."""
     return Starts(worker, least, most) if exactly is None else Starts(worker, exactly, exactly)
 
 
@@ -202,29 +207,29 @@ def delays(worker: str, *seconds: float) -> Delays:
 
 
 def events_in_order(worker: str, *events: str) -> EventsInOrder:
-    """These events of the worker were told in this order."""
+    """These events of the worker were published in this order."""
     return EventsInOrder(worker, events)
 
 
 def nothing_starts_after_failed(worker: str) -> NothingStartsAfter:
-    """The worker fails, and stays down."""
+    """The worker fails, and no process of it starts after that."""
     return NothingStartsAfter(worker)
 
 
 def unmet(
     expectations: Sequence[Expectation], history: Sequence[AnyEntry], tolerance: Tolerance
 ) -> tuple[str, ...]:
-    """What was expected and did not come, in words."""
+    """The unmet expectations, as sentences."""
     return tuple(why for each in expectations if (why := each.unmet(history, tolerance)) is not None)
 
 
 def statuses(history: Sequence[AnyEntry], worker: str) -> Iterator[tuple[float, str]]:
-    """When the worker's status changed, and to what; what is only reported at the end counts too."""
+    """When the worker's status changed, and to what; the status reported at the end counts too."""
     for entry in history:
         match entry:
-            case Told(worker=id_, at=at, new=str(new)) if id_ == worker:
+            case EventPublished(worker=id_, at=at, new=str(new)) if id_ == worker:
                 yield at, new
-            case Told(worker=id_, at=at, event="worker_stopped") if id_ == worker:
+            case EventPublished(worker=id_, at=at, event="worker_stopped") if id_ == worker:
                 yield at, "stopped"
             case Reported(worker=id_, at=at, shown=shown, status=status) if id_ == worker:
                 yield at, status or shown
@@ -233,7 +238,7 @@ def statuses(history: Sequence[AnyEntry], worker: str) -> Iterator[tuple[float, 
 
 
 def starts_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
-    """When processes of the worker were started, or would have been."""
+    """When processes of the worker were started, or refused."""
     return [each.at for each in history if isinstance(each, Spawned | SpawnRefused) and each.worker == worker]
 
 
@@ -242,7 +247,7 @@ def ends_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
     return [each.at for each in history if isinstance(each, Ended) and each.worker == worker]
 
 
-def _words(told: Told, worker: str) -> tuple[str, ...]:
+def _words(told: EventPublished, worker: str) -> tuple[str, ...]:
     if told.worker not in (worker, None):
         return ()
     if told.event == "status_changed":

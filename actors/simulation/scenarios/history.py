@@ -1,8 +1,8 @@
-"""Pure: one recorded history of a run, whoever ran it.
+"""Pure: the recorded history of a run, in virtual time or on real processes.
 
-Entries are facts in the order in which they came to be known, with the seconds of the scenario.
-A virtual run with the same seed writes the same history, byte for byte. Invariants and
-expectations look at nothing else.
+Entries are facts in the order in which they became known, with the seconds of the scenario. A virtual
+run with the same seed records the same history, byte for byte. Invariants and expectations see nothing
+else.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from typing import TypeVar
 import msgspec
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
+class HistoryEntry(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """Something that happened."""
 
     at: float
     """Seconds of the scenario."""
 
 
-class SupervisorStarted(Entry, frozen=True, gc=False):
-    """A supervisor began to work, on what the store remembers."""
+class SupervisorStarted(HistoryEntry, frozen=True, gc=False):
+    """A supervisor started, with the data of the store."""
 
     life: int
     wall_ms: int
 
 
-class SupervisorEnded(Entry, frozen=True, gc=False):
+class SupervisorEnded(HistoryEntry, frozen=True, gc=False):
     """It ended: by itself, or by kill -9."""
 
     life: int
     killed: bool
 
 
-class Ordered(Entry, frozen=True, gc=False):
-    """An operator's order that was taken; no workers are all of them."""
+class Ordered(HistoryEntry, frozen=True, gc=False):
+    """An operator's order that was accepted; without a worker it is for all of them."""
 
     order: str
     worker: str | None = None
     for_s: float | None = None
 
 
-class Moved(Entry, frozen=True, gc=False):
+class Moved(HistoryEntry, frozen=True, gc=False):
     """A move of the scenario was made."""
 
     number: int
@@ -52,7 +52,7 @@ class Moved(Entry, frozen=True, gc=False):
     worker: str | None = None
 
 
-class Spawned(Entry, frozen=True, gc=False):
+class Spawned(HistoryEntry, frozen=True, gc=False):
     """A process of a worker began."""
 
     worker: str
@@ -60,7 +60,7 @@ class Spawned(Entry, frozen=True, gc=False):
     pid: int
 
 
-class SpawnRefused(Entry, frozen=True, gc=False):
+class SpawnRefused(HistoryEntry, frozen=True, gc=False):
     """A process could not be started."""
 
     worker: str
@@ -68,14 +68,14 @@ class SpawnRefused(Entry, frozen=True, gc=False):
     error: str
 
 
-class Overlapped(Entry, frozen=True, gc=False):
-    """A process found another one of the same worker alive; only real processes tell."""
+class Overlapped(HistoryEntry, frozen=True, gc=False):
+    """A process found another one of the same worker alive; only real processes report it."""
 
     worker: str
     pid: int
 
 
-class Ended(Entry, frozen=True, gc=False):
+class Ended(HistoryEntry, frozen=True, gc=False):
     """A process ended; `by` is itself, fault, supervisor or cleanup (after kill -9)."""
 
     worker: str
@@ -85,8 +85,8 @@ class Ended(Entry, frozen=True, gc=False):
     by: str
 
 
-class Decided(Entry, frozen=True, gc=False):
-    """The supervisor decided on a death and had it written down."""
+class Decided(HistoryEntry, frozen=True, gc=False):
+    """The supervisor decided on a death, and sent the decision to be persisted."""
 
     worker: str
     generation: int
@@ -97,16 +97,16 @@ class Decided(Entry, frozen=True, gc=False):
     delay_ms: int
     streak_cleared: bool = False
     silent_s: float | None = None
-    """How long the worker had really been silent by then, where that is known."""
+    """How long the worker had really been silent by then, if known."""
 
 
-class StreakEnded(Entry, frozen=True, gc=False):
-    """The supervisor found that health had lasted long enough."""
+class StreakEnded(HistoryEntry, frozen=True, gc=False):
+    """The supervisor cleared a streak: the worker had been healthy for long enough."""
 
     worker: str
 
 
-class Stored(Entry, frozen=True, gc=False):
+class Stored(HistoryEntry, frozen=True, gc=False):
     """A record is in the store."""
 
     kind: str
@@ -120,8 +120,8 @@ class Stored(Entry, frozen=True, gc=False):
     streak: int = 0
 
 
-class Told(Entry, frozen=True, gc=False):
-    """An event reached those who listen."""
+class EventPublished(HistoryEntry, frozen=True, gc=False):
+    """An event was published."""
 
     event: str
     worker: str | None = None
@@ -130,10 +130,10 @@ class Told(Entry, frozen=True, gc=False):
     new: str | None = None
     number: int | None = None
     since: float | None = None
-    """When it happened, where that is known and was earlier: an event waits for a record to go with."""
+    """When it happened, if known and earlier: an event is published after its record is persisted."""
 
 
-class TimerSet(Entry, frozen=True, gc=False):
+class TimerSet(HistoryEntry, frozen=True, gc=False):
     """A restart is pending from now on."""
 
     worker: str
@@ -141,22 +141,22 @@ class TimerSet(Entry, frozen=True, gc=False):
     due: float
 
 
-class TimerDropped(Entry, frozen=True, gc=False):
-    """A pending restart was called off."""
+class TimerDropped(HistoryEntry, frozen=True, gc=False):
+    """A pending restart was cancelled."""
 
     worker: str
     generation: int
 
 
-class TimerFired(Entry, frozen=True, gc=False):
+class TimerFired(HistoryEntry, frozen=True, gc=False):
     """The delay of a pending restart is over."""
 
     worker: str
     generation: int
 
 
-class Counted(Entry, frozen=True, gc=False):
-    """What the store says of a worker, asked from outside."""
+class Counted(HistoryEntry, frozen=True, gc=False):
+    """The counters of a worker in the store, read from outside."""
 
     worker: str
     restart_count: int
@@ -164,8 +164,8 @@ class Counted(Entry, frozen=True, gc=False):
     failed: bool
 
 
-class Reported(Entry, frozen=True, gc=False):
-    """What the supervisor says of a worker, and whether its process lives, when all is quiet."""
+class Reported(HistoryEntry, frozen=True, gc=False):
+    """What the supervisor reports of a worker at the end, and whether the worker's process lives."""
 
     worker: str
     shown: str
@@ -176,17 +176,17 @@ class Reported(Entry, frozen=True, gc=False):
     next_attempt_s: float | None
     alive: bool
     stable: bool = False
-    """Its present life would stay healthy if it were let."""
+    """Its present behaviour stays healthy if nothing is done to it."""
     waits: bool = False
     """It waits for other workers."""
 
 
-class Concluded(Entry, frozen=True, gc=False):
+class Concluded(HistoryEntry, frozen=True, gc=False):
     """The run is over; these workers still had a process."""
 
     left: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
-    """Those of them that nothing could have ended."""
+    """The ones that cannot be killed."""
 
 
 AnyEntry = (
@@ -201,7 +201,7 @@ AnyEntry = (
     | Decided
     | StreakEnded
     | Stored
-    | Told
+    | EventPublished
     | TimerSet
     | TimerDropped
     | TimerFired
@@ -210,7 +210,7 @@ AnyEntry = (
     | Concluded
 )
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=HistoryEntry)
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEntry)
@@ -224,7 +224,7 @@ class History:
     def __init__(
         self, entries: Iterable[AnyEntry] = (), hear: Callable[[AnyEntry], None] | None = None
     ) -> None:
-        """Begin with these entries; `hear` is told every one that is added."""
+        """Begin with these entries; `hear` is called with every entry that is added."""
         self.entries: list[AnyEntry] = list(entries)
         self._hear = hear
 
@@ -235,7 +235,7 @@ class History:
         return len(self.entries)
 
     def add(self, entry: AnyEntry) -> None:
-        """Write one down."""
+        """Record one."""
         self.entries.append(entry)
         if self._hear is not None:
             self._hear(entry)
@@ -253,7 +253,7 @@ class History:
         return b"".join(_encoder.encode(entry) + b"\n" for entry in self.entries)
 
     def digest(self) -> str:
-        """A short name for exactly this history."""
+        """A short hash of this history."""
         return sha256(self.encoded()).hexdigest()[:16]
 
 

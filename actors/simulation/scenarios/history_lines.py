@@ -1,4 +1,4 @@
-"""Pure: a history in lines for people."""
+"""Pure: a history as lines of text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .history import (
     Counted,
     Decided,
     Ended,
+    EventPublished,
     Moved,
     Ordered,
     Overlapped,
@@ -24,12 +25,11 @@ from .history import (
     TimerDropped,
     TimerFired,
     TimerSet,
-    Told,
 )
 
 
 def lines(entries: Iterable[AnyEntry], *, every: bool = True) -> Iterator[str]:
-    """One line an entry: when, who, what. Without `every`, only what a person looks for first."""
+    """One line for each entry: when, which worker, what. Without `every`, only the most important ones."""
     for entry in entries:
         if every or isinstance(entry, _TELLING):
             who = getattr(entry, "worker", None) or "-"
@@ -49,7 +49,7 @@ def _what(entry: AnyEntry) -> str:
         case SupervisorEnded(life=life, killed=killed):
             return f"supervisor {life} {'is killed' if killed else 'has stopped'}"
         case Ordered(order=order, for_s=for_s):
-            return f"an operator says {order}" + ("" if for_s is None else f" for {for_s:g} s")
+            return f"operator: {order}" + ("" if for_s is None else f" for {for_s:g} s")
         case Moved(number=number, what=what):
             return f"move {number}: {what}"
         case Spawned(generation=generation, pid=pid):
@@ -61,27 +61,27 @@ def _what(entry: AnyEntry) -> str:
         case Ended(generation=generation, code=code, signal=signal, by=by):
             return f"#{generation} {Exit(code, signal)} ({by})"
         case Reported(shown=shown, restart_count=restarts, alive=alive):
-            return f"is {shown} after {restarts} restarts, {'alive' if alive else 'no process'}"
+            return f"is {shown} after {restarts} restarts, {'alive' if alive else 'without a process'}"
         case Counted(restart_count=restarts, streak_count=streak, failed=failed):
             return f"the store has {restarts} restarts, streak {streak}{', failed' if failed else ''}"
         case Concluded(left=left):
-            return f"the end; left over: {', '.join(left) or 'nobody'}"
+            return f"end of the run; processes left over: {', '.join(left) or 'none'}"
         case _:
             return _detail(entry)
 
 
 def _detail(
-    entry: Decided | StreakEnded | Stored | Told | TimerSet | TimerDropped | TimerFired,
+    entry: Decided | StreakEnded | Stored | EventPublished | TimerSet | TimerDropped | TimerFired,
 ) -> str:
     match entry:
         case Decided(generation=generation, cause=cause, action=action, delay_ms=delay):
             wait = f" in {delay / 1000:g} s" if action == "restart" else ""
             return f"#{generation} died: {cause}; decided: {action}{wait}"
         case StreakEnded():
-            return "its streak is over: healthy for long enough"
+            return "streak cleared: healthy for long enough"
         case Stored(kind=kind, generation=generation, action=action):
             return f"stored {kind}" + (f" of #{generation}: {action}" if action else "")
-        case Told(event=event, generation=generation, old=old, new=new):
+        case EventPublished(event=event, generation=generation, old=old, new=new):
             return (
                 f"event {event}"
                 + (f" #{generation}" if generation else "")
@@ -90,6 +90,6 @@ def _detail(
         case TimerSet(generation=generation, due=due):
             return f"restart after #{generation} pending until {due:.3f}"
         case TimerDropped(generation=generation):
-            return f"restart after #{generation} called off"
+            return f"restart after #{generation} cancelled"
         case TimerFired(generation=generation):
             return f"restart after #{generation} is due"

@@ -1,7 +1,7 @@
 """Pure: what must hold at every point of every history.
 
-Each rule is a function of the facts so far and of the next entry; what it yields is a violation.
-`Watch` holds every entry against the rules as it comes; `violations` does so with a whole history.
+Each rule is a function of the facts so far and of the next entry; each sentence that it yields is a
+violation. `Watch` checks every entry as it is added; `violations` checks a whole history.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .history import (
     Concluded,
     Counted,
     Decided,
+    EventPublished,
     Overlapped,
     Reported,
     Spawned,
@@ -25,14 +26,13 @@ from .history import (
     StreakEnded,
     SupervisorStarted,
     TimerSet,
-    Told,
 )
 from .known_state import Facts, WorkerFacts
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that did not hold, where, and how."""
+    """A rule that did not hold: which, when, and why."""
 
     rule: str
     at: float
@@ -46,10 +46,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """How inexactly times are known, in seconds of the scenario: not at all in virtual time."""
+    """How exactly times are known, in seconds of the scenario. In virtual time they are exact."""
 
     order_s: float = 0.0
-    """How long what was under way may go on after an order."""
+    """How long a start that was under way may still happen after an order."""
     time_s: float = 0.002
 
 
@@ -60,7 +60,7 @@ Rule = Callable[[Facts, Any, Slack], Iterator[str]]
 
 
 def lives_never_overlap(facts: Facts, entry: Spawned | Overlapped, slack: Slack) -> Iterator[str]:
-    """A process starts only where none of the same worker lives."""
+    """A process starts only if no other process of the same worker lives."""
     if isinstance(entry, Overlapped):
         yield f"two processes of {entry.worker} at once: pid {entry.pid} found another"
         return
@@ -70,7 +70,7 @@ def lives_never_overlap(facts: Facts, entry: Spawned | Overlapped, slack: Slack)
 
 
 def no_start_while_held(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
-    """Nothing starts that is stopped, paused or failed, or whose supervisor is going."""
+    """No worker starts while it is stopped, paused or failed, or while the supervisor shuts down."""
     worker = facts.workers[entry.worker]
     since = entry.at - slack.order_s
     for word, held_at, until in (
@@ -85,7 +85,7 @@ def no_start_while_held(facts: Facts, entry: Spawned | SpawnRefused, slack: Slac
 
 
 def no_start_before_its_time(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
-    """A restart waits for its whole delay, unless an operator has it otherwise."""
+    """A restart waits for its whole delay, unless an operator orders otherwise."""
     due = facts.workers[entry.worker].not_before
     if due is not None and entry.at < due - slack.time_s:
         yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, due at {due:g}"
@@ -105,7 +105,7 @@ def no_orphan(facts: Facts, entry: SupervisorStarted | Concluded, slack: Slack) 
 
 
 def every_death_is_decided_once(facts: Facts, entry: Decided, slack: Slack) -> Iterator[str]:
-    """One decision a death, with its true cause; none without a death."""
+    """One decision for each death, with its true cause; none without a death."""
     worker = facts.workers[entry.worker]
     name = f"{entry.worker} #{entry.generation}"
     known = worker.decided.get(entry.generation)
@@ -114,23 +114,23 @@ def every_death_is_decided_once(facts: Facts, entry: Decided, slack: Slack) -> I
             yield f"{name} was decided twice: {known.action}, then {entry.action}"
         return
     if entry.generation not in worker.spawned and entry.generation not in worker.refused:
-        yield f"{name} died and was never started"
+        yield f"{name} died but was never started"
         return
     reason = _invented(facts, worker, entry, slack)
     if reason is not None:
-        yield f"{name} is said to have died of {entry.cause}: {reason}"
+        yield f"{name} was recorded as dead with cause {entry.cause}, but {reason}"
 
 
 def _invented(facts: Facts, worker: WorkerFacts, entry: Decided, slack: Slack) -> str | None:
-    """Why this death cannot have been; None if it can."""
+    """Why this death cannot have happened; None if it can."""
     ended = worker.ended.get(entry.generation)
     match entry.cause:
         case Cause.EXITED | Cause.SIGNALLED:
             if ended is None:
                 return "its process lives"
             if (ended.code, ended.signal) != (entry.code, entry.signal):
-                return f"its process ended by code {ended.code}, signal {ended.signal}"
-            return "it was stopped on purpose" if ended.by == "supervisor" else None
+                return f"its process ended with code {ended.code}, signal {ended.signal}"
+            return "the supervisor stopped it" if ended.by == "supervisor" else None
         case Cause.SPAWN_FAILED:
             return None if entry.generation in worker.refused else "it was started"
         case Cause.HEARTBEAT_LOST | Cause.STARTUP_TIMEOUT | Cause.RECOVERY_TIMEOUT:
@@ -150,15 +150,15 @@ def _too_hasty(spec: WorkerSpec, entry: Decided, slack: Slack) -> str | None:
         return None
     if entry.cause == Cause.HEARTBEAT_LOST:
         least = (health.staleness_s or 0.0) * health.max_misses
-        return None if silent >= least - slack.time_s else f"it was silent for {silent:g} s only"
+        return None if silent >= least - slack.time_s else f"it was silent for only {silent:g} s"
     return None
 
 
 def no_death_is_forgotten(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
-    """When all is quiet, every end that was no stop has its decision."""
+    """At the end, every process end that was not a stop has its decision."""
     worker = facts.workers[entry.worker]
     for generation in sorted(worker.ended.keys() - worker.decided.keys() - worker.excused):
-        yield f"{entry.worker} #{generation} died and nothing was decided on it"
+        yield f"{entry.worker} #{generation} died but no decision was recorded"
 
 
 # ── Counters ─────────────────────────────────────────────────────────────────────────────
@@ -173,61 +173,63 @@ def stored_is_what_was_decided(facts: Facts, entry: Stored, slack: Slack) -> Ite
         return
     decided = worker.decided.get(entry.generation)
     if entry.generation in worker.stored:
-        return  # the store takes it twice and counts it once: `counters_equal_the_history` sees to that
+        return  # the store may receive it twice and counts it once: `counters_equal_the_history` checks that
     if decided is None:
-        yield f"{entry.worker} #{entry.generation} was stored and never decided"
+        yield f"{entry.worker} #{entry.generation} was stored but never decided"
     elif decided.action != entry.action:
-        yield f"{entry.worker} #{entry.generation} was stored as {entry.action}, decided as {decided.action}"
+        was = f"stored as {entry.action} but decided as {decided.action}"
+        yield f"{entry.worker} #{entry.generation} was {was}"
 
 
 def counters_equal_the_history(facts: Facts, entry: Counted | Reported, slack: Slack) -> Iterator[str]:
-    """What the store and the supervisor count is what happened."""
+    """The counters of the store and of the supervisor equal those of the history."""
     worker = facts.workers[entry.worker]
     who, counters = (
         ("the store", worker.store) if isinstance(entry, Counted) else ("the supervisor", worker.memory)
     )
     for name, found, true in (
         ("restarts", entry.restart_count, counters.restarts),
-        ("a streak", entry.streak_count, counters.streak),
+        ("streak", entry.streak_count, counters.streak),
     ):
         if found != true:
-            yield f"{who} counts {name} of {found} for {entry.worker}, the history {true}"
+            yield f"{who} has {name} = {found} for {entry.worker}, the history has {true}"
     if isinstance(entry, Counted) and entry.failed != counters.failed:
-        yield f"the store holds {entry.worker} for {'failed' if entry.failed else 'not failed'}"
+        word = "failed" if entry.failed else "not failed"
+        yield f"{entry.worker} is {word} in the store, but not in the history"
 
 
 def nothing_decided_is_lost(facts: Facts, entry: Concluded, slack: Slack) -> Iterator[str]:
-    """At the end the store has counted what the last supervisor had counted."""
+    """At the end the store has the counters of the last supervisor."""
     for id_, worker in facts.workers.items():
         memory, store = worker.memory, worker.store
         if (memory.restarts, memory.streak, memory.failed) != (store.restarts, store.streak, store.failed):
             yield (
-                f"of {id_} the store has {store.restarts} restarts and a streak of {store.streak},"
-                f" decided were {memory.restarts} and {memory.streak}"
+                f"the store has {store.restarts} restarts and a streak of {store.streak} for {id_};"
+                f" {memory.restarts} and {memory.streak} were decided"
             )
         for generation in sorted(worker.decided.keys() - worker.stored):
             yield f"the death of {id_} #{generation} is not in the store"
 
 
 def limits_hold(facts: Facts, entry: Decided | StreakEnded, slack: Slack) -> Iterator[str]:
-    """No restart beyond a limit; only health that lasted clears a streak."""
+    """No restart exceeds a limit; only lasting health clears a streak."""
     worker = facts.workers[entry.worker]
     policy = worker.spec.restart
     cleared = isinstance(entry, StreakEnded) or entry.streak_cleared
     after, healthy = policy.reset_after_healthy_s, worker.healthy_since
     if cleared and (after is None or (healthy is not None and entry.at - healthy < after - slack.time_s)):
-        yield f"the streak of {entry.worker} was cleared without lasting health"
+        yield f"the streak of {entry.worker} was cleared although the worker was not healthy for long enough"
     if isinstance(entry, StreakEnded) or entry.action != "restart" or entry.generation in worker.decided:
         return
     counted, streak = worker.memory, 0 if cleared else worker.memory.streak
     if policy.max_lifetime is not None and counted.restarts >= policy.max_lifetime:
-        yield f"{entry.worker} gets restart {counted.restarts + 1} of {policy.max_lifetime} in its lifetime"
+        yield f"{entry.worker} gets restart {counted.restarts + 1}; its limit is {policy.max_lifetime}"
     if policy.max_consecutive is not None and streak >= policy.max_consecutive:
-        yield f"{entry.worker} gets restart {streak + 1} of {policy.max_consecutive} in a row"
+        yield f"{entry.worker} gets consecutive restart {streak + 1}; the limit is {policy.max_consecutive}"
     if policy.max_in_window is not None and _in_window(worker, entry, streak, slack) >= policy.max_in_window:
         yield f"{entry.worker} gets more than {policy.max_in_window} restarts in {policy.window_s:g} s"
     if not policy.enabled:
-        yield f"{entry.worker} is restarted although restarts are off"
+        yield f"{entry.worker} is restarted although restarts are disabled"
 
 
 def _in_window(worker: WorkerFacts, entry: Decided, streak: int, slack: Slack) -> int:
@@ -246,18 +248,18 @@ def one_pending_restart(facts: Facts, entry: TimerSet, slack: Slack) -> Iterator
         yield f"a second restart of {entry.worker} is pending"
 
 
-# ── What is wanted, and what is told ─────────────────────────────────────────────────────
+# ── Wanted states and events ─────────────────────────────────────────────────────────────
 
 
 def what_is_wanted_comes_to_be(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
-    """Once the faults have stopped for long enough, what should run runs, and nothing else does."""
+    """Long enough after the faults have ended, every worker that should run runs, and no other does."""
     why = unreached(facts, entry)
     if why is not None:
         yield why
 
 
 def unreached(facts: Facts, entry: Reported) -> str | None:
-    """What a worker still lacks of what is wanted; None if nothing."""
+    """Why a worker is not in its wanted state; None if it is."""
     worker = facts.workers[entry.worker]
     held = worker.stopped_at is not None or worker.failed_at is not None or worker.left
     paused = worker.paused_at is not None or facts.paused_at is not None
@@ -265,26 +267,28 @@ def unreached(facts: Facts, entry: Reported) -> str | None:
     if held or (paused and not timed):
         idles = paused and worker.spec.pause_mode == "idle" and not held
         if entry.alive and not idles:
-            return f"{entry.worker} is to be down and has a process"
+            return f"{entry.worker} should be down but has a process"
         return None
     if timed:
-        return None  # it may have ended by itself, and the next supervisor may have counted otherwise
+        return None  # the pause may have ended by itself, and the next supervisor may measure it differently
     longest = worker.spec.restart.max_delay_s + 2.0
     match entry.shown:
         case "healthy" | "starting" if entry.alive:
             return (
-                f"{entry.worker} does not get healthy" if entry.stable and entry.status != "healthy" else None
+                f"{entry.worker} does not become healthy"
+                if entry.stable and entry.status != "healthy"
+                else None
             )
         case "crashed" if entry.next_attempt_s is not None and entry.next_attempt_s <= longest:
-            return f"{entry.worker} is due and not started" if entry.next_attempt_s < 0 else None
+            return f"{entry.worker} is due but not started" if entry.next_attempt_s < 0 else None
         case "starting" if entry.waits:
             return None
         case _:
-            return f"{entry.worker} is {entry.shown} and is not brought back"
+            return f"{entry.worker} is {entry.shown} and is not restarted"
 
 
-def events_are_in_order(facts: Facts, entry: Told, slack: Slack) -> Iterator[str]:
-    """Events follow each other without a gap, each generation after the one before."""
+def events_are_in_order(facts: Facts, entry: EventPublished, slack: Slack) -> Iterator[str]:
+    """Event numbers have no gap, and generations only increase."""
     if entry.number is not None and facts.told_number is not None and entry.number != facts.told_number + 1:
         yield f"event {facts.told_number} is followed by event {entry.number}"
     worker = facts.workers.get(entry.worker or "")
@@ -295,30 +299,30 @@ def events_are_in_order(facts: Facts, entry: Told, slack: Slack) -> Iterator[str
     match entry.event:
         case "worker_started":
             if entry.generation <= worker.told_started:
-                yield f"{name} is said to have started after #{worker.told_started}"
+                yield f"{name} was published as started after #{worker.told_started}"
             if entry.generation not in worker.spawned:
-                yield f"{name} is said to have started and did not"
+                yield f"{name} was published as started but did not start"
         case "status_changed":
             expected = status if entry.generation == generation else "pending"
             if entry.generation < generation or (entry.old != expected and entry.generation != 0):
-                yield f"{name} goes from {entry.old} to {entry.new}, but was {expected} (#{generation})"
+                yield f"{name} changes from {entry.old} to {entry.new}, but was {expected} (#{generation})"
         case "worker_died":
             if entry.generation <= worker.told_died:
-                yield f"{name} is said to have died after #{worker.told_died}"
+                yield f"{name} was published as dead after #{worker.told_died}"
             if entry.generation not in worker.spawned and entry.generation not in worker.refused:
-                yield f"{name} is said to have died and was never started"
+                yield f"{name} was published as dead but was never started"
         case _:
             pass
 
 
 def no_event_is_missing(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
-    """When all is quiet, what was told last is what was decided last."""
+    """At the end, the last published death is the last decided one."""
     worker = facts.workers[entry.worker]
     last = max(worker.decided, default=0)
     if worker.told_died < last:
-        yield f"the death of {entry.worker} #{last} was never told"
+        yield f"the death of {entry.worker} #{last} was never published"
     if worker.told_died > last:
-        yield f"the death of {entry.worker} #{worker.told_died} was told and never decided"
+        yield f"the death of {entry.worker} #{worker.told_died} was published but never decided"
 
 
 RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
@@ -334,14 +338,14 @@ RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
     "limits never exceeded": ((Decided, StreakEnded), limits_hold),
     "at most one pending restart": ((TimerSet,), one_pending_restart),
     "liveness": ((Reported,), what_is_wanted_comes_to_be),
-    "events gapless and in order": ((Told,), events_are_in_order),
+    "events gapless and in order": ((EventPublished,), events_are_in_order),
     "no event missing": ((Reported,), no_event_is_missing),
 }
-"""Every invariant by its name, with the entries that it looks at."""
+"""Every invariant by its name, with the entries that it checks."""
 
 
 class Watch:
-    """Holds entries against the rules as they come."""
+    """Checks entries against the rules as they are added."""
 
     def __init__(self, specs: Iterable[WorkerSpec], slack: Slack = Slack()) -> None:  # noqa: B008  # immutable
         self.facts = Facts(specs)
@@ -351,7 +355,7 @@ class Watch:
         self._by_entry: dict[type, tuple[tuple[str, Rule], ...]] = _BY_ENTRY
 
     def take(self, entry: AnyEntry) -> None:
-        """Look at the next entry, then know it."""
+        """Check the next entry, then follow it."""
         kind, facts, slack = type(entry), self.facts, self._slack
         for name, rule in self._by_entry.get(kind, ()):
             for what in rule(facts, entry, slack):
@@ -371,7 +375,7 @@ def violations(
     specs: Iterable[WorkerSpec],
     slack: Slack = Slack(),  # noqa: B008
 ) -> tuple[Violation, ...]:
-    """What does not hold in a history."""
+    """The violations in a history."""
     watch = Watch(specs, slack)
     for entry in entries:
         watch.take(entry)

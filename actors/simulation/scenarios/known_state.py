@@ -1,7 +1,7 @@
-"""Pure: what a history says is so, entry by entry.
+"""Pure: the state that follows from a history, entry by entry.
 
-`Facts` follows a history and knows at every point who lives, what is wanted, what was counted and
-what of it is in the store. It does so by its own means: nothing here is shared with what it checks.
+`Facts` follows a history and knows at every point which processes live, which state of each worker is
+wanted, what was counted and what of it is in the store. It shares no code with what it checks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from .history import (
     AnyEntry,
     Decided,
     Ended,
+    EventPublished,
     Moved,
     Ordered,
     Spawned,
@@ -26,13 +27,12 @@ from .history import (
     TimerDropped,
     TimerFired,
     TimerSet,
-    Told,
 )
 
 
 @dataclass(slots=True)
 class Counters:
-    """What is counted of a worker's restarts."""
+    """The counters of a worker's restarts."""
 
     restarts: int = 0
     streak: int = 0
@@ -63,7 +63,7 @@ class Counters:
 
 @dataclass(slots=True)
 class WorkerFacts:
-    """What is so of one worker. Generations are those of the present life of the supervisor."""
+    """The state of one worker. Generations are those of the present life of the supervisor."""
 
     spec: WorkerSpec
     living: int | None = None
@@ -73,26 +73,26 @@ class WorkerFacts:
     ended: dict[int, Ended] = field(default_factory=dict)
     decided: dict[int, Decided] = field(default_factory=dict)
     excused: set[int] = field(default_factory=set)
-    """Ended while it was being stopped: no death."""
+    """Ended while being stopped: not a death."""
     stored: set[int] = field(default_factory=set)
     """Generations with a death in the store, of all lives."""
     is_ending: bool = False
-    """It was told to end and has not been started since."""
+    """It is being stopped and has not been started since."""
     stopped_at: float | None = None
     failed_at: float | None = None
     paused_at: float | None = None
     paused_until: float | None = None
     left: bool = False
-    """The last death was left as it was."""
+    """The last death was not followed by a restart."""
     not_before: float | None = None
-    """When the delay that was decided last is over, while nobody has ordered anything else."""
+    """When the delay that was decided last is over, unless an operator gave an order since."""
     memory: Counters = field(default_factory=Counters)
     store: Counters = field(default_factory=Counters)
     reset_wall_ms: int = -1
     pending: int = 0
     """Restarts that are pending now."""
     chain: tuple[int, str] = (0, "pending")
-    """The generation and status that events spoke of last."""
+    """The generation and status of the last status event."""
     healthy_since: float | None = None
     told_started: int = 0
     told_died: int = 0
@@ -100,7 +100,7 @@ class WorkerFacts:
 
 
 class Facts:
-    """What a history says so far."""
+    """The state that follows from a history so far."""
 
     def __init__(self, specs: Iterable[WorkerSpec]) -> None:
         self.workers = {spec.id: WorkerFacts(spec) for spec in specs}
@@ -112,9 +112,9 @@ class Facts:
         self.an_actor_raised = False
         self.told_number: int | None = None
         self.stored_pauses: set[str] = set()
-        """Ids that the store holds for paused; the empty one is everybody."""
+        """Ids that are paused in the store; the empty id stands for the whole system."""
         self.stored_ends: dict[str, int] = {}
-        """When those pauses end by themselves, on the wall clock."""
+        """When these pauses end by themselves, on the wall clock."""
 
     def take(self, entry: AnyEntry) -> None:
         """Follow the history by one entry."""
@@ -124,7 +124,7 @@ class Facts:
 
     @property
     def everything_is_told(self) -> bool:
-        """Whether every death that was decided on was also told; a slow store holds events back."""
+        """Whether every decided death was also published; a slow store delays events."""
         return all(each.told_died >= max(each.decided, default=0) for each in self.workers.values())
 
     def _each(self, id_: str | None) -> Iterable[WorkerFacts]:
@@ -145,7 +145,7 @@ class Facts:
             self.workers[id_].paused_until = self._stored_end(id_, entry)
 
     def _stored_end(self, id_: str, entry: SupervisorStarted) -> float | None:
-        """When a pause that a former supervisor was told ends for this one."""
+        """When a pause that an earlier supervisor accepted ends for this one."""
         end = self.stored_ends.get(id_)
         return None if end is None else entry.at + max(0, end - entry.wall_ms) / 1000
 
@@ -162,7 +162,9 @@ class Facts:
                 if entry.order == "shutdown":
                     self.shut_down_at = entry.at
                 for worker in self._each(entry.worker):
-                    if worker.failed_at is None:  # one that failed is down already, and stays so by that
+                    if (
+                        worker.failed_at is None
+                    ):  # a failed worker is down already, and stays down because it failed
                         worker.stopped_at = entry.at
                     _let_end(worker)
             case "pause":
@@ -218,7 +220,7 @@ class Facts:
     def _decided(self, entry: Decided) -> None:
         worker = self.workers[entry.worker]
         if entry.generation in worker.decided:
-            return  # said once more, after an actor was made anew
+            return  # repeated after an actor was restarted
         worker.decided[entry.generation] = entry
         worker.memory.count(entry.action, entry.at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
@@ -232,7 +234,7 @@ class Facts:
             worker.failed_at = entry.at
 
     def _held_back(self, spec: WorkerSpec) -> None:
-        """A breaker is open: its workers come back with it, not when their delays are over."""
+        """A breaker is open: its workers start when it closes, not when their delays are over."""
         name = None if spec.breaker is None else spec.breaker.name
         for each in self.workers.values():
             if each.spec.breaker is not None and each.spec.breaker.name == name:
@@ -283,7 +285,7 @@ class Facts:
     def _timer_gone(self, entry: TimerDropped | TimerFired) -> None:
         self.workers[entry.worker].pending -= 1
 
-    def _told(self, entry: Told) -> None:
+    def _told(self, entry: EventPublished) -> None:
         self.told_number = entry.number if entry.number is not None else self.told_number
         worker = self.workers.get(entry.worker or "")
         if worker is None:
@@ -309,7 +311,7 @@ class Facts:
 
 
 def _remembered(worker: WorkerFacts, entry: SupervisorStarted, paused: bool) -> WorkerFacts:
-    """A worker at the start of a supervisor, which knows nothing but what is in the store."""
+    """A worker at the start of a supervisor, which knows only what is in the store."""
     store = worker.store
 
     def moved(wall_ms: float) -> float:
@@ -335,7 +337,7 @@ def _remembered(worker: WorkerFacts, entry: SupervisorStarted, paused: bool) -> 
 
 
 def _let_end(worker: WorkerFacts) -> None:
-    """From now on its end is no death, nor is one that nobody has heard of yet."""
+    """From now on its end is not a death, nor is an end that is not decided on yet."""
     worker.is_ending = True
     worker.excused |= worker.ended.keys() - worker.decided.keys()
 
@@ -348,7 +350,7 @@ def _reset(worker: WorkerFacts, entry: Ordered) -> None:
         worker.left = False
         _let_end(worker)
     elif worker.stopped_at is None and (worker.living is None or worker.living in worker.decided):
-        worker.left = True  # it is not started by itself
+        worker.left = True  # it does not start by itself
 
 
 _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {
@@ -364,6 +366,6 @@ _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {
     TimerSet: Facts._timer_set,
     TimerDropped: Facts._timer_gone,
     TimerFired: Facts._timer_gone,
-    Told: Facts._told,
+    EventPublished: Facts._told,
     Moved: Facts._moved,
 }

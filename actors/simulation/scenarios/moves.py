@@ -1,7 +1,7 @@
 """Pure: what can be done to a system, as data.
 
-Every move has one word, the same in Python and in a scenario file; its first field is what the
-word is said of: `kill = "worker:tag:0"`, `database = "locked"`, `set_clock = 86400`.
+Every move has one word, the same in Python and in a scenario file; its first field is the value of that
+key: `kill = "worker:tag:0"`, `database = "locked"`, `set_clock = 86400`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ EVERYONE = "*"
 
 
 class Phase(StrEnum):
-    """A moment in the life of a worker that no clock can name."""
+    """A moment in the life of a worker that has no fixed time."""
 
     BEFORE_DECIDE = "before_decide"
-    """It died, and nothing is decided on it yet."""
+    """The worker has died, and nothing is decided yet."""
     AFTER_COMMIT = "after_commit"
-    """Its death has just been written, and nobody acted on that."""
+    """Its death has just been persisted, and no actor has acted on that."""
     BACKOFF = "backoff"
     """In the middle of the delay before its restart."""
     SPAWN = "spawn"
     """Its process is being started."""
     STOP = "stop"
-    """It was just told to end."""
+    """It was just asked to stop."""
 
 
 class DatabaseState(StrEnum):
@@ -40,7 +40,7 @@ class DatabaseState(StrEnum):
 
 
 class ActorName(StrEnum):
-    """The actors of ours that can be made to raise."""
+    """The actors that can be made to raise."""
 
     SUPERVISOR = "supervisor"
     MONITOR = "monitor"
@@ -65,7 +65,7 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Send a worker's process any signal, from outside."""
+    """Send a worker's process a signal from outside."""
 
     worker: str
     signal: int = signals.SIGKILL
@@ -88,7 +88,7 @@ class Thaw:
 
 @dataclass(frozen=True, slots=True)
 class SlowHeartbeats:
-    """Let a worker speak only every so many seconds, for a while."""
+    """Slow a worker's heartbeats down, for a while."""
 
     worker: str
     every_s: float = 10.0
@@ -97,7 +97,7 @@ class SlowHeartbeats:
 
 @dataclass(frozen=True, slots=True)
 class LoseHeartbeats:
-    """Lose what a worker says, for a while."""
+    """Lose a worker's frames, for a while."""
 
     worker: str
     for_s: float | None = None
@@ -105,7 +105,7 @@ class LoseHeartbeats:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Let a worker send so many lines that nobody understands."""
+    """Let a worker send lines that are not frames."""
 
     worker: str
     lines: int = 1
@@ -130,7 +130,7 @@ class StaleTimer:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Have the database locked, gone, full or slow, for a while or until it is back."""
+    """Make the database locked, gone, full or slow, for a while or until it is back."""
 
     state: DatabaseState
     for_s: float | None = None
@@ -154,7 +154,7 @@ class HostSleep:
 
 @dataclass(frozen=True, slots=True)
 class ActorRaises:
-    """Have an actor of ours raise at the next messages that it gets."""
+    """Make an actor raise at the next messages that it receives."""
 
     actor: ActorName
     times: int = 1
@@ -191,7 +191,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """An operator clears a worker's counters and starts it afresh."""
+    """An operator clears a worker's counters and restarts it."""
 
     worker: str
 
@@ -259,7 +259,7 @@ WORDS: dict[type[Move], str] = {move: word for word, move in MOVES.items()}
 
 
 def worker_of(move: Move) -> str | None:
-    """Whom a move is about; None for the host, the database or ourselves, and for everyone."""
+    """The worker of a move; None for moves on the host, the database, the supervisor or all workers."""
     worker = getattr(move, "worker", None)
     return None if worker == EVERYONE else worker
 

@@ -1,10 +1,9 @@
-"""Pure: a scenario: who is there, what is done to them and when, and what is expected.
+"""Pure: a scenario: the workers, the moves made on them and when, and what is expected.
 
     Scenario("crash loop", lasts_s=400).worker("tag", dies_after(3)).expect(reaches("tag", "failed", by=120))
     scenario.at(10).kill("tag").at(20, 30).freeze("tag", for_s=5).during("backoff", "tag").stop("tag")
 
-Everything is immutable; every step of the fluent form gives a new scenario. A scenario file has the
-same words.
+Everything is immutable; every call returns a new scenario. A scenario file uses the same words.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from .moves import EVERYONE, MOVES, Move, Phase, worker_of
 LONGEST_S = 366 * 86400.0
 
 RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start"))
-"""What chance may choose; what it freezes, pauses and stops, it also thaws, resumes and starts."""
+"""The words that a seed may choose; what it freezes, pauses or stops, it also thaws, resumes or starts."""
 
 
 class ScenarioError(RekindleError, ValueError):
-    """A scenario makes no sense; every problem is named."""
+    """A scenario is invalid; all problems are listed."""
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -40,7 +39,7 @@ class ScenarioError(RekindleError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One worker of a scenario: its policies, and its lives one after the other."""
+    """One worker of a scenario: its policies, and what its incarnations do, one after the other."""
 
     spec: WorkerSpec
     lives: tuple[Behaviour, ...] = (Behaviour(),)
@@ -53,7 +52,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A move and its moment: a time, somewhere between two times, or in a phase after them."""
+    """A move and its moment: at a time, between two times, or in a phase after them."""
 
     move: Move
     earliest_s: float = 0.0
@@ -61,7 +60,7 @@ class Planned:
     """None: exactly at the earliest."""
     during: Phase | None = None
     of: str | None = None
-    """Whose phase it is."""
+    """The worker whose phase it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +84,12 @@ class Chance:
     """None: until the scenario ends."""
     words: tuple[str, ...] = RANDOM_WORDS
     workers: tuple[str, ...] = ()
-    """None of them: all."""
+    """Empty: all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Who is there, what is done to them and when, what is expected, and how long it lasts."""
+    """The workers, the moves made on them and when, the expectations, and the duration."""
 
     name: str
     lasts_s: float = 300.0
@@ -101,7 +100,7 @@ class Scenario:
     max_concurrent_starts: int | None = None
     about: str = field(default="", compare=False)
     speed: float = field(default=10.0, compare=False)
-    """How many of its seconds pass in one on real processes, unless somebody says otherwise."""
+    """How many seconds of the scenario pass in one real second, by default."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -120,20 +119,20 @@ class Scenario:
         breaker: BreakerPolicy | Mapping[str, object] | None = None,
         **others: object,
     ) -> Scenario:
-        """With one more worker, which lives these lives one after the other.
+        """With one more worker, whose incarnations have these lives one after the other.
 
         Raises:
-            SpecError: its policies make no sense.
+            SpecError: its policies are invalid.
         """
         run = PythonCall("scenario:worker") if reports_health else Command(("scenario",))
-        # What a worker uses is no part of a scenario, and a look at it every few seconds costs time.
+        # Scenarios do not cover resource usage, and sampling it every few seconds costs time.
         others.setdefault("limits", None)
         others["breaker"] = _breaker(breaker) if isinstance(breaker, Mapping) else breaker
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 
     def at(self, earliest_s: float, latest_s: float | None = None) -> Moment:
-        """At this time, or somewhere between two times as the seed has it: …"""
+        """At this time, or between two times as the seed decides: …"""
         return Moment(self, Planned(moves.Start(), earliest_s, latest_s))
 
     def during(self, phase: str, worker: str, *, after_s: float = 0.0) -> Moment:
@@ -149,7 +148,7 @@ class Scenario:
         until_s: float | None = None,
         workers: Iterable[str] = (),
     ) -> Scenario:
-        """With so many moves that the seed chooses."""
+        """With this many moves that the seed chooses."""
         chance = Chance(
             moves=number, from_s=from_s, until_s=until_s, words=tuple(words), workers=tuple(workers)
         )
@@ -160,14 +159,14 @@ class Scenario:
         return replace(self, expected=(*self.expected, *expectations))
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it."""
+        """The problems of the scenario."""
         found = (
             []
             if 0 < self.lasts_s <= LONGEST_S
             else [Problem("lasts_s", f"must be above 0, is {self.lasts_s:g}")]
         )
         if not self.roles:
-            found.append(Problem("worker", "there is none"))
+            found.append(Problem("worker", "is missing: a scenario needs at least one worker"))
         for number, planned in enumerate(self.plan):
             found += [
                 Problem(f"move {number}: {p.field}", p.reason) for p in planned_problems(planned, self.ids)
@@ -184,10 +183,10 @@ class Scenario:
         return found
 
     def checked(self) -> Self:
-        """The scenario itself.
+        """The scenario itself, if it is valid.
 
         Raises:
-            ScenarioError: it makes no sense.
+            ScenarioError: it is invalid.
         """
         if problems := self.problems():
             raise ScenarioError(self.name, problems)
@@ -195,7 +194,7 @@ class Scenario:
 
 
 def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
-    """What is wrong with one move."""
+    """The problems of one move."""
     found = []
     if not 0 <= planned.earliest_s <= LONGEST_S:
         found.append(Problem("at", f"must not be negative, is {planned.earliest_s:g}"))
@@ -213,10 +212,10 @@ def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
 
 
 def chance_problems(chance: Chance, ids: tuple[str, ...]) -> list[Problem]:
-    """What is wrong with moves at random."""
+    """The problems of moves at random."""
     found = [unknown_worker("random.workers", each, ids) for each in chance.workers if each not in ids]
     found += [
-        Problem("random.words", f"{word!r} is none of {', '.join(RANDOM_WORDS)}")
+        Problem("random.words", f"{word!r} is not one of {', '.join(RANDOM_WORDS)}")
         for word in chance.words
         if word not in RANDOM_WORDS
     ]
@@ -226,15 +225,15 @@ def chance_problems(chance: Chance, ids: tuple[str, ...]) -> list[Problem]:
 
 
 def unknown_worker(field: str, worker: str, ids: Iterable[str]) -> Problem:
-    """Nobody has that name."""
-    return Problem(field, f"no worker is called {worker!r}; there are {', '.join(ids)}")
+    """The problem that no worker has this name."""
+    return Problem(field, f"unknown worker {worker!r}; the workers are {', '.join(ids)}")
 
 
 def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
     unknown = [name for name in settings if name not in field_names(BreakerPolicy)]
     if unknown or "name" not in settings:
         known = ", ".join(field_names(BreakerPolicy))
-        problems = [Problem(f"breaker.{name}", f"is not known; known here: {known}") for name in unknown]
+        problems = [Problem(f"breaker.{name}", f"is not known; known are {known}") for name in unknown]
         missing = [] if "name" in settings else [Problem("breaker.name", "is missing")]
         raise SpecError("breaker", [*problems, *missing])
     try:
@@ -245,7 +244,7 @@ def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
 
 
 class Moment:
-    """A moment of a scenario; each word gives the scenario with that move in it."""
+    """A moment of a scenario; each method returns the scenario with that move added."""
 
     def __init__(self, scenario: Scenario, planned: Planned) -> None:
         self._scenario = scenario
@@ -269,15 +268,15 @@ class Moment:
         return self.do(moves.Thaw(worker))
 
     def slow_heartbeats(self, worker: str, every_s: float = 10.0, for_s: float | None = None) -> Scenario:
-        """Let a worker speak seldom."""
+        """Slow a worker's heartbeats down."""
         return self.do(moves.SlowHeartbeats(worker, every_s, for_s))
 
     def lose_heartbeats(self, worker: str, for_s: float | None = None) -> Scenario:
-        """Lose what a worker says."""
+        """Lose a worker's frames."""
         return self.do(moves.LoseHeartbeats(worker, for_s))
 
     def garbage(self, worker: str, lines: int = 1) -> Scenario:
-        """Let a worker send what nobody understands."""
+        """Let a worker send lines that are not frames."""
         return self.do(moves.Garbage(worker, lines))
 
     def late_frame(self, worker: str, generations: int = 1) -> Scenario:
@@ -289,7 +288,7 @@ class Moment:
         return self.do(moves.StaleTimer(worker, generations))
 
     def database(self, state: str, for_s: float | None = None, takes_s: float = 5.0) -> Scenario:
-        """Have the database locked, gone, full, slow or back."""
+        """Make the database locked, gone, full, slow, or available again."""
         return self.do(moves.Database(moves.DatabaseState(state), for_s, takes_s))
 
     def set_clock(self, by_s: float) -> Scenario:
@@ -301,7 +300,7 @@ class Moment:
         return self.do(moves.HostSleep(for_s))
 
     def actor_raises(self, actor: str, times: int = 1) -> Scenario:
-        """Have an actor of ours raise."""
+        """Make an actor raise."""
         return self.do(moves.ActorRaises(moves.ActorName(actor), times))
 
     def pause(self, worker: str = EVERYONE, for_s: float | None = None) -> Scenario:
@@ -321,7 +320,7 @@ class Moment:
         return self.do(moves.Start(worker))
 
     def restart(self, worker: str) -> Scenario:
-        """Clear a worker's counters and start it afresh."""
+        """Clear a worker's counters and restart it."""
         return self.do(moves.Restart(worker))
 
     def reset(self, worker: str) -> Scenario:

@@ -1,7 +1,7 @@
-"""Pure: the smallest scenario that still goes wrong in the same way.
+"""Pure: finds the smallest scenario that still fails in the same way.
 
-Leaves moves out, then workers, then the time after it went wrong, and runs again each time. That
-works because a run repeats exactly: what is left does the same as before, only without the rest.
+It leaves out moves, then workers, then the time after the failure, and runs the scenario again each
+time. That works because runs are repeatable: the remaining moves have the same effect as before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .scenario import Scenario, Step
 T = TypeVar("T")
 
 StillFails = Callable[[Scenario, tuple[Step, ...]], bool]
-"""Runs a smaller scenario; whether it goes wrong in the same way."""
+"""Runs a smaller scenario, and says whether it fails in the same way."""
 
 
 @dataclass(slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from rekindle.actors.simulation import MOVES, Behaviour
 from rekindle.actors.simulation.scenarios.expectations import (
-    Counts,
     Delays,
     EventsInOrder,
     Expectation,
+    ExpectedCounts,
     NothingStartsAfter,
     Reaches,
     Starts,
@@ -120,7 +120,7 @@ def expectations_of(worker: str, fields: Fields) -> Iterator[Expectation]:
         yield Reaches(worker, status, by_s, fields.get("after_s", number, 0.0))
     restarts, streak, deaths = (fields.get(name, whole, None) for name in ("restarts", "streak", "deaths"))
     if (restarts, streak, deaths) != (None, None, None):
-        yield Counts(worker, restarts, streak, deaths)
+        yield ExpectedCounts(worker, restarts, streak, deaths)
     if "starts" in fields:
         least, most = fields.get("starts", _span, (0, None))
         yield Starts(worker, least, most)

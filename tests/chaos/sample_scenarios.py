@@ -1,4 +1,4 @@
-"""Scenarios that the tests of chaos share."""
+"""The scenario that several tests of chaos use, and a run of it in virtual time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rekindle.persistence import MemoryStore
 ENDLESS = {"max_in_window": None, "max_lifetime": None}
 
 
-def zoo(moves: int = 60, lasts_s: float = 600.0) -> Scenario:
+def all_kinds_of_workers(moves: int = 60, lasts_s: float = 600.0) -> Scenario:
     """Workers of every kind under every preset, and moves of every kind."""
     return (
-        Scenario("zoo", lasts_s)
+        Scenario("all kinds of workers", lasts_s)
         .worker("crashes", dies_after(7), restart=ENDLESS)
         .worker("patient", preset="patient")
         .worker("leaves", dies_after(30, exit=0), preset="notify", restart={"enabled": True})

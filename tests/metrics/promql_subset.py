@@ -1,4 +1,8 @@
-"""As much of Prometheus' language as our alerts use: comparisons of series, increases and quantiles."""
+"""Evaluates the subset of PromQL that the alert rules use: comparisons, increases and quantiles.
+
+`promtool test rules` would do it, but no package of PyPI has promtool or another evaluator of PromQL,
+and the tests may not depend on Debian packages. An expression outside of the subset fails the test.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +33,14 @@ _HOLDS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Scrapes:
-    """Two looks at the same supervisor, at the ends of whatever time a rule asks about."""
+    """Two scrapes of the same supervisor, at both ends of the range that a rule selects."""
 
     before: Series
     after: Series
 
 
 def series(text: bytes, **others: float) -> Series:
-    """Every series of a text, by the real parser, and some of Prometheus' own."""
+    """The series of a scrape, parsed by `prometheus_client`, and series that Prometheus itself adds."""
     found: dict[tuple[str, Labels], float] = {(name, frozenset()): value for name, value in others.items()}
     for family in text_string_to_metric_families(text.decode()):
         for sample in family.samples:
@@ -45,7 +49,7 @@ def series(text: bytes, **others: float) -> Series:
 
 
 def rules() -> list[dict[str, Any]]:
-    """Every alert of the file."""
+    """The alert rules of the file."""
     return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 
 
@@ -74,7 +78,7 @@ def _values(expression: str, scrapes: Scrapes) -> Mapping[Labels, float]:
             share, inner = call["inner"].split(",", 1)
             return {frozenset(): _quantile(float(share), _values(inner, scrapes))}
         case other:
-            raise AssertionError(f"{other} is not spoken here")
+            raise AssertionError(f"the function {other} of PromQL is not supported here")
 
 
 def _selected(expression: str, found: Series) -> Mapping[Labels, float]:
