@@ -101,7 +101,7 @@ def test_a_webhook_is_sent_the_alert_as_json_and_signed(receiver: Receiver) -> N
 @pytest.mark.parametrize("status", [302, 404, 500])
 def test_any_answer_but_a_yes_is_a_failure(receiver: Receiver, status: int) -> None:
     receiver.answers = [status]
-    with pytest.raises(OSError, match=f"answered {status}"):
+    with pytest.raises(OSError, match=f"replied with status {status}"):
         WebhookSink(receiver.url).send(NOTICE)
     assert len(receiver.bodies) == 1, "a redirect was followed"
 

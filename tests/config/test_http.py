@@ -36,10 +36,10 @@ def test_paths_are_meant_from_the_files_folder() -> None:
         ('listen = "example.org:80"', "http.listen", "must have an IP address"),
         ('listen = "80"', "http.listen", "must be ADDRESS:PORT"),
         ('listen = "0.0.0.0:80"\nbehind_proxy = true', "http.hosts", "every address"),
-        ('tls_cert = "c.pem"', "http.tls_key", "go together"),
+        ('tls_cert = "c.pem"', "http.tls_key", "belong together"),
         ('tls_cert = ""\ntls_key = "k"', "http.tls_cert", "must be a path"),
         ("max_clients = 0", "http.max_clients", "between 1 and 1024"),
-        ('hosts = ["a b"]', "http.hosts", "no host name"),
+        ('hosts = ["a b"]', "http.hosts", "is not a host name"),
     ],
 )
 def test_what_would_not_be_safe_is_refused_before_anything_starts(line: str, key: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""What has happened since the start, in numbers: a listener of the Broker."""
+"""Counts of events since the start; a subscriber of the Broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...messages.event_json import event_type
 
 @dataclass(frozen=True, slots=True)
 class EventTotals:
-    """The numbers at one moment."""
+    """The counts at one moment."""
 
     deaths: Counter[tuple[str, Cause]]
     restarts: Counter[str]
@@ -22,7 +22,7 @@ class EventTotals:
 
 
 class EventCounts:
-    """EventCounts events. The Broker tells them, any thread reads."""
+    """Counts events. The Broker's thread writes, any thread reads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class EventCounts:
         self._last_event_id = 0
 
     def tell(self, message: object) -> None:
-        """Count an event; whatever else is told is none."""
+        """Count an event; other messages are ignored."""
         with self._lock:
             match message:
                 case Published(id=number, event=event):
@@ -44,7 +44,7 @@ class EventCounts:
                     pass
 
     def now(self) -> EventTotals:
-        """The numbers so far."""
+        """The counts so far."""
         with self._lock:
             return EventTotals(
                 Counter(self._deaths),

@@ -1,4 +1,4 @@
-"""The metrics as Prometheus reads them, from a registry of our own: a host's metrics are the host's."""
+"""The metrics in the Prometheus format, from a registry of their own: the host's registry is not touched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MetricsSource(Operator, Protocol):
-    """What the metrics are about. A fleet is one."""
+    """What the metrics need of the supervisor."""
 
     def commit_times(self) -> CommitTimes:
         """How long commits took."""
@@ -26,10 +26,10 @@ class MetricsSource(Operator, Protocol):
 
 
 class Metrics:
-    """EventCounts from the moment on that it is made, and shows the numbers when asked."""
+    """Counts events from its creation on, and renders all metrics on request."""
 
-    def __init__(self, watched: MetricsSource, identity: Identity) -> None:
-        """Begin to count.
+    def __init__(self, source: MetricsSource, identity: Identity) -> None:
+        """Subscribe to the events and begin to count.
 
         Raises:
             MissingExtraError: prometheus-client is not installed.
@@ -38,39 +38,39 @@ class Metrics:
             from prometheus_client import CollectorRegistry, ProcessCollector
         except ImportError:
             raise MissingExtraError("the metrics", "metrics") from None
-        self._watched = watched
+        self._source = source
         self._identity = identity
         self._counts = EventCounts()
-        self._depths = QueueDepths(lambda: watched.jobs.stats())
+        self._depths = QueueDepths(lambda: source.jobs.stats())
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(namespace="rekindle_supervisor", registry=self._registry)
-        watched.subscribe(self._counts, ALL_EVENTS)
+        source.subscribe(self._counts, ALL_EVENTS)
 
     def text(self) -> bytes:
-        """All metrics, as Prometheus reads them. Waits for the actors, never for the store.
+        """All metrics in the Prometheus format. Waits for the actors, never for the store.
 
         Raises:
-            RekindleError: the actors do not answer.
+            RekindleError: the actors did not reply.
         """
         from prometheus_client import generate_latest
 
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics; asked for by the registry."""
+        """All metrics; called by the registry."""
         from .families import Scrape, families
 
-        seen = Scrape(
+        scrape = Scrape(
             self._identity,
-            self._watched.report(),
+            self._source.report(),
             self._counts.now(),
-            self._watched.commit_times(),
-            self._watched.gateways(),
-            self._depths.look(self._watched.queues),
+            self._source.commit_times(),
+            self._source.gateways(),
+            self._depths.look(self._source.queues),
         )
-        yield from families(seen)
+        yield from families(scrape)
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: at registration there is nobody to ask yet."""
+        """Nothing: the supervisor may not have started at registration."""
         return iter(())

@@ -1,7 +1,7 @@
-"""The metrics, each with all of its series from the start: what never happened is 0, not missing.
+"""The metrics, each with all of its series from the start: a count of zero is shown, not missing.
 
-Rates and alerts work from the first scrape on that way: a counter that appears with its first
-death has no rate for that death.
+So rates and alerts work from the first scrape on: a counter that appears with its first death has no
+rate for that death.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORKER = ["worker", "group"]
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Everything that one scrape looks at."""
+    """Everything that one scrape shows."""
 
     identity: Identity
     report: StatusReport
@@ -39,28 +39,28 @@ class Scrape:
     queues: Mapping[str, QueueStats]
 
 
-def families(seen: Scrape) -> Iterator[Metric]:
-    """Every metric, from what was seen."""
-    workers = seen.report.workers
-    yield from _supervisor(seen)
+def families(scrape: Scrape) -> Iterator[Metric]:
+    """Every metric of one scrape."""
+    workers = scrape.report.workers
+    yield from _supervisor(scrape)
     yield from _statuses(workers)
-    yield from _happened(workers, seen.counted)
+    yield from _happened(workers, scrape.counted)
     yield from _restarting(workers)
-    yield from _store(seen)
-    yield from _queues(seen.queues)
-    yield from _gateways(seen.gateways)
+    yield from _store(scrape)
+    yield from _queues(scrape.queues)
+    yield from _gateways(scrape.gateways)
 
 
-def _supervisor(seen: Scrape) -> Iterator[Metric]:
-    info = GaugeMetricFamily("rekindle_info", "The version that runs.", labels=["version"])
-    info.add_metric([seen.identity.version], 1)
+def _supervisor(scrape: Scrape) -> Iterator[Metric]:
+    info = GaugeMetricFamily("rekindle_info", "The running version.", labels=["version"])
+    info.add_metric([scrape.identity.version], 1)
     yield info
     yield _gauge(
         "rekindle_start_time_seconds",
-        "When the supervisor was started, in seconds since 1970.",
-        seen.identity.started_at_wall_ms / 1000,
+        "Start time of the supervisor, in seconds since 1970.",
+        scrape.identity.started_at_wall_ms / 1000,
     )
-    yield _gauge("rekindle_paused", "1 while the whole system is paused.", seen.report.paused)
+    yield _gauge("rekindle_paused", "1 while the whole system is paused.", scrape.report.paused)
 
 
 def _statuses(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
@@ -70,16 +70,16 @@ def _statuses(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
         counts.add_metric([word], sum(worker.shown == word for worker in each))
     yield counts
     status = GaugeMetricFamily(
-        "rekindle_worker_status", "1 for the status that a worker has.", labels=[*_WORKER, "status"]
+        "rekindle_worker_status", "1 for the current status of a worker.", labels=[*_WORKER, "status"]
     )
     for worker in each:
         for word in SHOWN:
             status.add_metric([*_labels(worker), word], worker.shown == word)
     yield status
-    yield _by_worker("rekindle_worker_paused", "1 while it is paused.", ((w, w.paused) for w in each))
+    yield _by_worker("rekindle_worker_paused", "1 while the worker is paused.", ((w, w.paused) for w in each))
     yield _by_worker(
         "rekindle_worker_uptime_seconds",
-        "How long its process runs; 0 without one.",
+        "Age of the worker's process; 0 without one.",
         ((w, w.uptime_s or 0.0) for w in each),
     )
 
@@ -108,7 +108,7 @@ def _restarting(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
     each = list(workers)
     budget = GaugeMetricFamily(
         "rekindle_worker_budget_left",
-        "Restarts that a limit still allows; +Inf without that limit.",
+        "Remaining restarts within a limit; +Inf without that limit.",
         labels=[*_WORKER, "limit"],
     )
     for worker in each:
@@ -117,24 +117,24 @@ def _restarting(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
     yield budget
     yield _by_worker(
         "rekindle_worker_next_attempt_seconds",
-        "Seconds until it is started again; 0 if no start is due.",
+        "Seconds until the next start; 0 if no start is scheduled.",
         ((w, w.next_attempt_in_s or 0.0) for w in each),
     )
 
 
-def _store(seen: Scrape) -> Iterator[Metric]:
+def _store(scrape: Scrape) -> Iterator[Metric]:
     yield _gauge(
-        "rekindle_store_degraded", "1 while the store takes nothing.", seen.report.degraded is not None
+        "rekindle_store_degraded", "1 while the store is unavailable.", scrape.report.degraded is not None
     )
     yield _gauge(
-        "rekindle_store_unsaved_records", "Records that the store could not take yet.", seen.report.unsaved
+        "rekindle_store_unsaved_records", "Records that are not persisted yet.", scrape.report.unsaved
     )
-    commits = HistogramMetricFamily("rekindle_store_commit_seconds", "How long commits took.")
-    buckets = [(_bound(bound), count) for bound, count in seen.commits.cumulative()]
-    commits.add_metric([], buckets=buckets, sum_value=seen.commits.total_s)
+    commits = HistogramMetricFamily("rekindle_store_commit_seconds", "Duration of commits.")
+    buckets = [(_bound(bound), count) for bound, count in scrape.commits.cumulative()]
+    commits.add_metric([], buckets=buckets, sum_value=scrape.commits.total_s)
     yield commits
     yield _gauge(
-        "rekindle_event_last_id", "The number of the latest event that was told.", seen.counted.last_event_id
+        "rekindle_event_last_id", "The number of the latest published event.", scrape.counted.last_event_id
     )
 
 
@@ -150,13 +150,13 @@ def _queues(queues: Mapping[str, QueueStats]) -> Iterator[Metric]:
 def _gateways(gateways: Iterable[GatewayState]) -> Iterator[Metric]:
     up = GaugeMetricFamily("rekindle_gateway_up", "1 while the gateway is connected.", labels=["gateway"])
     lag = GaugeMetricFamily(
-        "rekindle_gateway_event_lag", "Events that have not been delivered yet.", labels=["gateway"]
+        "rekindle_gateway_event_lag", "Events that are not delivered yet.", labels=["gateway"]
     )
     sent = CounterMetricFamily(
         "rekindle_gateway_events_delivered", "Events that were delivered.", labels=["gateway"]
     )
     lost = CounterMetricFamily(
-        "rekindle_gateway_events_dropped", "Events that were given up.", labels=["gateway"]
+        "rekindle_gateway_events_dropped", "Events that were dropped.", labels=["gateway"]
     )
     for state in gateways:
         up.add_metric([state.name], state.connected)

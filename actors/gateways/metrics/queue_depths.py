@@ -1,4 +1,4 @@
-"""How full the queues are: read from the store on a thread of its own, so that no scrape waits for it."""
+"""The figures of the queues: read from the store on a thread of their own, so that no scrape waits for it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...errors import RekindleError
 from ...facts.jobs import QueueStats
 
 PATIENCE_S = 0.25
-"""How long a scrape waits for new figures; with a store that takes longer it shows the last ones."""
+"""How long a scrape waits for new figures; if the store takes longer, it shows the last ones."""
 
 
 class QueueDepths:
-    """The last figures of every queue. Any thread may ask."""
+    """The last figures of every queue. Any thread may read them."""
 
     def __init__(self, read: Callable[[], Iterable[QueueStats]]) -> None:
         self._read = read
@@ -24,13 +24,13 @@ class QueueDepths:
         self._known: dict[str, QueueStats] = {}
 
     def look(self, served: Iterable[str]) -> Mapping[str, QueueStats]:
-        """The figures of every queue that has jobs, and of these in any case."""
+        """The figures of every queue that has jobs, and of the `served` ones in any case."""
         self._begun().wait(PATIENCE_S)
         with self._lock:
             return {name: QueueStats(queue=name) for name in served} | self._known
 
     def _begun(self) -> threading.Event:
-        """What is set once the reading ends that is under way, or begins now."""
+        """Set when the current read ends; begins one if none is in progress."""
         with self._lock:
             if self._reading is None:
                 self._reading = threading.Event()
@@ -43,10 +43,10 @@ class QueueDepths:
         try:
             found = {stats.queue: stats for stats in self._read() if stats.queue is not None}
         except RekindleError as error:
-            logger.debug("the queues cannot be counted: {}", str(error))
+            logger.debug("metrics: cannot read the queues: {}", str(error))
             found = None
-        except Exception as error:  # noqa: BLE001  # whatever it is, the next scrape looks again
-            logger.opt(exception=error).error("the queues cannot be counted")
+        except Exception as error:  # noqa: BLE001  # the next scrape tries again
+            logger.opt(exception=error).error("metrics: cannot read the queues")
             found = None
         with self._lock:
             self._known = self._known if found is None else found

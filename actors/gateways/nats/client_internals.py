@@ -24,7 +24,7 @@ def is_encrypted(client: Client) -> bool:
 
 
 def abort(client: Client) -> None:
-    """Close the socket and end the tasks, in whatever state the client is."""
+    """Close the socket and end the tasks, in any state of the client."""
     transport = getattr(client, "_transport", None)
     for name in WRITERS:
         writer = getattr(transport, name, None)

@@ -1,1 +1,1 @@
-"""Pure: what a gateway is configured with, validated."""
+"""Pure: the validated settings of the gateways."""

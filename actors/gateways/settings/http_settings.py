@@ -1,7 +1,7 @@
-"""Pure: where the HTTP gateway listens, whom it takes for whom, and what it refuses to be.
+"""Pure: the settings of the HTTP gateway, and the checks that keep it safe.
 
-Off unless asked for; on the loopback address unless told otherwise; and never in the open
-without TLS, be it ours or that of a proxy that the host speaks of.
+It is disabled by default, listens on the loopback address by default, and never listens on another
+address without TLS, its own or that of a proxy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ DEFAULT_LISTEN = "127.0.0.1:8377"
 MOST_CLIENTS = 1024
 
 _IN_THE_OPEN = (
-    "is reachable from other machines, and tokens would travel in the clear: name tls_cert and tls_key, "
-    "or say behind_proxy = true if a proxy does TLS and nobody else gets here"
+    "is reachable from other machines, and tokens would be sent unencrypted: set tls_cert and tls_key, "
+    "or set behind_proxy = true if only a proxy that terminates TLS can reach it"
 )
 _HOST = re.compile(r"(?=.{1,255}$)([a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9-]{1,63})*|\[[0-9a-f:.]+\])(:\d{1,5})?")
 _LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]+):(?P<port>\d{1,5})")
@@ -38,7 +38,7 @@ class Address:
         """The address in `127.0.0.1:8377`, `localhost:8377` or `[::1]:8377`.
 
         Raises:
-            ValueError: it is none; a name other than localhost could mean anything.
+            ValueError: it is not an address; host names other than localhost are ambiguous.
         """
         found = _LISTEN.fullmatch(text.strip())
         if found is None:
@@ -48,19 +48,19 @@ class Address:
         try:
             ip = ipaddress.ip_address(host)
         except ValueError:
-            raise ValueError(f"must have an IP address, or localhost, before the port: {host!r}") from None
+            raise ValueError(f"must have an IP address or localhost before the port, not {host!r}") from None
         if port > 65_535:
             raise ValueError("must have a port up to 65535")
         return cls(str(ip), port)
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine gets there."""
+        """Whether only this machine can reach it."""
         return ipaddress.ip_address(self.host).is_loopback
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether it is every address of the machine, so that it says nothing about its name."""
+        """Whether it stands for every address of the machine, and so names none."""
         return ipaddress.ip_address(self.host).is_unspecified
 
     def __str__(self) -> str:
@@ -90,12 +90,12 @@ class HttpSettings:
 
     @property
     def has_tls(self) -> bool:
-        """Whether we speak TLS ourselves."""
+        """Whether the gateway itself uses TLS."""
         return self.tls_cert is not None and self.tls_key is not None
 
     @property
     def url(self) -> str:
-        """Where a browser finds it."""
+        """The URL for browsers."""
         if self.behind_proxy and self.hosts:
             return f"https://{self.hosts[0]}/"
         scheme = "https" if self.has_tls else "http"
@@ -105,26 +105,27 @@ class HttpSettings:
         return f"{scheme}://{self.listen}/"
 
     def objections(self) -> Iterator[tuple[str, str]]:
-        """What makes it unsafe or senseless, by field."""
+        """What makes the settings unsafe or invalid, by field."""
         if (self.tls_cert is None) != (self.tls_key is None):
-            yield ("tls_key" if self.tls_key is None else "tls_cert"), "tls_cert and tls_key go together"
+            missing = "tls_key" if self.tls_key is None else "tls_cert"
+            yield missing, "is missing: tls_cert and tls_key belong together"
         if not (self.listen.is_loopback or self.has_tls or self.behind_proxy):
             yield "listen", _IN_THE_OPEN
         if self.listen.is_everywhere and not self.hosts:
-            yield "hosts", "must name what browsers call this machine, since listen says every address"
+            yield "hosts", "must list the host names of this machine, because listen is every address"
         for host in self.hosts:
             if _HOST.fullmatch(host.lower()) is None:
-                yield "hosts", f"{host[:80]!r} is no host name"
+                yield "hosts", f"{host[:80]!r} is not a host name"
         yield from ((problem.field, problem.reason) for problem in field_problems(self))
 
     def allowed_hosts(self, port: int) -> frozenset[str]:
-        """What a request's `Host` may say; anything else is another site that points here."""
+        """The valid `Host` headers; any other is a foreign name that resolves to this address."""
         own = set[str]()
         if not self.listen.is_everywhere:
             own.add(_bracketed(self.listen.host))
         if self.listen.is_loopback:
             own |= {"127.0.0.1", "localhost", "[::1]"}
-        # Names that the host gave may be reached by way of a port of somebody else.
+        # Configured names may be reached through another port, that of a proxy.
         given = {host.lower() for host in self.hosts}
         bare = given | (own if port == (443 if self.has_tls else 80) else set())
         return frozenset(bare | {name if _has_port(name) else f"{name}:{port}" for name in own | given})

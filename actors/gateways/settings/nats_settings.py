@@ -1,6 +1,6 @@
-"""Pure: what a NATS gateway is told: where to, as whom, what, and whether it takes orders.
+"""Pure: the settings of the NATS gateway.
 
-Secrets stand in files, never here: settings are shown and logged.
+Secrets are in files, never here: settings are shown and logged.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _SCHEMES = ("nats", "tls")
 
 
 class Payload(StrEnum):
-    """What a message holds."""
+    """The format of messages."""
 
     AUTO = "auto"
-    """`plugin` if the subject asks for {name}, else `event`."""
+    """`plugin` if the subject contains {name}, otherwise `event`."""
     EVENT = "event"
-    """The event, whole."""
+    """The complete event."""
     PLUGIN = "plugin"
-    """A death as plugin hosts know it: plugin, pid, exit_code, timestamp, restart_attempts."""
+    """A death as plugin hosts expect it: plugin, pid, exit_code, timestamp, restart_attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +47,17 @@ class Login:
     token_file: str | None = setting(None, "The path of a file with a token.")
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with it."""
+        """The problems, if there are any."""
         if (self.user is None) is not (self.password_file is None):
             missing = "user" if self.user is None else "password_file"
             yield Problem(missing, "is missing: user and password_file belong together")
         ways = [self.credentials, self.user or self.password_file, self.token_file]
         if sum(way is not None for way in ways) > 1:
-            yield Problem("", "must name one way: credentials, user with password_file, or token_file")
+            yield Problem("", "must have only one of credentials, user with password_file, and token_file")
 
     @property
     def is_secret_word(self) -> bool:
-        """Whether a secret itself is sent to the server; a .creds file only signs."""
+        """Whether the secret itself is sent to the server; a .creds file only signs."""
         return self.password_file is not None or self.token_file is not None
 
 
@@ -71,7 +71,7 @@ class Tls:
     key: str | None = setting(None, "The path of the key of the client certificate (PEM).")
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with it."""
+        """The problems, if there are any."""
         if (self.cert is None) is not (self.key is None):
             missing = "cert" if self.cert is None else "key"
             yield Problem(missing, "is missing: cert and key belong together")
@@ -122,7 +122,7 @@ class NatsSettings:
 
     def _problems(self) -> Iterator[Problem]:
         if not self.servers:
-            yield Problem("servers", "must name at least one server")
+            yield Problem("servers", "must list at least one server")
         for server in self.servers:
             if (reason := server_problem(server)) is not None:
                 yield Problem("servers", reason)
@@ -133,7 +133,7 @@ class NatsSettings:
         if self.stream is not None and _STREAM.fullmatch(self.stream) is None:
             yield Problem("stream", f"must match {_STREAM.pattern}")
         if self.stream is not None and not self.jetstream:
-            yield Problem("stream", "is for JetStream only: say jetstream = true")
+            yield Problem("stream", "requires jetstream = true")
         if (reason := prefix_problem(self.commands.subject)) is not None:
             yield Problem("commands.subject", reason)
         yield from _within("login", self.login.problems())
@@ -149,23 +149,23 @@ class NatsSettings:
 
     @property
     def shape(self) -> Payload:
-        """What messages hold."""
+        """The format of messages, with `auto` resolved."""
         if self.payload is not Payload.AUTO:
             return self.payload
-        return Payload.PLUGIN if Template(self.subject).tells_names else Payload.EVENT
+        return Payload.PLUGIN if Template(self.subject).has_name else Payload.EVENT
 
 
 def server_problem(address: str) -> str | None:
-    """What is wrong with the address of a server, in words; None if nothing is."""
+    """Why the address of a server is invalid; None if it is valid."""
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError as error:
-        return f"is no address: {error}"
+        return f"is not an address: {error}"
     if parts.scheme not in _SCHEMES:
         return "must begin with nats:// or tls://"
     if parts.username is not None or parts.password is not None:
-        return "must not hold a user or password: they belong in nats.login, the password in a file"
+        return "must not contain a user or password: set nats.login, with the password in a file"
     if not parts.hostname or parts.path not in ("", "/") or parts.query or parts.fragment:
         return "must be nats://HOST or nats://HOST:PORT"
     return "must have a port above 0" if port == 0 else None

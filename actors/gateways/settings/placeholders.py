@@ -1,4 +1,4 @@
-"""Pure: the words of a command that is run for an alert, and their placeholders."""
+"""Pure: the arguments of a command that is run for an alert, and their placeholders."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ PLACEHOLDERS = ("id", "happening", "severity", "kind", "component_id", "message"
 
 
 def argv_problems(argv: tuple[str, ...]) -> Iterator[Problem]:
-    """What is wrong with the words of a command."""
+    """The problems of a command's arguments."""
     if not argv or not argv[0]:
-        yield Problem("command", "names no program")
+        yield Problem("command", "must name a program")
     for word in argv:
         for name in _placeholders(word):
             if name not in PLACEHOLDERS:
                 known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-                yield Problem("command", f"{{{name}}} is none of {known}")
+                yield Problem("command", f"{{{name}}} is not a placeholder; use one of {known}")
 
 
 def _placeholders(word: str) -> Iterator[str]:
@@ -28,11 +28,11 @@ def _placeholders(word: str) -> Iterator[str]:
 
 
 def filled(word: str, fields: Mapping[str, str]) -> str:
-    """The word with its placeholders replaced, in one pass: what is put in is not looked at again."""
+    """The argument with its placeholders replaced, in one pass: inserted text is not expanded again."""
     head, *parts = word.split("{")
     done = [head]
     for part in parts:
         name, closed, rest = part.partition("}")
         done.append(fields[name] + rest if closed and name in fields else "{" + part)
-    # A NUL cannot stand in an argument; a worker may have written one.
+    # An argument cannot contain NUL, which a worker may have written.
     return "".join(done).replace("\0", "")

@@ -1,8 +1,8 @@
-"""Pure: which subject an event goes to.
+"""Pure: the subject of an event.
 
-A subject is made of tokens with dots between them. A template names the tokens; whatever comes
-from outside becomes exactly one token, and different texts become different tokens, so that no
-name can reach into another's subtree or subscribe to more than itself.
+A subject consists of tokens separated by dots. A template names the tokens; foreign text becomes
+exactly one token, and different texts become different tokens, so that no name can reach into
+another's subtree or match more than itself.
 
 `worker:tag:0` has the type `tag` and the id `0`; every other id is a type by itself, with the
 id `0`. The name is the type, and `tag:1` for the second of a group.
@@ -25,7 +25,7 @@ _NOTHING = "%"
 
 
 class Placeholder(StrEnum):
-    """What a template may ask for."""
+    """The placeholders of a template."""
 
     TYPE = "type"
     ID = "id"
@@ -35,13 +35,13 @@ class Placeholder(StrEnum):
 
 
 def token(text: str) -> str:
-    """The text as exactly one token: what is special in subjects is escaped like in an address."""
+    """The text as exactly one token: characters that are special in subjects are percent-encoded."""
     data = text.encode("utf-8", "surrogatepass")
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in data) or _NOTHING
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Whether a subscription hears a subject: `*` is one token, a last `>` one or more."""
+    """Whether a pattern matches a subject: `*` is one token, a last `>` one or more."""
     wanted, given = pattern.split("."), subject.split(".")
     if wanted[-1] == ">":
         wanted.pop()
@@ -55,7 +55,7 @@ def matches(pattern: str, subject: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A worker's id, as subjects tell it."""
+    """The parts of a worker's id in subjects."""
 
     type: str
     id: str
@@ -63,7 +63,7 @@ class Name:
 
     @classmethod
     def of(cls, component_id: str) -> Name:
-        """The parts of an id. They are for subjects only: nothing is looked up by them."""
+        """The parts of an id, for subjects only: nothing is looked up by them."""
         match component_id.split(":"):
             case ["worker", type_, number]:
                 return cls(type_, number, component_id)
@@ -72,13 +72,13 @@ class Name:
 
     @property
     def name(self) -> str:
-        """The type, if there is only one of it."""
+        """The type, with the number of the second worker and later ones."""
         return self.type if self.id == "0" else f"{self.type}:{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template without problems."""
+    """A valid template."""
 
     text: str
 
@@ -97,38 +97,38 @@ class Template:
 
     @property
     def pattern(self) -> str:
-        """What a subscription to all of its subjects looks like."""
+        """The pattern that matches all of its subjects."""
         parts = self.text.split(".")
         return ".".join("*" if _PLACEHOLDER.search(part) else part for part in parts)
 
     @property
-    def tells_names(self) -> bool:
-        """Whether it asks for the name."""
+    def has_name(self) -> bool:
+        """Whether it contains {name}."""
         return f"{{{Placeholder.NAME}}}" in self.text
 
 
 def template_problem(text: str, *, of_worker: bool) -> str | None:
-    """What is wrong with a template, in words; None if nothing is."""
+    """Why a template is invalid; None if it is valid."""
     if not text:
         return "must not be empty"
     if len(text) > LONGEST_TEMPLATE:
         return f"must not be longer than {LONGEST_TEMPLATE} characters"
     if "*" in text or ">" in text:
-        return "must not hold a wildcard (* or >): it is published to"
+        return "must not contain a wildcard (* or >): events are published to it"
     allowed = list(Placeholder) if of_worker else [Placeholder.EVENT]
     for part in text.split("."):
         if (problem := _part_problem(part, allowed)) is not None:
             return problem
     asked = set(_PLACEHOLDER.findall(text))
     if Placeholder.EVENT not in asked:
-        return "must hold {event}, or events could not be told apart"
+        return "must contain {event} to distinguish events"
     if of_worker and not asked & {Placeholder.ID, Placeholder.NAME, Placeholder.COMPONENT}:
-        return "must hold {id}, {name} or {component}, or workers could not be told apart"
+        return "must contain {id}, {name} or {component} to distinguish workers"
     return None
 
 
 def prefix_problem(text: str) -> str | None:
-    """What is wrong with a subject without placeholders, in words; None if nothing is."""
+    """Why a subject without placeholders is invalid; None if it is valid."""
     if not text:
         return "must not be empty"
     if len(text) > LONGEST_TEMPLATE:
@@ -141,11 +141,11 @@ def prefix_problem(text: str) -> str | None:
 
 def _part_problem(part: str, allowed: list[Placeholder]) -> str | None:
     if not part:
-        return "must not have an empty token: no dot first, last or twice in a row"
+        return "must not have an empty token: no dot at the start or end, and no two dots in a row"
     for asked in _PLACEHOLDER.findall(part):
         if asked not in allowed:
             known = ", ".join(f"{{{each}}}" for each in allowed) or "none"
-            return f"has no placeholder {{{asked[:40]}}}; known here: {known}"
+            return f"has the unknown placeholder {{{asked[:40]}}}; known: {known}"
     rest = _PLACEHOLDER.sub("", part)
     if rest and _LITERAL.fullmatch(rest) is None:
         return "must consist of letters, digits, _, -, : and placeholders between the dots"

@@ -1,4 +1,4 @@
-"""Where alerts go: commands and webhooks, each on a thread of its own."""
+"""Where alerts are sent: commands and webhooks, each on a thread of its own."""
 
 from .command_sink import CommandSink
 from .notifier import AlertNotifier, Route

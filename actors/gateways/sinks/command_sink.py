@@ -1,4 +1,4 @@
-"""A command that is run for an alert: words, never a shell string; the alert as JSON on its input."""
+"""Runs a command for an alert: a list of arguments, never a shell string; the alert as JSON on stdin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMEOUT_S = 10.0
 
 
 class CommandSink:
-    """Runs a program for every notice."""
+    """Runs a program for every notification."""
 
     def __init__(self, argv: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> None:
         self._argv = argv
@@ -23,13 +23,13 @@ class CommandSink:
     def __str__(self) -> str:
         return f"command {self._argv[0]}"
 
-    def send(self, notice: Notification) -> None:
-        """Run it to its end.
+    def send(self, notification: Notification) -> None:
+        """Run the command and wait for it.
 
         Raises:
-            OSError: it could not be started, failed, or took too long.
+            OSError: the command could not be started, failed, or took too long.
         """
-        fields = notice.fields()
+        fields = notification.fields()
         words = [filled(word, fields) for word in self._argv]
         with subprocess.Popen(
             words,
@@ -39,7 +39,7 @@ class CommandSink:
             start_new_session=True,
         ) as process:
             try:
-                _, errors = process.communicate(notice.document(), timeout=self._timeout_s)
+                _, errors = process.communicate(notification.document(), timeout=self._timeout_s)
             except subprocess.TimeoutExpired:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

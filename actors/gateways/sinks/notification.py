@@ -1,4 +1,4 @@
-"""Pure: an alert as it is sent to others, which of them are sent, and how many a minute."""
+"""Pure: an alert as it is sent, the filter of a sink, and its rate limit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...facts.alert import TOLD, Alert, Happening, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What one message is about."""
+    """One message about an alert."""
 
     happening: Happening
     alert: Alert
     withheld: int = 0
-    """Messages before this one that were not sent, because there were too many."""
+    """Messages before this one that the rate limit withheld."""
 
     def fields(self) -> Mapping[str, str]:
-        """What the placeholders of a command stand for."""
+        """The values of the placeholders of a command."""
         alert = self.alert
         return {
             "id": str(alert.id),
@@ -33,7 +33,7 @@ class Notification:
         }
 
     def document(self) -> bytes:
-        """The message as JSON; the same for every sink."""
+        """The message as JSON, for every sink the same."""
         alert = self.alert
         return json.dumps(
             {
@@ -55,26 +55,26 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which notices a sink is sent."""
+    """Which notifications a sink receives."""
 
     happenings: tuple[Happening, ...] = TOLD
     least: Severity = Severity.WARNING
     per_minute: int = 10
 
-    def wants(self, notice: Notification) -> bool:
-        """Whether this notice is meant for the sink."""
-        return notice.happening in self.happenings and notice.alert.severity >= self.least
+    def wants(self, notification: Notification) -> bool:
+        """Whether the sink receives this notification."""
+        return notification.happening in self.happenings and notification.alert.severity >= self.least
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """How many more may be sent this minute; what was held back is told with the next one."""
+    """What was sent in the last minute; the next message reports how many were withheld."""
 
     sent: tuple[float, ...] = ()
     withheld: int = 0
 
     def admit(self, now: float, per_minute: int) -> tuple[RateLimit, bool]:
-        """The allowance afterwards, and whether one more may be sent now."""
+        """The limit afterwards, and whether one more message may be sent now."""
         recent = tuple(at for at in self.sent if at > now - 60.0)
         if len(recent) >= per_minute:
             return RateLimit(recent, self.withheld + 1), False

@@ -1,4 +1,4 @@
-"""Tells sinks of alerts. A sink that hangs delays nobody: each has its thread and its bounded queue."""
+"""Sends alerts to sinks, each with its own thread and bounded queue: one that hangs delays no other."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ from ...ports import Clock
 from .notification import Filter, Notification, RateLimit
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""After these a message is given up."""
+"""After the last retry the message is dropped."""
 
 MOST_WAITING = 100
-"""Past so many messages the oldest are dropped."""
+"""When the queue is longer, the oldest message is dropped."""
 
 
 class Sink(Protocol):
-    """Somewhere to send a notice."""
+    """A destination of notifications."""
 
-    def send(self, notice: Notification) -> None:
-        """Send it, or raise `OSError`. May block, though not for ever."""
+    def send(self, notification: Notification) -> None:
+        """Send it, or raise `OSError`. May block, but must return in the end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A sink, and what it is sent."""
+    """A sink and its filter."""
 
     sink: Sink
     filter: Filter = Filter()
 
 
 class AlertNotifier:
-    """Hears of alerts, as a listener, and has them sent. Use it as a context manager."""
+    """Receives alerts as a subscriber, and sends them. Use it as a context manager."""
 
     def __init__(
         self, routes: Sequence[Route], clock: Clock, retry_delays_s: Sequence[float] = RETRY_DELAYS_S
     ) -> None:
-        self._posts = [_Post(route, clock, tuple(retry_delays_s)) for route in routes]
+        self._queues = [_SinkQueue(route, clock, tuple(retry_delays_s)) for route in routes]
 
     def __enter__(self) -> Self:
-        for post in self._posts:
-            post.start()
+        for queue in self._queues:
+            queue.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for post in self._posts:
-            post.end()
+        for queue in self._queues:
+            queue.end()
 
     def tell(self, message: object) -> None:
-        """Hear an event."""
+        """Receive an event."""
         if isinstance(message, AlertChanged):
-            notice = Notification(happening=message.happening, alert=message.alert)
-            for post in self._posts:
-                post.take(notice)
+            notification = Notification(happening=message.happening, alert=message.alert)
+            for queue in self._queues:
+                queue.take(notification)
 
 
-class _Post:
+class _SinkQueue:
     """One sink's queue and thread."""
 
     def __init__(self, route: Route, clock: Clock, delays: tuple[float, ...]) -> None:
@@ -73,7 +73,7 @@ class _Post:
         self._clock = clock
         self._delays = delays
         self._waiting: deque[Notification] = deque()
-        self._allowance = RateLimit()
+        self._rate = RateLimit()
         self._changed = threading.Condition()
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="rekindle-alerts", daemon=True)
@@ -82,56 +82,60 @@ class _Post:
         self._thread.start()
 
     def end(self) -> None:
-        """Send no more; what is being sent may finish, for a moment."""
+        """Send nothing more; the current message may finish, for a moment."""
         with self._changed:
             self._ended = True
             self._changed.notify()
         self._thread.join(1.0)
 
-    def take(self, notice: Notification) -> None:
-        """Queue a notice, if it is wanted and not one too many; never blocks."""
-        if not self._route.filter.wants(notice):
+    def take(self, notification: Notification) -> None:
+        """Queue a notification, if the filter and the rate limit allow it; never blocks."""
+        if not self._route.filter.wants(notification):
             return
         with self._changed:
-            withheld = self._allowance.withheld
+            withheld = self._rate.withheld
             now = self._clock.monotonic()
-            self._allowance, admitted = self._allowance.admit(now, self._route.filter.per_minute)
+            self._rate, admitted = self._rate.admit(now, self._route.filter.per_minute)
             if not admitted:
                 return
-            self._waiting.append(replace(notice, withheld=withheld))
+            self._waiting.append(replace(notification, withheld=withheld))
             if len(self._waiting) > MOST_WAITING:
                 self._waiting.popleft()
-                logger.warning("{} does not keep up; its oldest message is dropped", str(self._route.sink))
+                logger.warning(
+                    "alerts: {} is too slow; its oldest message was dropped", str(self._route.sink)
+                )
             self._changed.notify()
 
     def _run(self) -> None:
-        while (notice := self._next()) is not None:
-            self._deliver(notice)
+        while (notification := self._next()) is not None:
+            self._deliver(notification)
 
     def _next(self) -> Notification | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ended)
             return None if self._ended else self._waiting.popleft()
 
-    def _deliver(self, notice: Notification) -> None:
+    def _deliver(self, notification: Notification) -> None:
         for delay in (*self._delays, None):
-            failure = self._sent(notice)
+            failure = self._try(notification)
             if failure is None:
                 return
             if delay is None or self._pause(delay):
                 sink = str(self._route.sink)
-                logger.warning("alert {} was not sent to {}: {}", notice.alert.id, sink, repr(failure))
+                logger.warning(
+                    "alerts: alert {} was not sent to {}: {}", notification.alert.id, sink, repr(failure)
+                )
                 return
 
-    def _sent(self, notice: Notification) -> Exception | None:
-        """What kept it from being sent, if anything did."""
+    def _try(self, notification: Notification) -> Exception | None:
+        """Send it; returns the error, if there was one."""
         try:
-            self._route.sink.send(notice)
-        except Exception as error:  # noqa: BLE001  # whatever a sink meets, the next message is tried
+            self._route.sink.send(notification)
+        except Exception as error:  # noqa: BLE001  # an error of a sink must not keep the next message from being sent
             return error
         return None
 
     def _pause(self, seconds: float) -> bool:
-        """Wait; whether the end came meanwhile."""
+        """Wait; returns whether the notifier ended meanwhile."""
         with self._changed:
             return self._changed.wait_for(lambda: self._ended, seconds)

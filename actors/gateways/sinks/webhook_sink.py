@@ -1,8 +1,8 @@
-"""A POST for every notice, signed so that its receiver knows who sent it.
+"""Sends a POST for every notification, signed so that the receiver can verify the sender.
 
 The header `Rekindle-Signature: t=SECONDS,v1=HEX` holds the HMAC-SHA256, under the shared secret,
-of the seconds, a dot and the body; a receiver that looks at the seconds cannot be fooled with
-an old message. `Rekindle-Delivery` stays the same when a message is sent again.
+of the seconds, a dot and the body; a receiver that checks the seconds rejects replayed messages.
+`Rekindle-Delivery` stays the same when a message is sent again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIMEOUT_S = 5.0
 
 
 class WebhookSink:
-    """Posts every notice to an address."""
+    """Posts every notification to a URL."""
 
     def __init__(
         self,
@@ -34,23 +34,23 @@ class WebhookSink:
         self._secret = secret
         self._timeout_s = timeout_s
         self._now = now
-        # An address that was given is the address that is meant: no proxy, no other place.
+        # Only the configured URL receives alerts: no proxy, no redirect.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
 
     def __str__(self) -> str:
         return f"webhook {urlsplit(self._url).hostname}"
 
-    def send(self, notice: Notification) -> None:
+    def send(self, notification: Notification) -> None:
         """Send it.
 
         Raises:
-            OSError: nobody took it.
+            OSError: the receiver did not accept it.
         """
-        body = notice.document()
+        body, alert = notification.document(), notification.alert
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "rekindle",
-            "Rekindle-Delivery": f"{notice.alert.id}-{notice.happening.value}-{notice.alert.occurrences}",
+            "Rekindle-Delivery": f"{alert.id}-{notification.happening.value}-{alert.occurrences}",
         }
         if self._secret is not None:
             headers["Rekindle-Signature"] = signature(self._secret, int(self._now()), body)
@@ -60,17 +60,17 @@ class WebhookSink:
                 pass
         except urllib.error.HTTPError as error:
             error.close()
-            raise OSError(f"the receiver answered {error.code}") from None
+            raise OSError(f"the receiver replied with status {error.code}") from None
 
 
 def signature(secret: bytes, seconds: int, body: bytes) -> str:
-    """The header that proves who sent a body."""
+    """The header that proves the sender of a body."""
     mac = hmac.new(secret, f"{seconds}.".encode() + body, hashlib.sha256)
     return f"t={seconds},v1={mac.hexdigest()}"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer that is no yes."""
+    """Treats a redirect as a failure."""
 
     def redirect_request(self, *_args: object, **_more: object) -> None:
-        """Follow none."""
+        """Do not follow it."""
