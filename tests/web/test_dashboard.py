@@ -109,7 +109,7 @@ def test_the_restart_button_restarts_after_a_confirmation(dashboard: Dashboard, 
 
 def test_a_pause_asks_why_and_is_shown_until_it_is_resumed(dashboard: Dashboard, window: Window) -> None:
     window.row(OTHER).get_by_role("button", name=f"Pause {OTHER}").click()
-    window.page.get_by_label("Why").fill("new <b>disk</b>")
+    window.page.get_by_label("Reason").fill("new <b>disk</b>")
     window.page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     window.wait_for_row(OTHER, "paused")
     assert "new <b>disk</b>" in window.row(OTHER).inner_text()

@@ -1,4 +1,4 @@
-// Orders: what they do is said before, and what came of them after.
+// Commands: the dialog explains them before, a line reports the result after.
 
 import { API, get, Problem, post, worker as workerPath } from "./api.js";
 import { byId, el } from "./dom.js";
@@ -8,20 +8,20 @@ import { signalName } from "./words.js";
 const TOAST_MS = 8_000;
 
 const ORDERS = {
-  restart: { verb: "Restart", done: "is started afresh", danger: false,
-    means: "It is stopped if it runs, its restart counters are cleared, and it is started afresh." },
-  start: { verb: "Start", done: "is started", danger: false,
-    means: "It is started now, whatever delay it is in. Its counters stay." },
-  stop: { verb: "Stop", done: "is stopped", danger: true,
-    means: "It may finish, then it is ended. It stays down until it is started, or the supervisor is; a pause holds it for good." },
-  reset: { verb: "Reset", done: "has its counters cleared", danger: false,
-    means: "Its restart counters and its failure are cleared. It is not started." },
-  pause: { verb: "Pause", done: "is paused", danger: false, asksWhy: true,
-    means: "It is held back, also over a restart of the supervisor, until it is resumed." },
-  resume: { verb: "Resume", done: "goes on", danger: false, means: "The pause ends." },
+  restart: { verb: "Restart", done: "restarts", danger: false,
+    means: "Stops the worker if it runs, clears its restart counters, and starts it." },
+  start: { verb: "Start", done: "starts", danger: false,
+    means: "Starts the worker now, even within a restart delay. Its restart counters stay." },
+  stop: { verb: "Stop", done: "was stopped", danger: true,
+    means: "Asks the worker to finish, then ends it. It stays stopped until you start it or the supervisor restarts; to keep it down longer, pause it." },
+  reset: { verb: "Reset", done: "was reset", danger: false,
+    means: "Clears the restart counters and the failure of the worker. Does not start it." },
+  pause: { verb: "Pause", done: "was paused", danger: false, asksWhy: true,
+    means: "Keeps the worker from starting until it is resumed, even after a restart of the supervisor." },
+  resume: { verb: "Resume", done: "was resumed", danger: false, means: "Ends the pause." },
 };
 
-// What can be done with a worker as it is, the likeliest first.
+// The commands for a worker in its current state, the likeliest first.
 export function ordersFor(worker) {
   if (worker.paused) return ["resume", worker.pid === null ? null : "stop", "reset"].filter(Boolean);
   if (worker.shown === "failed") return ["restart", "reset"];
@@ -42,7 +42,7 @@ export function button(order, id, extra = "") {
   );
 }
 
-// An order to one worker; without an id, to the whole system.
+// A command to one worker; without an id, to the whole system.
 export function confirm(order, id = null) {
   const { means, danger, asksWhy } = ORDERS[order];
   const dialog = byId("confirm");
@@ -55,8 +55,8 @@ export function confirm(order, id = null) {
     el("h2", { id: "confirm-title" }, `${verb(order)} `, el("bdi", {}, id ?? "every worker"), "?"),
     el("p", {}, means),
     asksWhy ? el("div", { class: "fields" },
-      el("label", { for: "reason" }, "Why"), reason,
-      el("label", { for: "lasting" }, "For how long"), lasting) : null,
+      el("label", { for: "reason" }, "Reason"), reason,
+      el("label", { for: "lasting" }, "Duration"), lasting) : null,
     el("div", { class: "buttons" },
       el("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), go),
   );
@@ -75,10 +75,10 @@ export function confirm(order, id = null) {
   (asksWhy ? reason : go).focus();
 }
 
-const LASTING = [["until it is resumed", ""], ["10 minutes", "600"], ["30 minutes", "1800"], ["2 hours", "7200"], ["1 day", "86400"]];
+const LASTING = [["until resumed", ""], ["10 minutes", "600"], ["30 minutes", "1800"], ["2 hours", "7200"], ["1 day", "86400"]];
 
 async function give(order, id, body) {
-  const name = id ?? "everything";
+  const name = id ?? "all workers";
   const done = toast(`${verb(order)} ${name} …`, "waiting");
   try {
     const outcome = await post(id === null ? `${API}/${order}` : workerPath(id, order), body);
@@ -94,15 +94,15 @@ async function give(order, id, body) {
 
 function ending(outcome, order) {
   const detail = outcome.detail ?? {};
-  if (detail.gone === false) return "survived SIGKILL; nothing is started in its place until it is gone";
-  if (order === "stop" && detail.exit === null) return "was not running; it stays down until it is started, or the supervisor is";
-  if (order === "stop" && detail.forced) return `is stopped, after ${signalName(detail.forced)}`;
+  if (detail.gone === false) return "survived SIGKILL; no replacement starts until its process is gone";
+  if (order === "stop" && detail.exit === null) return "was not running; it stays stopped until you start it or the supervisor restarts";
+  if (order === "stop" && detail.forced) return `was stopped with ${signalName(detail.forced)}`;
   return ORDERS[order].done;
 }
 
-// Noting an alert changes nothing but the noise: it needs no confirmation.
+// Acknowledging an alert changes nothing else, so it needs no confirmation.
 export async function acknowledge(id) {
-  const done = toast("Acknowledge …", "waiting");
+  const done = toast("Acknowledging …", "waiting");
   try {
     await post(`${API}/alerts/${id}/acknowledge`, { by: "the dashboard" });
     done("The alert is acknowledged.", "good");
@@ -113,7 +113,7 @@ export async function acknowledge(id) {
   refreshAll();
 }
 
-// A line that says what is going on, and later what came of it.
+// A line that shows a command in progress, and later its result.
 export function toast(text, kind) {
   const line = el("p", { class: "toast", "data-kind": kind }, text);
   byId("toasts").append(line);

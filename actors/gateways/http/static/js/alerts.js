@@ -1,4 +1,4 @@
-// What is wrong, and nobody has taken note of yet; what was noted is only counted.
+// The alerts that are not acknowledged; acknowledged ones are only counted.
 
 import { acknowledge } from "./actions.js";
 import { el } from "./dom.js";
@@ -37,6 +37,6 @@ function line(alert) {
     el("strong", {}, alert.severity),
     alert.component_id ? el("a", { href: `#/worker/${encodeURIComponent(alert.component_id)}` }, el("bdi", {}, alert.component_id)) : null,
     el("span", {}, el("bdi", {}, alert.message), times),
-    el("time", { datetime: new Date(alert.opened_at_wall_ms).toISOString() }, `${alert.escalated ? "still, " : ""}since ${moment(alert.opened_at_wall_ms)}`),
+    el("time", { datetime: new Date(alert.opened_at_wall_ms).toISOString() }, `${alert.escalated ? "escalated, " : ""}since ${moment(alert.opened_at_wall_ms)}`),
     mayOrder() ? el("button", { type: "button", "aria-label": `Acknowledge: ${alert.message}`, onclick: () => acknowledge(alert.id) }, "Acknowledge") : null);
 }

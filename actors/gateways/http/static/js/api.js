@@ -1,4 +1,4 @@
-// Requests to our own gateway, and what it says when it says no.
+// Requests to the gateway, and its problems.
 
 export class Problem extends Error {
   constructor(status, word, message) {
@@ -13,7 +13,7 @@ export const get = (path) => ask("GET", path);
 export const post = (path, body = {}) => ask("POST", path, body);
 export const worker = (id, ...rest) => [`${API}/workers`, encodeURIComponent(id), ...rest].join("/");
 
-// What an older or a smaller supervisor does not serve is not asked for, and not shown.
+// A route that this supervisor does not serve is neither requested nor shown.
 let served = null;
 export async function getIfServed(path, query = "", asDescribed = path) {
   served ??= get(`${API}/openapi.json`).then((described) => new Set(Object.keys(described.paths))).catch((problem) => {
@@ -33,13 +33,13 @@ async function ask(method, path, body) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw new Problem(0, "unreachable", "the supervisor cannot be reached");
+    throw new Problem(0, "unreachable", "cannot reach the supervisor");
   }
   let document = {};
   try {
     document = await response.json();
   } catch {
-    // It went away in the middle, or it is somebody else: the status says enough.
+    // The connection broke, or another server replied: the status is all there is.
   }
   if (response.ok) return document;
   throw new Problem(response.status, document.error ?? "", document.message ?? `status ${response.status}`);

@@ -1,4 +1,4 @@
-// The breakers that are open: who is held back, since when, and who tries next.
+// The open breakers: which workers they hold back, since when, and which worker is the canary.
 
 import { el, say } from "./dom.js";
 import { count, elapsed, until } from "./words.js";
@@ -35,7 +35,7 @@ function line(name) {
       `${count(breaker.held.length, "worker")} held back`,
       breaker.canary === null
         ? `canary ${until(Math.max(0, breaker.next_try_in_ms - passed))}`
-        : `${breaker.canary} tries for all`,
+        : `${breaker.canary} is the canary`,
     ].join(" · "));
   }
 

@@ -1,4 +1,4 @@
-// What a worker died of, under its death: the finding at once, the evidence when somebody opens it.
+// The cause of a death: the finding at once, the evidence when the user opens it.
 
 import { get, Problem, worker as workerPath } from "./api.js";
 import { el } from "./dom.js";
@@ -20,7 +20,7 @@ async function show(death, evidence) {
     const facts = FACTS.filter((name) => kept[name] !== null && kept[name] !== undefined && kept[name] !== "");
     evidence.replaceChildren(
       el("dl", { class: "facts" }, ...facts.map((name) => el("div", {}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, String(kept[name]))))),
-      ...text("Last words", kept.last_words),
+      ...text("Last message", kept.last_words),
       ...text("Last output", (kept.output ?? []).map(([stream, line]) => `${stream} | ${line}`).join("\n")));
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
@@ -28,6 +28,6 @@ async function show(death, evidence) {
   }
 }
 
-function text(title, said) {
-  return said ? [el("h3", {}, title), el("pre", { class: "output" }, said)] : [];
+function text(title, content) {
+  return content ? [el("h3", {}, title), el("pre", { class: "output" }, content)] : [];
 }

@@ -1,17 +1,17 @@
-// Elements are made here and nowhere else. Whatever text they get is text: nothing in this page
-// turns a string into HTML, and the browser is told to refuse it (require-trusted-types-for).
+// All elements are created here. Text stays text: nothing in this page turns a string into HTML, and
+// the browser refuses it (require-trusted-types-for).
 
 const SVG = "http://www.w3.org/2000/svg";
 
 export function el(tag, attributes = {}, ...children) {
-  return furnish(document.createElement(tag), attributes, children);
+  return filled(document.createElement(tag), attributes, children);
 }
 
 export function svg(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS(SVG, tag), attributes, children);
+  return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-function furnish(node, attributes, children) {
+function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -22,7 +22,7 @@ function furnish(node, attributes, children) {
   return node;
 }
 
-// Writing what is there already would make screen readers repeat it, and selections jump.
+// Writing the same text again would make screen readers repeat it and lose the selection.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

@@ -30,7 +30,7 @@ export function fleet() {
       el("header", {}, el("h1", { id: "workers-title" }, "Workers"), chips, search),
       el("table", { class: "workers" },
         el("thead", {}, el("tr", {}, ...["Worker", "Status", "Uptime", "Pid", "Job", "Restarts", ""].map(
-          (text) => el("th", { scope: "col" }, text || el("span", { class: "unseen" }, "Orders"))))),
+          (text) => el("th", { scope: "col" }, text || el("span", { class: "unseen" }, "Commands"))))),
         body),
       none),
     el("section", { class: "card", "aria-labelledby": "timeline-title" },
@@ -38,7 +38,7 @@ export function fleet() {
       parts.timeline.node),
     parts.queues.node,
     el("section", { class: "card", "aria-labelledby": "feed-title" },
-      el("header", {}, el("h2", { id: "feed-title" }, "What happened")), parts.feed.node));
+      el("header", {}, el("h2", { id: "feed-title" }, "Events")), parts.feed.node));
 
   function update() {
     const workers = [...state.workers.values()];
@@ -47,7 +47,7 @@ export function fleet() {
       && worker.component_id.toLowerCase().includes(search.value.trim().toLowerCase()));
     place(wanted);
     none.hidden = wanted.length > 0;
-    say(none, workers.length === 0 ? (state.info === null ? "Asking the supervisor …" : "There are no workers.") : "No worker is like that.");
+    say(none, workers.length === 0 ? (state.info === null ? "Loading …" : "There are no workers.") : "No worker matches.");
     showTrouble();
     parts.alerts.update(state.alerts);
     parts.breakers.update(state.breakers);
@@ -91,8 +91,8 @@ export function fleet() {
   function showTrouble() {
     const { degraded, unsaved, paused } = state.system;
     const texts = [];
-    if (paused) texts.push("Everything is paused.");
-    if (degraded) texts.push(`The store takes nothing (${degraded}); ${count(unsaved, "record")} wait. Supervision goes on from memory.`);
+    if (paused) texts.push("The whole system is paused.");
+    if (degraded) texts.push(`The store is unavailable (${degraded}); ${count(unsaved, "record")} not persisted yet. Supervision continues from memory.`);
     trouble.hidden = texts.length === 0;
     say(trouble, texts.join(" "));
   }
@@ -147,7 +147,7 @@ function row(id) {
   return { node, update, tick };
 }
 
-// Unhealthy and recovering are healthy with a flag: the process is up.
+// Unhealthy and recovering are shown as healthy with a flag: the process is up.
 export function flagged(worker, word = shown(worker)) {
   return word === "healthy" && worker.status && worker.status !== "healthy" ? `${word} (${worker.status})` : word;
 }

@@ -1,4 +1,4 @@
-// Restarts against the budget, small: a pip for each that is allowed, or a bar where there are many.
+// Used restarts against the budget: a pip for each allowed restart, or a bar if there are many.
 
 import { el, mark, say } from "./dom.js";
 import { count } from "./words.js";

@@ -1,9 +1,9 @@
-// The page: who is there, which view is shown, and whether the supervisor is heard.
+// The page: the session, the current view, and the connection to the supervisor.
 
 import { confirm, renewSession } from "./actions.js";
 import { API } from "./api.js";
 import { byId, mark, say } from "./dom.js";
-import { enter, entrance, tokenInAddress } from "./entrance.js";
+import { loginPage, signIn, tokenInAddress } from "./login.js";
 import { fleet } from "./fleet.js";
 import { changed, heard, mayOrder, refreshAll, shown, state, supervisorsNow, watch } from "./store.js";
 import { Stream } from "./stream.js";
@@ -11,7 +11,7 @@ import { setUpTheme } from "./theme.js";
 import { count, elapsed } from "./words.js";
 import { worker } from "./worker.js";
 
-const TICK_MS = 250; // countdowns; nothing is asked of the supervisor
+const TICK_MS = 250; // countdowns; nothing is requested
 const RENEW_MS = 6 * 3600 * 1000;
 
 let view = null;
@@ -63,14 +63,14 @@ function decoded(text) {
 function draw() {
   if (state.session === null && state.connection === "signed-out" && !byId("token")) {
     stream.stop();
-    show(entrance(entered, "Your session has ended."));
+    show(loginPage(signedIn, "Your session has expired."));
   }
   drawBar();
   drawBanner();
   view?.update();
 }
 
-const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", refused: "Not live", "signed-out": "Signed out" };
+const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", refused: "No events", "signed-out": "Signed out" };
 
 function drawBar() {
   const { info, session, connection, workers } = state;
@@ -94,14 +94,14 @@ function drawBanner() {
   const lost = state.connection === "lost";
   const refused = state.connection === "refused";
   banner.hidden = !(lost || refused);
-  if (refused) say(byId("banner-text"), "This supervisor does not tell what happens: what you see is as it was when the page was opened.");
+  if (refused) say(byId("banner-text"), "This supervisor does not serve events: the page shows the state at the time it was opened.");
   const left = Math.max(0, Math.ceil((state.retryAt - performance.now()) / 1000));
-  if (lost) say(byId("banner-text"), "The connection to the supervisor is lost. What you see may be old.");
-  say(byId("banner-count"), lost ? (left > 0 ? `Trying again in ${left} s …` : "Trying again …") : "");
+  if (lost) say(byId("banner-text"), "The connection to the supervisor is lost. This page may be out of date.");
+  say(byId("banner-count"), lost ? (left > 0 ? `Retrying in ${left} s …` : "Retrying …") : "");
   byId("banner-retry").hidden = !lost;
 }
 
-function entered(session) {
+function signedIn(session) {
   state.session = session;
   state.connection = "connecting";
   route();
@@ -112,11 +112,11 @@ function entered(session) {
 async function begin() {
   const token = tokenInAddress();
   try {
-    const session = await enter(token);
-    if (session !== null) return entered(session);
-    show(entrance(entered));
+    const session = await signIn(token);
+    if (session !== null) return signedIn(session);
+    show(loginPage(signedIn));
   } catch (problem) {
-    show(entrance(entered, problem.status === 401 ? "The token in the link is not this supervisor's." : problem.message));
+    show(loginPage(signedIn, problem.status === 401 ? "The token in the link is wrong for this supervisor." : problem.message));
   }
   view.focus();
 }

@@ -1,4 +1,4 @@
-// Queues, where the supervisor has them: how much waits, how fast it goes.
+// The queues, if the supervisor has any: their figures and throughput.
 
 import { el } from "./dom.js";
 import { number, span } from "./words.js";
@@ -30,7 +30,7 @@ function row(queue) {
     figure(queue.eta > 0 ? span(queue.eta * 1000) : "–"));
 }
 
-// Jobs a minute, as seen here of late.
+// Recent jobs per minute, as this page measured them.
 function pace(past) {
   const [first, last] = [past[0], past[past.length - 1]];
   const minutes = (last.at - first.at) / 60_000;

@@ -1,28 +1,28 @@
-// What the page knows. Events say that something changed and where; what it is like now is asked of
-// the supervisor, once for any number of events that came meanwhile. Nothing is asked by the clock.
+// The state of the page. An event tells that something changed and where; the page then requests the
+// current state, once for any number of events that came meanwhile. It never polls.
 
 import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
 
 const MOST_DEATHS = 1000;
 const MOST_LINES = 200;
-const PACE_MS = 60_000; // over which the pace of a queue is taken
+const PACE_MS = 60_000; // over which the throughput of a queue is measured
 const QUEUES_MS = 2_000;
 const ALERTS_MS = 250;
-const AGAIN_MS = 1_000; // after a supervisor that was too busy to answer
-const A_FEW = 4; // more workers than these are asked for all at once
+const AGAIN_MS = 1_000; // before the next request to a busy supervisor
+const A_FEW = 4; // if more workers changed, all are requested at once
 
 export const state = {
   session: null, // { role, may_order }
   connection: "connecting", // connecting, live, lost, signed-out
   retryAt: 0,
   info: null,
-  skewMs: 0, // by how much the supervisor's clock is ahead of ours
-  workers: new Map(), // by id; each with `at`, the moment at which its durations held
+  skewMs: 0, // how far the supervisor's clock is ahead of the browser's
+  workers: new Map(), // by id; each with `at`, when its durations were measured
   system: { paused: false, degraded: null, unsaved: 0 },
-  breakers: [], // those that are open; each with `at`
+  breakers: [], // the open ones; each with `at`
   deaths: [], // newest first
-  queues: new Map(), // by type; each with its recent past
-  alerts: null, // null: this supervisor has none
+  queues: new Map(), // by type; each with its recent counts
+  alerts: null, // null: this supervisor does not serve alerts
   feed: [], // newest first
 };
 
@@ -34,7 +34,7 @@ export function watch(watcher) {
   return () => watchers.delete(watcher);
 }
 
-// However many changes there are, the page is drawn once a frame.
+// The page is drawn once per frame, for any number of changes.
 export function changed() {
   if (announced) return;
   announced = true;
@@ -44,9 +44,9 @@ export function changed() {
   });
 }
 
-// ── asking ──────────────────────────────────────────────────────────────────────────────
+// ── requests ────────────────────────────────────────────────────────────────────────────
 
-const ALL = "*"; // no worker's name
+const ALL = "*"; // not a worker id
 const dirty = new Set();
 let everything = false;
 let asking = false;
@@ -69,8 +69,8 @@ async function refresh() {
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     if (problem.status === 401) signedOut();
-    // A connection that is lost is about to be noticed, and all is asked again when it is back; a
-    // supervisor that was too busy is asked again, since no further event may come.
+    // A lost connection is detected elsewhere, and everything is requested again when it is back. A
+    // busy supervisor is asked again later, since no further event may come.
     else setTimeout(() => state.connection === "live" && refreshAll(), AGAIN_MS);
   } finally {
     asking = false;
@@ -88,13 +88,13 @@ async function refreshOnce() {
   changed();
 }
 
-let meanwhile = []; // events that came while the past was being read
+let meanwhile = []; // events that came while the log was read
 
 async function askEverything() {
   meanwhile = [];
   const [info, deaths, log, alerts] = await Promise.all([
     get(`${API}/info`),
-    get(`${API}/deaths?limit=${MOST_DEATHS}`).catch(() => null), // the store may be away
+    get(`${API}/deaths?limit=${MOST_DEATHS}`).catch(() => null), // the store may be unavailable
     getIfServed(`${API}/events/log`, `?limit=${MOST_LINES}`).catch(() => null),
     getIfServed(`${API}/alerts`).catch(() => state.alerts),
     askWorkers(),
@@ -133,14 +133,14 @@ async function askWorker(id) {
   }
 }
 
-// ── hearing ─────────────────────────────────────────────────────────────────────────────
+// ── events ──────────────────────────────────────────────────────────────────────────────
 
-// Of no worker in particular, and yet they change what is shown of all.
+// Events without a worker that change what is shown of all workers.
 const OF_ALL = ["store_degraded", "store_recovered", "stood_down", "pause_began", "pause_ended"];
 
 export function heard(name, said) {
   if (name === "snapshot") said.states.forEach(hearState);
-  else if (name === "reset") refreshAll(); // what lies between is not kept any more
+  else if (name === "reset") refreshAll(); // the events between are no longer persisted
   else if (said.topic !== undefined) hearState(said);
   else if (said.id !== undefined) hearEvent(said);
   changed();
@@ -153,7 +153,7 @@ function hearState(said) {
   else if (said.type === "alert_update") hearAlert();
 }
 
-// A canary that dies, or a worker that is held back, is told as any other death is.
+// The death of a canary, or of a worker that is held back, is an ordinary death event.
 function concernsBreakers(event) {
   return event.type.startsWith("breaker_") || event.type === "canary_started"
     || (state.breakers.length > 0 && event.type === "worker_died");
@@ -169,7 +169,7 @@ function hearEvent(event) {
   addEvent(event);
 }
 
-// Each once: it may have been read from the log, or from the deaths, or from neither.
+// Each event once: the log or the deaths may already contain it.
 function addEvent(event) {
   if (!state.feed.some((line) => line.id === event.id)) state.feed = [event, ...state.feed].slice(0, MOST_LINES);
   if (event.type !== "worker_died" || state.deaths.some((death) => isOf(death, event))) return;
@@ -177,13 +177,13 @@ function addEvent(event) {
   state.deaths = [death, ...state.deaths].slice(0, MOST_DEATHS);
 }
 
-// By the minute too: a worker that was removed and is there again counts its lives anew.
+// The time too: a worker that was removed and added again restarts its generations.
 function isOf(death, event) {
   return death.component_id === event.component_id && death.generation === event.generation
     && Math.abs(death.died_at_wall_ms - event.at_wall_ms) < 60_000;
 }
 
-// A busy worker takes one job after the other: that alone is no reason to ask for more.
+// A busy worker takes one job after the other; that alone needs no request.
 function hearWorker({ component, status, pid, current_job }) {
   const known = state.workers.get(component);
   if (known === undefined || known.pid !== pid || known.shown !== status) refreshWorker(component);
@@ -191,7 +191,7 @@ function hearWorker({ component, status, pid, current_job }) {
   queuesMoved();
 }
 
-// A worker took a job, or ended one: the figures are others now. Asked for seldom, and only then.
+// A worker took or finished a job, so the figures changed. They are requested at a limited rate.
 let askingQueues = null;
 function queuesMoved() {
   askingQueues ??= setTimeout(async () => {
@@ -202,14 +202,14 @@ function queuesMoved() {
 }
 
 function hearQueue(queue) {
-  if (queue.queue_type === null) return; // all of them together
+  if (queue.queue_type === null) return; // the totals
   const now = performance.now();
   const known = state.queues.get(queue.queue_type);
   const past = (known?.past ?? []).filter((each) => now - each.at < PACE_MS);
   state.queues.set(queue.queue_type, { ...known, ...queue, past: [...past, { at: now, completed: queue.completed }] });
 }
 
-// A thousand workers that die at once are a thousand alerts, and a few questions.
+// A thousand deaths at once are a thousand alerts, but only a few requests.
 let askingAlerts = null;
 function hearAlert() {
   askingAlerts ??= setTimeout(async () => {
@@ -225,7 +225,7 @@ export function signedOut() {
   changed();
 }
 
-// ── reading ─────────────────────────────────────────────────────────────────────────────
+// ── derived ─────────────────────────────────────────────────────────────────────────────
 
 export function mayOrder() {
   return state.session?.may_order === true;
@@ -235,7 +235,7 @@ export function supervisorsNow() {
   return Date.now() + state.skewMs;
 }
 
-// How long ago the worker's durations held.
+// How long ago the worker's durations were measured.
 export function since(worker) {
   return performance.now() - worker.at;
 }
@@ -248,12 +248,12 @@ export function nextAttempt(worker) {
   return worker.next_attempt_in_ms === null ? null : Math.max(0, worker.next_attempt_in_ms - since(worker));
 }
 
-// The word that is shown: what is paused is called paused only while it is down for it.
+// The status that is shown: a paused worker is "paused" only while it has no process.
 export function shown(worker) {
   return worker.paused && worker.pid === null && worker.shown !== "failed" ? "paused" : worker.shown;
 }
 
-// The limit that is nearest to its end, as `rekindle status` shows it.
+// The limit with the fewest restarts left, as in `rekindle status`.
 export function tightest(budget) {
   const limits = [
     { used: budget.in_window, most: budget.max_in_window, what: `within ${Math.round(budget.window_ms / 60000)} min` },

@@ -1,10 +1,10 @@
-// The supervisor's events, one after the other, for as long as the page is open.
+// The supervisor's event stream, for as long as the page is open.
 //
-// `fetch` rather than `EventSource`: it tells why a connection was refused, lets silence be noticed
-// (keepalives are comments, which EventSource hides), and can say the last event's id also on a new
-// connection, so that nothing is lost over an outage.
+// `fetch` rather than `EventSource`: it tells why a connection was refused, detects silence (keepalives
+// are comments, which EventSource hides), and can send the last event's id on a new connection too, so
+// that no event is lost in an outage.
 
-const SILENCE_MS = 12_000; // the server says something every 3 s
+const SILENCE_MS = 12_000; // the server sends something every 3 s
 const DELAYS_MS = [300, 700, 1_500, 3_000, 5_000];
 
 export class Stream {
@@ -36,7 +36,7 @@ export class Stream {
     this.#abort?.abort();
   }
 
-  // Try at once, if it is waiting to try.
+  // Retry at once, if a retry is scheduled.
   now() {
     if (this.#timer === null || this.#stopped) return;
     clearTimeout(this.#timer);
@@ -51,7 +51,7 @@ export class Stream {
       if (response === null) return;
       await this.#read(response.body.getReader(), abort);
     } catch {
-      // Whatever it was, the connection is gone.
+      // Any error means that the connection is gone.
     }
     abort.abort();
     if (!this.#stopped) this.#wait();
@@ -118,7 +118,7 @@ export class Stream {
     } catch {
       return;
     }
-    // So that also what happens before the first event of all is not lost over an outage.
+    // So that an outage before the very first event loses nothing either.
     if (name === "connected" && this.#lastId === null) this.#lastId = String(document.last_id);
     this.#heard.event(name, document);
   }

@@ -1,4 +1,4 @@
-// Before anything is drawn: the colours that were chosen here the last time, if any.
+// Before anything is drawn: apply the colours that the user chose last, if any.
 (() => {
   const chosen = localStorage.getItem("rekindle-theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;

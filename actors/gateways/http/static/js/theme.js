@@ -1,9 +1,9 @@
-// Light, dark, or as the system has it.
+// Light, dark, or the system's colours.
 
 import { byId, mark, svg } from "./dom.js";
 
 const ORDER = ["system", "light", "dark"];
-const SAID = { system: "Colours: as the system", light: "Colours: light", dark: "Colours: dark" };
+const LABELS = { system: "Colours: system", light: "Colours: light", dark: "Colours: dark" };
 const SHAPES = {
   system: () => [svg("circle", { cx: 12, cy: 12, r: 8, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
     svg("path", { d: "M12 4a8 8 0 0 1 0 16Z", fill: "currentColor" })],
@@ -38,7 +38,7 @@ function current() {
 }
 
 function show(button, theme) {
-  button.setAttribute("aria-label", SAID[theme]);
-  button.title = SAID[theme];
+  button.setAttribute("aria-label", LABELS[theme]);
+  button.title = LABELS[theme];
   button.replaceChildren(svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, ...SHAPES[theme]()));
 }

@@ -1,5 +1,5 @@
-// Who lived when: a lane for each worker, a line for each life, a mark for each death. Drawn by uPlot,
-// on a canvas, so that a worker's name is never anything but ink.
+// When each worker ran: a lane per worker, a line per life, a mark per death. uPlot draws on a canvas,
+// so a worker's name can never become HTML.
 
 import { el, say } from "./dom.js";
 import { colour, onTheme } from "./theme.js";
@@ -13,7 +13,7 @@ export const RANGES = [["5 min", 300], ["15 min", 900], ["1 h", 3600], ["6 h", 2
 export function timeline({ only = null } = {}) {
   const box = el("div", { class: "plot" });
   const tip = el("div", { class: "tip", role: "status", hidden: true });
-  const none = el("p", { class: "empty", hidden: true }, "Nobody has died in this time.");
+  const none = el("p", { class: "empty", hidden: true }, "No deaths in this range.");
   const ranges = el("div", { class: "ranges", role: "group", "aria-label": "Range" },
     ...RANGES.map(([text, seconds]) => el("button", { type: "button", "data-range": seconds, onclick: () => choose(seconds) }, text)));
   const node = el("div", { class: "timeline" }, box, tip, none);
@@ -50,7 +50,7 @@ export function timeline({ only = null } = {}) {
     } else plot.setData([[now / 1000 - range, now / 1000], [null, null]]);
   }
 
-  // Time goes on: drawn again when it has moved by a pixel, and no sooner.
+  // Redraw only when the time axis has moved by a pixel.
   function tick() {
     if (performance.now() - drawn > Math.max(1000, (range * 1000) / width())) update();
   }
@@ -95,7 +95,7 @@ export function timeline({ only = null } = {}) {
     points = [];
     ctx.save();
     ctx.beginPath();
-    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width + 10 * unit, u.bbox.height); // a mark at the very end is whole
+    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width + 10 * unit, u.bbox.height); // do not clip a mark at the right edge
     ctx.clip();
     lanes.forEach((lane, index) => {
       const y = Math.round(u.valToPos(index, "y", true));
@@ -109,19 +109,19 @@ export function timeline({ only = null } = {}) {
       for (const death of lane.deaths.toReversed()) {
         const x = u.valToPos(death.died_at_wall_ms / 1000, "x", true);
         points.push({ x: x / unit, y: y / unit, death });
-        tombstone(ctx, x, y, death.action === "mark_failed", unit);
+        deathMark(ctx, x, y, death.action === "mark_failed", unit);
       }
     });
     ctx.restore();
   }
 
-  function tombstone(ctx, x, y, forGood, unit) {
-    const r = (forGood ? 5.5 : 4) * unit;
+  function deathMark(ctx, x, y, failed, unit) {
+    const r = (failed ? 5.5 : 4) * unit;
     ctx.beginPath();
-    ctx.fillStyle = colour(forGood ? "failed" : "crashed");
+    ctx.fillStyle = colour(failed ? "failed" : "crashed");
     ctx.strokeStyle = colour("surface");
     ctx.lineWidth = 1.5 * unit;
-    if (forGood) ctx.rect(x - r, y - r, 2 * r, 2 * r);
+    if (failed) ctx.rect(x - r, y - r, 2 * r, 2 * r);
     else ctx.arc(x, y, r, 0, 2 * Math.PI);
     ctx.fill();
     ctx.stroke();
@@ -149,7 +149,7 @@ export function timeline({ only = null } = {}) {
   return { node, ranges, update, tick, close };
 }
 
-// The shortest range that shows as much as there is, until somebody chooses one; a day at most.
+// The shortest range that shows all deaths, unless the user chooses one; a day at most.
 function fitting(only) {
   const oldest = state.deaths.findLast((death) => only === null || death.component_id === only);
   const age = oldest === undefined ? 0 : (supervisorsNow() - oldest.died_at_wall_ms) / 1000;
@@ -171,7 +171,7 @@ function timeLabel(seconds, step) {
   return when.toLocaleTimeString([], { hour12: false, hour: "2-digit", minute: "2-digit", second: step < 60 ? "2-digit" : undefined });
 }
 
-// A lane for everyone who died in this time, those who did so last first; or for this one alone.
+// A lane for every worker that died in this range, the latest death first; or for one worker alone.
 function lanesOf(only, from, now) {
   const deaths = new Map();
   for (const death of state.deaths) {
@@ -184,7 +184,7 @@ function lanesOf(only, from, now) {
   return [...deaths].slice(0, MOST_LANES).map(([id, all]) => ({ id, deaths: all, lives: livesOf(id, all, now) }));
 }
 
-// A death tells when its life began; the present life is known from the worker itself.
+// A death tells when its life began; the current life comes from the worker itself.
 function livesOf(id, deaths, now) {
   const lives = deaths.map((death) => ({ from: death.died_at_wall_ms - death.uptime_ms, to: death.died_at_wall_ms, ended: true }));
   const worker = state.workers.get(id);

@@ -1,4 +1,4 @@
-// One worker: why it is as it is, what it said last, how it died before.
+// One worker: its state and the reason, its last output, its deaths.
 
 import { button, ordersFor } from "./actions.js";
 import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
@@ -11,7 +11,7 @@ import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { cause, elapsed, moment, number, span } from "./words.js";
 
-const DECISIONS = { restart: "restart", mark_failed: "given up", ignore: "left down", notify_only: "told only", hold: "held" };
+const DECISIONS = { restart: "restart", mark_failed: "failed", ignore: "not restarted", notify_only: "notified only", hold: "held" };
 
 export function worker(id) {
   const status = el("span", { class: "pill" });
@@ -21,10 +21,10 @@ export function worker(id) {
   const why = el("p", { class: "why" });
   const output = el("pre", { class: "output", tabindex: 0, "aria-label": "Last output" });
   const history = el("tbody");
-  const noDeaths = el("p", { class: "empty", hidden: true }, "It has not died.");
+  const noDeaths = el("p", { class: "empty", hidden: true }, "This worker has not died.");
   const strip = timeline({ only: id });
   const past = happened();
-  const gone = el("p", { class: "empty", hidden: true }, "No worker is called that (any more).");
+  const gone = el("p", { class: "empty", hidden: true }, "There is no worker with this name; it may have been removed.");
   let seen = "";
   let shownOrders = "";
 
@@ -34,12 +34,12 @@ export function worker(id) {
     el("section", { class: "card head", "aria-labelledby": "worker-title" },
       el("header", {}, el("h1", { id: "worker-title" }, el("bdi", {}, id)), status, orders),
       note, facts.node),
-    el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Why it is as it is")), why),
+    el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Explanation")), why),
     el("section", { class: "card", "aria-labelledby": "life-title" },
-      el("header", {}, el("h2", { id: "life-title" }, "Its lives"), strip.ranges), strip.node),
+      el("header", {}, el("h2", { id: "life-title" }, "Deaths and restarts"), strip.ranges), strip.node),
     el("section", { class: "card", "aria-labelledby": "output-title" },
       el("header", {}, el("h2", { id: "output-title" }, "Last output"),
-        el("button", { type: "button", class: "quiet", onclick: () => ask() }, "Read again")), output),
+        el("button", { type: "button", class: "quiet", onclick: () => ask() }, "Refresh")), output),
     el("section", { class: "card", "aria-labelledby": "history-title" },
       el("header", {}, el("h2", { id: "history-title" }, "History")),
       el("div", { class: "scroll" }, el("table", { class: "plain history" },
@@ -57,7 +57,7 @@ export function worker(id) {
     showOrders(found);
     tick();
     strip.update();
-    // What an event may have changed is asked again when the worker itself is another one than before.
+    // The details are requested again only if the worker itself has changed.
     const deaths = state.deaths.filter((death) => death.component_id === id).length;
     const key = [found.generation, found.status, found.shown, found.paused, found.restart_count, deaths].join();
     if (key !== seen) (seen = key), ask();
@@ -103,14 +103,14 @@ export function worker(id) {
 
   function showOutput({ lines }) {
     const atEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 4;
-    say(output, lines.length === 0 ? "It has written nothing." : lines.join("\n"));
+    say(output, lines.length === 0 ? "No output yet." : lines.join("\n"));
     if (atEnd) output.scrollTop = output.scrollHeight;
   }
 
   function showHistory([{ deaths }, autopsies]) {
     noDeaths.hidden = deaths.length > 0;
     const findings = autopsies?.bundles ?? [];
-    const open = history.querySelector("details[open]"); // somebody reads: leave it until the next death
+    const open = history.querySelector("details[open]"); // the user reads it: leave it until the next death
     if (open && history.dataset.deaths === String(deaths.length)) return;
     history.dataset.deaths = deaths.length;
     history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death, findings)].filter(Boolean)));
@@ -130,7 +130,7 @@ function deathRow(death) {
 }
 
 function factsOf() {
-  const items = { pid: "Pid", uptime: "Uptime", generation: "Generation", job: "Job", exact: "Exact status",
+  const items = { pid: "Pid", uptime: "Uptime", generation: "Generation", job: "Job", exact: "Health",
     memory: "Memory", cpu: "CPU" };
   const values = Object.fromEntries(Object.keys(items).map((key) => [key, el("dd")]));
   const budgets = [["in_window", "max_in_window", "in the window"], ["consecutive", "max_consecutive", "in a row"], ["lifetime", "max_lifetime", "in its lifetime"]]

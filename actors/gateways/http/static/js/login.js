@@ -1,9 +1,9 @@
-// Who is not known yet: a link with a token opens the door, or the token itself, typed in.
+// Sign-in: by a link with a token, or by a token that the user pastes.
 
 import { get, post } from "./api.js";
 import { el } from "./dom.js";
 
-// The token is taken out of the address at once: an address is copied, kept and shown.
+// The token is removed from the address at once: addresses are copied, stored and shown.
 export function tokenInAddress() {
   const found = /^#token=([A-Za-z0-9_-]+)$/.exec(location.hash);
   if (found === null) return null;
@@ -11,28 +11,28 @@ export function tokenInAddress() {
   return found[1];
 }
 
-// The session, by a token or by the cookie that is there; null if there is none.
-export async function enter(token) {
+// The session of a token or of the existing cookie; null if there is none.
+export async function signIn(token) {
   const session = token === null ? await get("/session") : await post("/session", { token });
   return session.role === null ? null : session;
 }
 
-export function entrance(entered, said = "") {
+export function loginPage(signedIn, message = "") {
   const input = el("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
-  const problem = el("p", { class: "problem", role: "alert" }, said);
-  const form = el("form", { class: "card entrance", onsubmit: submitted },
-    el("h1", {}, "Who is there?"),
-    el("p", {}, "Open this page with the link that ", el("code", {}, "rekindle dashboard"), " prints, or paste its token."),
+  const problem = el("p", { class: "problem", role: "alert" }, message);
+  const form = el("form", { class: "card login", onsubmit: submitted },
+    el("h1", {}, "Sign in"),
+    el("p", {}, "Open the link that ", el("code", {}, "rekindle dashboard"), " prints, or paste its token here."),
     el("label", { for: "token" }, "Token"), input,
-    el("button", { type: "submit", class: "primary" }, "Open"), problem);
+    el("button", { type: "submit", class: "primary" }, "Sign in"), problem);
 
   async function submitted(event) {
     event.preventDefault();
     const token = input.value.trim().replace(/^.*#token=/, "");
     try {
-      entered(await enter(token));
+      signedIn(await signIn(token));
     } catch (error) {
-      problem.textContent = error.status === 401 ? "That token is not this supervisor's." : error.message;
+      problem.textContent = error.status === 401 ? "Wrong token for this supervisor." : error.message;
     }
   }
 
