@@ -27,7 +27,7 @@ from .messages import (
     WorkerDied,
     WorkerRemoved,
 )
-from .messages.internal import KeepTogether, ToxicSeen
+from .messages.internal import Persist, ToxicSeen
 from .messages.internal.to_broker import Subscribe
 from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
@@ -58,12 +58,14 @@ class AlertDesk(ResilientActor):
         self,
         *,
         runtime: Runtime,
+        persistence: Receiver,
         broker: Receiver,
         policy: AlertPolicy,
         known: tuple[Alert, ...] = (),
         component_ids: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(broker=broker)
+        super().__init__(persistence=persistence)
+        self._broker = broker
         self._runtime = runtime
         self._policy = policy
         self._book = alert_rules.recalled(known)
@@ -74,7 +76,7 @@ class AlertDesk(ResilientActor):
 
     def on_start(self) -> None:
         """Listen, and go on with what a former run left."""
-        tell(self.broker, Subscribe(self.actor_ref))
+        tell(self._broker, Subscribe(self.actor_ref))
         self._apply(alert_rules.begun(self._book, self._component_ids, self._now()))
         self.recover()
 
@@ -153,7 +155,7 @@ class AlertDesk(ResilientActor):
             if change.happening is not Happening.REPEATED:
                 self._watch(change.alert)
         if items:
-            tell(self.broker, KeepTogether(tuple(items)))
+            tell(self.persistence, Persist(tuple(items)))
 
     def _watch(self, alert: Alert) -> None:
         """Have the alert escalated in time, if nobody takes note of it and it is not over."""

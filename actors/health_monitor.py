@@ -25,11 +25,11 @@ from .messages.internal import (
     ExpectLimitKill,
     FrameReceived,
     JobChanged,
-    KeepMirror,
     MarkFailed,
     MirrorDue,
     MonitorMessage,
     MonitorReplaced,
+    Persist,
     ProcessExited,
     ProcessFound,
     ProcessStarted,
@@ -75,13 +75,10 @@ _ELAPSED = Elapsed()
 class HealthMonitor(ResilientActor):
     """Derives the health of every worker from frames, exits and time."""
 
-    def __init__(
-        self, *, runtime: Runtime, processes: Processes, persistence: Receiver, broker: Receiver
-    ) -> None:
-        super().__init__(broker=broker)
+    def __init__(self, *, runtime: Runtime, processes: Processes, persistence: Receiver) -> None:
+        super().__init__(persistence=persistence)
         self._runtime = runtime
         self._processes = processes
-        self._persistence = persistence
         self._supervisor: Receiver | None = None
         self._workers: dict[str, ObservedWorker] = {}
         self._queue: list[tuple[float, str, int]] = []
@@ -201,7 +198,7 @@ class HealthMonitor(ResilientActor):
             worker.job = job
             taken = JobChanged(component_id, generation, job)
             tell(self._supervisor, taken)
-            tell(self.broker, taken)
+            tell(self.persistence, taken)
             self._mirror(worker)
         self._advance(worker, Reported(frame))
 
@@ -211,7 +208,7 @@ class HealthMonitor(ResilientActor):
             return
         worker.pid = pid
         # Sent by this actor, so that no subscriber receives its health or its death before its start.
-        tell(self.broker, WorkerStarted(component_id, generation, pid))
+        tell(self.persistence, WorkerStarted(component_id, generation, pid))
         if not worker.reports_health:
             self._advance(worker, Launched())
 
@@ -349,7 +346,7 @@ class HealthMonitor(ResilientActor):
         tell(self._supervisor, changed)
         if death is None:
             # The Supervisor publishes a death together with its decision.
-            tell(self.broker, changed)
+            tell(self.persistence, changed)
         self._watch(worker)
         self._mirror(worker)
 
@@ -388,4 +385,4 @@ class HealthMonitor(ResilientActor):
     def _write_mirror(self) -> None:
         workers = [self._workers[id_] for id_ in sorted(self._unmirrored) if id_ in self._workers]
         self._unmirrored.clear()
-        tell(self._persistence, KeepMirror(tuple(worker.mirrored() for worker in workers)))
+        tell(self.persistence, Persist(tuple(worker.mirrored() for worker in workers)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from .facts.jobs import JobSettled, JobState
 from .facts.records import ClaimsReleased
 from .messages import JobConvicted, JobRequeued
-from .messages.internal import DeskMessage, IncarnationEnded, JobsSettled, Keep
+from .messages.internal import DeskMessage, IncarnationEnded, JobsSettled, Persist
 from .ports import Receiver, Runtime
 from .runtime.resilient_actor import ResilientActor, tell
 
@@ -19,10 +19,9 @@ from .runtime.resilient_actor import ResilientActor, tell
 class JobDesk(ResilientActor):
     """Sees to it that a dead worker takes no job along."""
 
-    def __init__(self, *, runtime: Runtime, persistence: Receiver, broker: Receiver, run: str) -> None:
-        super().__init__(broker=broker)
+    def __init__(self, *, runtime: Runtime, persistence: Receiver, run: str) -> None:
+        super().__init__(persistence=persistence)
         self._runtime = runtime
-        self._persistence = persistence
         self._run = run
         self._released: dict[str, int] = {}
 
@@ -52,12 +51,12 @@ class JobDesk(ResilientActor):
             signal=end.exit.signal,
             output=end.output,
         )
-        tell(self._persistence, Keep(record))
+        tell(self.persistence, Persist((record,)))
         self._released[end.component_id] = end.generation
 
     def _tell_of(self, job: JobSettled) -> None:
         whose = (job.job_id, job.queue, job.component_id, job.generation, job.crash_count)
         if job.state is JobState.TOXIC:
-            tell(self.broker, JobConvicted(*whose))
+            tell(self.persistence, JobConvicted(*whose))
         else:
-            tell(self.broker, JobRequeued(*whose, counted=job.counted))
+            tell(self.persistence, JobRequeued(*whose, counted=job.counted))

@@ -1,288 +1,343 @@
-"""The persistence actor: the only writer of the store, it serialises all restart-counter writes.
+"""The persistence actor: the one door to the store. It serialises all restart-counter writes.
 
-Owns what is not written yet. A record joins the batch; the first one sends `CommitBatch` to
-itself, and all that was queued before that message arrives is committed together. A store
-that is locked, full or gone costs nothing but time: the records wait, in order, and are tried
-again with growing delays until they are in. One that another supervisor has taken over is left
-alone for good: what waits would overwrite what that one knows. Tells the Supervisor `BatchKept`, the Broker
-`EventsKept` and the JobDesk `JobsSettled`, and the first two when the store degrades and recovers. After a
-death the Supervisor comes first, and the Broker when the restart is on its way.
+Every record and every event goes to this actor. It numbers the events, collects records and
+events in a batch, has the batch committed in one transaction, and hands the committed events to
+the Broker, which publishes them. The store writer, an actor on a thread of its own, calls the
+store; this actor never blocks, and so it publishes from memory when the store does not answer.
 
-It lives on a lane of its own, since committing blocks.
+    Persist ─▶ batch ─▶ CommitBatch ─▶ Commit to the store writer ─▶ Committed ─▶ published
+                 ▲                             │
+                 └────── retry later ◀── CommitFailed
+
+The first record of a batch sends `CommitBatch` to this actor; what was queued before that message
+joins the batch. At most one commit is under way; what arrives meanwhile forms the next batch. An
+event that comes without a record waits a moment for one: a commit of its own would delay the
+commit of a death that follows it. Usage samples are written with the next commit.
+
+A store that is locked, full or missing costs nothing but time: the batch waits, in order, and is
+tried again with growing delays. A store that another supervisor has taken over is left alone for
+good: a write would overwrite what the other supervisor knows.
+
+The Supervisor is notified when the store degrades, recovers or is taken over; the store writer
+sends it `BatchKept` for deaths. The JobDesk gets `JobsSettled`.
 """
 
 from __future__ import annotations
-
-from collections import deque
-from typing import ClassVar
 
 from loguru import logger
 
 from .errors import StoreError, StoreOwnedError
 from .facts.commit_times import CommitTimes
 from .facts.jobs import JobSettled
-from .facts.records import (
-    DeathAmended,
-    DeathRecord,
-    EventRecord,
-    HealthMirrored,
-    Record,
-    StateRemoved,
-)
-from .messages import Event, EventsLost, StoodDown, StoreDegraded, StoreRecovered, is_event
+from .facts.records import Record
+from .messages import Event, Passing, StoodDown, StoreDegraded, StoreRecovered, is_event
 from .messages.internal import (
     Attend,
-    BatchKept,
+    Commit,
     CommitBatch,
+    CommitDue,
+    CommitFailed,
+    Committed,
     Flush,
     Flushed,
+    JobChanged,
     JobsSettled,
-    Keep,
-    KeepMirror,
-    KeepTogether,
+    Persist,
     PersistenceMessage,
-    PruneDue,
+    PublishOverdue,
+    ReportCommit,
     RetryCommit,
-    TellKept,
 )
-from .messages.internal.to_broker import EventsKept
+from .messages.internal.to_broker import Notice, Publish, QueuesSeen, WorkerForgotten, WorkerKnown
 from .ports import Receiver, Runtime, Store, Timer
-from .rules.batch_limits import compacted, without_long_parts
+from .rules.batch import Batch
+from .rules.outbox import Outbox
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.retention_policy import Retention
+from .store_writer import StoreWriter
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """The last one repeats until the store answers."""
 
-MOST_WAITING = 10_000
-"""Past this many waiting records the oldest deaths keep their counts and lose their rows."""
+SAVE_TIMEOUT_S = 2.0
+"""How long an event waits for the store before it is published from memory."""
 
-PRUNE_AFTER_S = 600.0
-"""How long after a commit what is too old is deleted."""
-
-PRUNE_AGAIN_S = 0.05
-"""How long to leave the store to others between two chunks."""
-
-EARLIEST_WALL_MS = 1_577_836_800_000
-"""The year 2020: a clock that shows less has not been set yet."""
-
-MOST_EVENTS = 10_000
-"""Past this many waiting events the oldest ones are given up."""
-
-MOST_BUNDLES_WAITING = 500
-"""Past this many, deaths wait without the long parts of their bundles: they could fill our memory."""
+SAMPLES_WAIT_S = 300.0
+"""How long usage samples wait at most for something else to be written."""
 
 
 class PersistenceActor(ResilientActor):
-    """Writes what the others decided."""
-
-    lane: ClassVar[str] = "store"
+    """Numbers events, persists records and events, and has the events published."""
 
     def __init__(
         self,
         *,
         runtime: Runtime,
         store: Store,
+        last_id: int = 0,
+        linger_s: float = 0.0,
         retention: Retention | None = None,
         times: CommitTimes | None = None,
     ) -> None:
         super().__init__()
-        self._retention = retention or Retention()
-        self._prune_timer: Timer | None = None
+        self.persistence = self.actor_ref
         self._runtime = runtime
-        self._began = (runtime.clock.monotonic(), runtime.clock.wall_ms())
-        self._store = store
-        self._times = times or CommitTimes()
-        self._supervisor: Receiver | None = None
-        self._desk: Receiver | None = None
-        self._waiting: list[Record] = []
-        self._events: deque[EventRecord] = deque()
-        self._mirror: dict[str, HealthMirrored] = {}
-        self._commit_queued = False
-        self._compact_above = 0
-        self._untold: int | None = None
-        """The last event that is kept and not told yet."""
+        self._linger_s = linger_s
+        self._writer: Receiver = runtime.start(
+            StoreWriter,
+            runtime=runtime,
+            store=store,
+            persistence=self.actor_ref,
+            retention=retention or Retention(),
+            times=times or CommitTimes(),
+        )
+        self._to: Attend | None = None
+        self._outbox = Outbox(last_id)
+        self._taken: object = None
+        """The latest message whose items were taken; after an exception it is handled again."""
+        self._batch = Batch()
+        self._in_flight: Batch | None = None
+        """What the store writer is writing."""
+        self._number = 0
+        """Of the latest commit."""
+        self._is_due = False
+        """The batch is to be committed as soon as the store writer is free."""
+        self._flushes: list[Receiver] = []
+        self._flushing: list[Receiver] = []
+        """Those whose answer is the end of the commit that is under way."""
+        self._sampled_at: float | None = None
+        """Since when a usage sample has waited in the batch."""
         self._failures = 0
         self._stood_down = False
         self._trouble: str | None = None
-        """Why the store takes nothing, as everyone has heard."""
+        """Why the store is unavailable, as published last."""
+        self._linger_timer: Timer | None = None
+        self._overdue_timer: Timer | None = None
 
     def recover(self) -> None:
-        """Keep the records, which are facts, and try again."""
-        self._tell_kept()
-        self._commit_queued = False
+        """Keep the records, which are facts, and try again; ask for a result that may have been lost."""
+        self._linger_timer = self._overdue_timer = None
         self._failures += 1
-        if self._waiting:
-            self._degraded("the persistence actor raised and tries again")
+        if self._batch.records:
+            self._degraded("the persistence actor raised an exception and tries again")
+        if self._in_flight is not None:
+            tell(self._writer, ReportCommit())
         self._retry_later()
 
+    def dropped(self, message: PersistenceMessage) -> None:
+        """Persist the records at least: restart history must not depend on the events."""
+        if isinstance(message, Persist) and message is not self._taken:
+            for item in message.items:
+                if not is_event(item):
+                    self._add(item)
+
     def handle(self, message: PersistenceMessage) -> None:
-        """Take a record, or write what has gathered."""
-        if self._stood_down:
-            if isinstance(message, Flush):
-                tell(message.reply_to, Flushed(len(self._waiting)))
-            return
-        self._tell_kept()  # before anything that may take its time, or go wrong
+        """Take records and events, or go on with what the store writer reports."""
         match message:
-            case Keep(record=record):
-                self._keep(record)
-                self._queue_commit()
-            case KeepTogether(items=items):
-                self._keep_together(items)
+            case Persist(items=items):
+                self._take(message, items)
+                self._ask_for_commit()
             case CommitBatch():
-                self._commit_queued = False
-                if not self._failures:
+                if self._is_due and not self._failures:
                     self._commit()
-            case PruneDue():
-                self._prune()
+            case Committed(number=number, settled=settled):
+                if self._in_flight is not None and number == self._number:
+                    self._committed(self._in_flight, settled)
+            case CommitFailed(number=number, error=error):
+                self._commit_failed(number, error)
             case RetryCommit(attempt=attempt):
                 if attempt == self._failures:
                     self._commit()
-            case KeepMirror(states=states):
-                self._mirror.update((state.component_id, state) for state in states)
-                if not self._commit_queued and not self._failures:
-                    self._commit()  # it has waited already for others to join it
-            case TellKept():
-                pass  # whatever comes has it told
+            case CommitDue():
+                self._linger_timer = None
+                self._ask_for_commit()
+            case PublishOverdue():
+                self._overdue_timer = None
+                self._stop_waiting()
             case Flush(reply_to=reply_to):
+                self._flushes.append(reply_to)
                 self._commit()
-                self._tell_kept()
-                tell(reply_to, Flushed(len(self._waiting)))
-            case Attend(supervisor=supervisor, broker=broker, desk=desk):
-                self._supervisor, self.broker, self._desk = supervisor, broker, desk
-            case unknown:
-                self.unexpected(unknown)
+            case Attend():
+                self._to = message
+                tell(self._writer, message)
+            case WorkerKnown() | WorkerForgotten() | JobChanged() | QueuesSeen():
+                self._take(message, (message,))
+            case Passing():
+                self._take(message, (message,))
+                self._commit_old_samples()
+            case event:
+                self._take(event, (event,))
+                self._commit_soon()
+        self._publish()
 
-    def _keep_together(self, items: tuple[Record | Event, ...]) -> None:
-        for item in items:
-            if isinstance(item, EventRecord):
-                self._events.append(item)
-            elif not is_event(item):  # the Broker has numbered them all
-                self._keep(item)
-        if len(self._events) > MOST_EVENTS:
-            self._give_up_events(len(self._events) - MOST_EVENTS // 2)
-        self._queue_commit()
+    # ── what comes in ────────────────────────────────────────────────────────────────────
 
-    def _give_up_events(self, count: int) -> None:
-        """Give up the oldest; that they are missing is an event itself."""
-        lost = [self._events.popleft() for _ in range(count)]
-        logger.warning("{} events could not be kept", count)
-        tell(self.broker, EventsLost(count, lost[0].id, lost[-1].id))
-
-    def _keep(self, record: Record) -> None:
-        if isinstance(record, HealthMirrored):
-            self._mirror[record.component_id] = record  # the latest word, whoever has it
+    def _take(self, message: object, items: tuple[Record | Event | Notice, ...]) -> None:
+        """Put these in their places, once."""
+        if message is self._taken:
             return
-        if len(self._waiting) > MOST_BUNDLES_WAITING and isinstance(record, DeathRecord | DeathAmended):
-            record = without_long_parts(record)
-        self._waiting.append(record)
-        if isinstance(record, StateRemoved):
-            self._mirror.pop(record.component_id, None)
-        if len(self._waiting) > max(MOST_WAITING, self._compact_above):
-            self._waiting = compacted(self._waiting, MOST_WAITING // 2)
-            # Some of it is never given up: looking through all of it for every record would take ever longer.
-            self._compact_above = len(self._waiting) + MOST_WAITING // 4
+        self._taken = message
+        for item in items:
+            self._take_one(item)
 
-    def _queue_commit(self) -> None:
-        if not self._commit_queued:
-            self._commit_queued = True
-            self.actor_ref.tell(CommitBatch())
+    def _take_one(self, item: Record | Event | Notice) -> None:
+        clock = self._runtime.clock
+        match item:
+            case Passing():
+                self._outbox.note(item, item.at_wall_ms, clock.monotonic())
+                self._add(item.noted)
+            case WorkerKnown() | WorkerForgotten() | JobChanged() | QueuesSeen():
+                self._outbox.note(item, clock.wall_ms(), clock.monotonic())
+            case _ if is_event(item):
+                self._add_event(item)
+            case record:
+                self._add(record)
+
+    def _add(self, record: Record) -> None:
+        if not self._stood_down:
+            self._batch.add(record)
+
+    def _add_event(self, event: Event) -> None:
+        clock = self._runtime.clock
+        record = self._outbox.take(event, clock.wall_ms(), clock.monotonic())
+        if self._stood_down:
+            return
+        self._batch.events.append(record)
+        lost = self._batch.give_up_events()
+        if lost is not None:
+            logger.warning("store: gave up {} events that could not be persisted", lost.count)
+            self.actor_ref.tell(lost)
+
+    # ── to the store ─────────────────────────────────────────────────────────────────────
+
+    def _ask_for_commit(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            if self._in_flight is None:
+                self.actor_ref.tell(CommitBatch())
+
+    def _commit_soon(self) -> None:
+        if not self._linger_s:
+            self._ask_for_commit()
+        elif self._linger_timer is None and not self._is_due:
+            self._linger_timer = self._runtime.timers.after(self._linger_s, self.actor_ref, CommitDue())
+
+    def _commit_old_samples(self) -> None:
+        """No commit is worth a usage sample, unless nothing else is written for long."""
+        now = self._runtime.clock.monotonic()
+        self._sampled_at = now if self._sampled_at is None else self._sampled_at
+        if now - self._sampled_at >= SAMPLES_WAIT_S:
+            self._ask_for_commit()
 
     def _commit(self) -> None:
-        batch, events, mirror = self._waiting, self._events, self._mirror
-        settled: tuple[JobSettled, ...] = ()
-        try:
-            if batch or events or mirror:
-                begun = self._runtime.clock.monotonic()
-                settled = self._store.commit((*batch, *events, *mirror.values()))
-                self._times.took(self._runtime.clock.monotonic() - begun)
-        except StoreOwnedError as error:
-            self._stand_down(error)
+        """Hand the batch to the store writer, unless it is busy: then its answer leads here again."""
+        if self._in_flight is not None:
             return
-        except StoreError as error:
-            self._failed(error)
+        self._flushing, self._flushes = self._flushes, []
+        if self._stood_down:
+            self._answer_flushes()
             return
-        self._waiting, self._events, self._mirror = [], deque(), {}
-        self._compact_above = 0
-        self._prune_later(PRUNE_AFTER_S)
-        deaths = tuple((r.component_id, r.generation) for r in batch if isinstance(r, DeathRecord))
-        if events:
-            self._untold = events[-1].id
-        if deaths:
-            tell(self._supervisor, BatchKept(deaths))
-        if deaths and not self._failures:
-            # A restart is more urgent than that everyone hears of the death, which must not be long, though.
-            self._runtime.at_leisure(self.actor_ref, TellKept())
-        else:
-            self._tell_kept()
-        if settled:
-            tell(self._desk, JobsSettled(settled))
+        batch, self._batch = self._batch, Batch()
+        self._is_due, self._sampled_at = False, None
+        items = batch.items
+        if not items:
+            self._committed(batch, ())
+            return
+        self._number += 1
+        self._in_flight = batch
+        tell(self._writer, Commit(self._number, items))
+
+    def _committed(self, batch: Batch, settled: tuple[JobSettled, ...]) -> None:
+        self._in_flight = None
+        self._outbox.persisted(batch.last_event_id)
+        self._outbox.from_memory = False
+        self._publish()
+        if settled and self._to is not None:
+            tell(self._to.desk, JobsSettled(settled))
         if self._failures:
             self._failures, self._trouble = 0, None
-            logger.info("the store is back, {} records were written", len(batch))
+            logger.info("store: available again; {} records written", len(batch.records))
             self._announce(StoreRecovered())
+        self._answer_flushes()
+        if self._is_due or self._flushes:
+            self._commit()
 
-    def _tell_kept(self) -> None:
-        if self._untold is not None:
-            tell(self.broker, EventsKept(self._untold))
-            self._untold = None
-
-    def _prune_later(self, delay_s: float) -> None:
-        """Have a look some time after something was written; who writes nothing wakes up never."""
-        if self._prune_timer is None:
-            self._prune_timer = self._runtime.timers.after(delay_s, self.actor_ref, PruneDue())
-
-    def _prune(self) -> None:
-        self._prune_timer = None
-        if self._failures:
-            return  # the first commit that succeeds brings us back
-        try:
-            more = self._store.prune(self._retention, self._plausible_wall_ms())
-        except StoreOwnedError as error:
+    def _commit_failed(self, number: int, error: StoreError) -> None:
+        if isinstance(error, StoreOwnedError):
             self._stand_down(error)
-            return
-        except StoreError as error:
-            logger.warning("what is too old could not be deleted: {}", str(error))
-            return
-        if more:
-            self._prune_later(PRUNE_AGAIN_S)
-
-    def _plausible_wall_ms(self) -> int:
-        """The time of day, or what it would be had nobody set the clock forward: nothing is old by that.
-
-        A machine without a battery begins in 1970: its clock is not set forward, but right.
-        """
-        now_ms, (began, began_ms) = self._runtime.clock.wall_ms(), self._began
-        if began_ms < EARLIEST_WALL_MS:
-            return now_ms
-        return min(now_ms, began_ms + round((self._runtime.clock.monotonic() - began) * 1000))
-
-    def _stand_down(self, error: StoreOwnedError) -> None:
-        """Leave the store alone for good: what we know is not true of another's workers."""
-        self._stood_down = True
-        logger.warning("the store is another supervisor's now, nothing more is written: {}", str(error))
-        self._announce(StoodDown(str(error)))
-        self._degraded(str(error))
+        elif self._in_flight is not None and number == self._number:
+            self._failed(error)
 
     def _failed(self, error: StoreError) -> None:
+        self._put_back()
         self._failures += 1
         if self._failures == 1:
-            logger.warning("the store takes nothing, going on from memory: {}", error)
+            logger.warning("store: unavailable, continuing in memory: {}", error)
         self._degraded(str(error))
         self._retry_later()
+        self._answer_flushes()
+        if self._flushes:
+            self._commit()
 
-    def _degraded(self, reason: str) -> None:
-        """Say so: to the Supervisor each time, who shows how much waits; to everyone when it is news."""
-        event = StoreDegraded(reason, len(self._waiting))
-        tell(self._supervisor, event)
-        if reason != self._trouble:
-            self._trouble = reason
-            tell(self.broker, event)
+    def _put_back(self) -> None:
+        if self._in_flight is not None:
+            self._batch.put_back(self._in_flight)
+            self._in_flight = None
 
     def _retry_later(self) -> None:
         delay = RETRY_DELAYS_S[min(self._failures, len(RETRY_DELAYS_S)) - 1]
         self._runtime.timers.after(delay, self.actor_ref, RetryCommit(self._failures))
 
+    def _answer_flushes(self) -> None:
+        flushing, self._flushing = self._flushing, []
+        self._publish()
+        for each in flushing:
+            tell(each, Flushed(len(self._batch.records)))
+
+    def _stand_down(self, error: StoreOwnedError) -> None:
+        """Stop writing for good: another supervisor's workers are not in the state that this one knows."""
+        if self._stood_down:
+            return
+        self._stood_down = True
+        self._put_back()
+        logger.warning("store: taken over by another supervisor, writing nothing more: {}", str(error))
+        self._announce(StoodDown(str(error)))
+        self._degraded(str(error))
+        self._answer_flushes()
+
+    # ── to the others ────────────────────────────────────────────────────────────────────
+
+    def _degraded(self, reason: str) -> None:
+        """Notify the Supervisor each time, which shows how much waits; publish each reason once."""
+        self._outbox.from_memory = True
+        event = StoreDegraded(reason, len(self._batch.records))
+        if self._to is not None:
+            tell(self._to.supervisor, event)
+        if reason != self._trouble:
+            self._trouble = reason
+            self.actor_ref.tell(event)
+
     def _announce(self, event: StoreRecovered | StoodDown) -> None:
-        tell(self._supervisor, event)
-        tell(self.broker, event)
+        if self._to is not None:
+            tell(self._to.supervisor, event)
+        self.actor_ref.tell(event)
+
+    def _publish(self) -> None:
+        if self._to is None:
+            return
+        ready = self._outbox.ready()
+        if ready:
+            tell(self._to.broker, Publish(ready, self._outbox.persisted_id))
+        self._limit_the_wait()
+
+    def _limit_the_wait(self) -> None:
+        """Have one timer end the wait for the store, for everything that waits."""
+        since = self._outbox.oldest_wait
+        if since is not None and self._overdue_timer is None:
+            delay = max(0.0, since + SAVE_TIMEOUT_S - self._runtime.clock.monotonic())
+            self._overdue_timer = self._runtime.timers.after(delay, self.actor_ref, PublishOverdue())
+
+    def _stop_waiting(self) -> None:
+        since = self._outbox.oldest_wait
+        if since is not None and self._runtime.clock.monotonic() >= since + SAVE_TIMEOUT_S:
+            self._outbox.from_memory = True

@@ -46,9 +46,16 @@ class QueueWatch(ResilientActor):
     lane: ClassVar[str] = "queues"
 
     def __init__(
-        self, *, runtime: Runtime, store: Store, broker: Receiver, alerts: Receiver | None = None
+        self,
+        *,
+        runtime: Runtime,
+        store: Store,
+        persistence: Receiver,
+        broker: Receiver,
+        alerts: Receiver | None = None,
     ) -> None:
-        super().__init__(broker=broker)
+        super().__init__(persistence=persistence)
+        self._broker = broker
         self._runtime = runtime
         self._store = store
         self._alerts = alerts
@@ -93,9 +100,9 @@ class QueueWatch(ResilientActor):
     def _watch(self, served: WatchQueues) -> None:
         before, self._served = self._served, served
         if served.queues and not before.queues:
-            tell(self.broker, Subscribe(self.actor_ref, TOPICS))
+            tell(self._broker, Subscribe(self.actor_ref, TOPICS))
         elif before.queues and not served.queues:
-            tell(self.broker, Unsubscribe(self.actor_ref))
+            tell(self._broker, Unsubscribe(self.actor_ref))
         self._look_soon()
 
     def _holds(self, worker: WorkerState) -> None:
@@ -140,6 +147,6 @@ class QueueWatch(ResilientActor):
         news = self._sightings.take(running, found)
         known = {each.queue for each in stats}
         empty = tuple(QueueStats(queue=queue) for queue in self._served.queues if queue not in known)
-        tell(self.broker, QueuesSeen((*stats, *empty), news.jobs, news.gone))
+        tell(self.persistence, QueuesSeen((*stats, *empty), news.jobs, news.gone))
         toxic = {each.queue: each.toxic for each in stats if each.queue is not None}
         tell(self._alerts, ToxicSeen(toxic, looked_at))

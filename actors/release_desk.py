@@ -1,8 +1,8 @@
 """Carries out releases beside the actors: a few threads of its own, and nobody waits for them.
 
 A tool that is missing, fails or hangs costs a log line and an event, never a restart. Is told
-`ReleaseOrder` by the Supervisor; tells the Broker what came of it, to be kept with the death and told
-to everyone who listens. The threads come with the first order and go with the system.
+`ReleaseOrder` by the Supervisor; sends the outcome to the persistence actor, which stores it with
+the death and has it published. The threads come with the first order and go with the system.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 
 from .facts.records import ReleaseNoted
 from .messages import WorkReleased, WorkReleaseFailed
-from .messages.internal import KeepTogether
+from .messages.internal import Persist
 from .ports import Receiver
 from .processes.run_tool import Ran, run_tool
 from .processes.spawn.spawner import environment_of
@@ -67,7 +67,7 @@ class ReleaseDesk:
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
-        self._broker: Receiver | None = None
+        self._persistence: Receiver | None = None
         self._orders: SimpleQueue[ReleaseOrder | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._stuck: list[threading.Thread] = []
@@ -75,9 +75,9 @@ class ReleaseDesk:
         self._counting = threading.Lock()
         self._over = False
 
-    def attend(self, broker: Receiver) -> None:
-        """Tell the Broker what comes of it."""
-        self._broker = broker
+    def attend(self, persistence: Receiver) -> None:
+        """Send the outcomes to the persistence actor."""
+        self._persistence = persistence
 
     def tell(self, message: ReleaseOrder) -> None:
         """Have a work item released; returns at once."""
@@ -126,7 +126,7 @@ class ReleaseDesk:
         noted = ReleaseNoted(release.component_id, release.generation, release.work_item, outcome)
         # A death of a former run has no row; its generation may be that of another one in this run.
         kept = (release_record(order), event) if order.note else (noted, release_record(order), event)
-        tell(self._broker, KeepTogether(kept))
+        tell(self._persistence, Persist(kept))
 
     # ── the ways ─────────────────────────────────────────────────────────────────────────
 

@@ -53,9 +53,9 @@ class ResourceMonitor(ResilientActor):
     lane: ClassVar[str] = "resources"
 
     def __init__(
-        self, *, runtime: Runtime, processes: Processes, supervisor: Receiver, broker: Receiver
+        self, *, runtime: Runtime, processes: Processes, supervisor: Receiver, persistence: Receiver
     ) -> None:
-        super().__init__(broker=broker)
+        super().__init__(persistence=persistence)
         self._runtime = runtime
         self._processes = processes
         self._supervisor = supervisor
@@ -155,4 +155,4 @@ class ResourceMonitor(ResilientActor):
             tell(self._supervisor, RecycleDue(request.component_id, request.generation, reason))
 
     def _announce(self, event: Event) -> None:
-        tell(self.broker, event)
+        tell(self.persistence, event)

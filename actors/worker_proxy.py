@@ -66,9 +66,9 @@ class WorkerProxy(ResilientActor):
         processes: Processes,
         supervisor: Receiver,
         monitor: Receiver,
-        broker: Receiver,
+        persistence: Receiver,
     ) -> None:
-        super().__init__(broker=broker)
+        super().__init__(persistence=persistence)
         self._spec = spec
         self._runtime = runtime
         self._processes = processes
@@ -160,10 +160,10 @@ class WorkerProxy(ResilientActor):
             case TellUnkillable(generation=generation, pid=pid):
                 unkillable = WorkerUnkillable(id_, generation, pid)
                 tell(self._supervisor, unkillable)
-                tell(self.broker, unkillable)
+                tell(self.persistence, unkillable)
 
     def _tell_step(self, generation: int, step: str) -> None:
-        tell(self.broker, StopStepTaken(self._spec.id, generation, step))
+        tell(self.persistence, StopStepTaken(self._spec.id, generation, step))
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

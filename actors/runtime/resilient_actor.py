@@ -32,11 +32,11 @@ class ResilientActor(pykka.ThreadingActor):
     ref_class: ClassVar[type[pykka.ActorRef[Any]]] = pykka.ActorRef
     """The class of its ref; a runtime may set a faster one."""
 
-    def __init__(self, *, broker: Receiver | None = None) -> None:
+    def __init__(self, *, persistence: Receiver | None = None) -> None:
         super().__init__()
         if self.ref_class is not pykka.ActorRef:
             use_ref(self, self.ref_class(self))
-        self.broker = broker
+        self.persistence = persistence
 
     def handle(self, message: Any) -> None:
         """Handle one message; never block."""
@@ -47,6 +47,10 @@ class ResilientActor(pykka.ThreadingActor):
 
     def dropped(self, message: Any) -> None:
         """Save what can be saved of a message that raised twice; must not raise. Does nothing for most."""
+
+    def reports_replacement(self, message: Any) -> bool:
+        """Whether an exception at this message is published; not for the report of another one."""
+        return not isinstance(message, ActorReplaced)
 
     def on_receive(self, message: Any) -> None:
         """Handle the message; an exception rebuilds the state and never ends the actor."""
@@ -70,8 +74,8 @@ class ResilientActor(pykka.ThreadingActor):
             _log_error(again, "runtime: {} raised again, {} is dropped", name, kind)
             self._rebuild()
             self.dropped(message)
-        if not isinstance(message, ActorReplaced):
-            tell(self.broker, ActorReplaced(name, repr(error)))
+        if self.reports_replacement(message):
+            tell(self.persistence, ActorReplaced(name, repr(error)))
 
     def _rebuild(self) -> None:
         try:

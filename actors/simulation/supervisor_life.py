@@ -9,7 +9,7 @@ import pykka
 
 from .. import messages
 from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers
-from ..messages.internal import BackoffElapsed, CommitBatch, Flush, FrameReceived, KeepTogether, RetryCommit
+from ..messages.internal import BackoffElapsed, Commit, Flush, FrameReceived, Persist
 from ..messages.internal.to_broker import Subscribe
 from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
@@ -50,15 +50,14 @@ class SupervisorLife:
             reached=self._reached,
         )
         self.store = FaultyStore(run.store, now=run.clock.monotonic, note=run.note, kept=self._kept)
-        self.has_stopped = False
+        self.has_stopped = self.has_flushed = False
         self._is_over = False
         self._takes_s = 0.0
         """How long a commit takes."""
         self._mistakes: dict[str, int] = {}
         self.runtime.reactions = {
-            KeepTogether: self._keeps,
-            CommitBatch: self._commits,
-            RetryCommit: self._commits,
+            Persist: self._persists,
+            Commit: self._commits,
             StatusChanged: self._status_changed,
             StopWorkers: self._stops,
             Shutdown: self._stops,
@@ -111,24 +110,23 @@ class SupervisorLife:
 
             actor.handle = wrong  # type: ignore[attr-defined]
 
-    def _keeps(self, actor: pykka.Actor, keep: KeepTogether) -> bool:
-        if type(actor).__name__ == "Broker":  # which passes it on to the persistence actor
-            for item in keep.items:
-                entry = observer.decided(self.run.clock.now, item, self._silent_s)
-                if entry is not None:
-                    self.run.note(entry)
+    def _persists(self, _actor: pykka.Actor, message: Persist) -> bool:
+        for item in message.items:
+            entry = observer.decided(self.run.clock.now, item, self._silent_s)
+            if entry is not None:
+                self.run.note(entry)
         return False
 
     def _silent_s(self, worker: str) -> float | None:
         life = self.processes.latest(worker)
         return None if life is None else round(life.heartbeats.silent_s(), 6)
 
-    def _commits(self, persistence: pykka.Actor, message: object) -> bool:
-        """A slow store replies later; meanwhile the batch grows."""
+    def _commits(self, writer: pykka.Actor, message: object) -> bool:
+        """Delay a commit of a slow store."""
         takes, self._takes_s = self._takes_s, 0.0
         if not takes or self.store.state is not DatabaseState.SLOW:
             return False
-        self.runtime.timers.after(takes, persistence.actor_ref, message)
+        self.runtime.timers.after(takes, writer.actor_ref, message)
         return True
 
     def _status_changed(self, actor: pykka.Actor, changed: StatusChanged) -> bool:
@@ -293,9 +291,12 @@ class SupervisorLife:
         self.actors.supervisor.tell(Shutdown(_Inbox(stopped)))
 
     def flush(self) -> None:
-        """Persist everything that waits."""
-        self.actors.broker.tell(Flush(_Inbox(lambda answer: None)))
-        self.runtime.settle()
+        """Have everything written; `has_flushed` is set when it is."""
+
+        def flushed(_answer: object) -> None:
+            self.has_flushed = True
+
+        self.actors.persistence.tell(Flush(_Inbox(flushed)))
 
     def left(self) -> tuple[str, ...]:
         """The workers that still have a process."""

@@ -20,6 +20,9 @@ from .seeded_steps import draw
 from .simulation_runtime import VirtualClock
 from .supervisor_life import SupervisorLife
 
+SLOWEST_COMMIT_S = 600.0
+"""How long the end of a run waits for a slow store at most; it goes on when everything is written."""
+
 _CHANGING = frozenset({"freeze", "thaw", "slow_heartbeats", "lose_heartbeats", "host_sleep", "garbage"})
 """Moves before which the last heartbeat matters."""
 
@@ -236,6 +239,9 @@ class VirtualRun:
         while not life.has_stopped and self.clock.now < last:
             self.advance_to(min(last, self.clock.now + 1.0))
         life.flush()
+        last = self.clock.now + SLOWEST_COMMIT_S
+        while not life.has_flushed and self.clock.now < last:
+            self.advance_to(min(last, self.clock.now + 1.0))
         self.count()
         expected = tuple(
             id_ for id_, role in self.roles.items() if any(each.ignores_kill for each in role.lives)

@@ -64,27 +64,27 @@ class Supervisor(ResilientActor):
         runtime: Runtime,
         processes: Processes,
         monitor: Receiver,
-        broker: Receiver,
+        persistence: Receiver,
         desk: Receiver,
         max_concurrent_starts: int | None = None,
         releases: Receiver | None = None,
         prober: Receiver | None = None,
     ) -> None:
-        super().__init__(broker=broker)
+        super().__init__(persistence=persistence)
         self._runtime = runtime
         me = self.actor_ref
-        links = Links(me, monitor, broker, desk, processes, releases)
+        links = Links(me, monitor, persistence, desk, processes, releases)
         orders = StandingOrders(runtime)
         pause_ends = PauseEnds(runtime, me)
         self._crew = Crew(runtime, links, max_concurrent_starts)
-        self._breakers = Breakers(runtime, self._crew, orders, me, broker, prober)
+        self._breakers = Breakers(runtime, self._crew, orders, me, persistence, prober)
         self._upkeep = Upkeep(
             runtime,
             self._crew,
             breakers=self._breakers,
             supervisor=me,
             processes=processes,
-            broker=broker,
+            persistence=persistence,
         )
         self._reports = StatusReports(runtime.clock, self._crew, orders, self._breakers, pause_ends)
         self._operations = Operations(
@@ -95,7 +95,7 @@ class Supervisor(ResilientActor):
             reports=self._reports,
             pause_ends=pause_ends,
             clock=runtime.clock,
-            broker=broker,
+            persistence=persistence,
         )
 
     def on_stop(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from .. import supervision
 from ..facts.records import MetaSet
 from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
-from ..messages.internal import KeepTogether
+from ..messages.internal import Persist
 from ..messages.internal.to_prober import BreakerDue, Probe
 from ..ports import Receiver, Runtime, Timer
 from ..rules.circuit_breaker import (
@@ -50,14 +50,14 @@ class Breakers:
         crew: Crew,
         orders: StandingOrders,
         supervisor: Receiver,
-        broker: Receiver,
+        persistence: Receiver,
         prober: Receiver | None = None,
     ) -> None:
         self._runtime = runtime
         self._crew = crew
         self._orders = orders
         self._supervisor = supervisor
-        self._broker = broker
+        self._persistence = persistence
         self._prober = prober
         self._states: dict[str, State] = {}
         self._timers: dict[str, Timer] = {}
@@ -219,7 +219,7 @@ class Breakers:
                 opened = BreakerOpened(name, why, tuple(worker.id for worker in self._members(name)))
                 self._persist(MetaSet(META + name, json.dumps({"since": wall, "why": why})), opened)
             case Open(), HalfOpen(canary=canary):
-                tell(self._broker, CanaryStarted(name, canary))
+                tell(self._persistence, CanaryStarted(name, canary))
                 self._start(canary)
             case HalfOpen(canary=canary), Open():
                 self._call_off(canary)
@@ -268,7 +268,7 @@ class Breakers:
             self._crew.step(component_id, lambda w: supervision.start(w, world))
 
     def _persist(self, record: MetaSet, event: Event) -> None:
-        tell(self._broker, KeepTogether((record, event)))
+        tell(self._persistence, Persist((record, event)))
 
     def _schedule_check(self, policy: BreakerPolicy, state: State) -> None:
         earlier = self._timers.pop(policy.name, None)

@@ -1,7 +1,7 @@
 """The workers under supervision, and how effects on them are carried out.
 
 `supervision` decides what is to be done about one worker; this does it: tells the proxy, the
-monitor and the broker, and has its timers set.
+monitor and the persistence actor, and has its timers set.
 Belongs to the Supervisor and runs in it.
 """
 
@@ -22,9 +22,9 @@ from ..facts.records import Record, RememberedWorker, StateRemoved
 from ..messages import Event, WorkerRemoved, is_event
 from ..messages.internal import (
     ExpectLimitKill,
-    KeepTogether,
     MarkFailed,
     PauseProcess,
+    Persist,
     ProcessFound,
     Register,
     ReportProcess,
@@ -78,7 +78,7 @@ class Links(msgspec.Struct, frozen=True):
 
     supervisor: Receiver
     monitor: Receiver
-    broker: Receiver
+    persistence: Receiver
     desk: Receiver
     processes: Processes
     releases: Receiver | None = None
@@ -124,10 +124,10 @@ class Crew:
             processes=self._to.processes,
             supervisor=self._to.supervisor,
             monitor=self._to.monitor,
-            broker=self._to.broker,
+            persistence=self._to.persistence,
         )
         step = supervision.remembered(spec, known, world)
-        tell(self._to.broker, WorkerKnown(spec.id, shown(step.worker)))
+        tell(self._to.persistence, WorkerKnown(spec.id, shown(step.worker)))
         self.carry_out(step)
 
     def dismiss(self, component_id: str) -> None:
@@ -200,9 +200,9 @@ class Crew:
             elif isinstance(effect, Announce):
                 items.append(effect.event)
         if len(items) == 1 and is_event(items[0]):
-            tell(self._to.broker, items[0])
+            tell(self._to.persistence, items[0])
         elif items:
-            tell(self._to.broker, KeepTogether(tuple(items)))
+            tell(self._to.persistence, Persist(tuple(items)))
 
     def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
         for index, effect in enumerate(effects, 1):
@@ -362,8 +362,8 @@ class Crew:
             self._to.processes.forget(worker.id)
             tell(self._to.monitor, Unregister(worker.id))
             # By the way that its deaths took: it must not overtake them.
-            tell(self._to.broker, KeepTogether((StateRemoved(worker.id), WorkerRemoved(worker.id))))
-            tell(self._to.broker, WorkerForgotten(worker.id))
+            tell(self._to.persistence, Persist((StateRemoved(worker.id), WorkerRemoved(worker.id))))
+            tell(self._to.persistence, WorkerForgotten(worker.id))
             self.start_ready()  # nobody can wait for it any more
         else:
             self._show_at_rest(worker)
@@ -373,7 +373,7 @@ class Crew:
     def _show_at_rest(self, worker: Worker) -> None:
         """Nobody watches it any more: people must not read its last health for ever."""
         if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
-            tell(self._to.broker, KeepTogether((mirrored_at_rest(worker),)))
+            tell(self._to.persistence, Persist((mirrored_at_rest(worker),)))
 
     def answer_stops(self) -> None:
         """Tell those whose wait is over."""

@@ -35,7 +35,7 @@ from ..messages import (
     StopWorkers,
     WorkersChanged,
 )
-from ..messages.internal import KeepTogether
+from ..messages.internal import Persist
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
 from ..spec.spec_changes import Changes, compare
@@ -81,7 +81,7 @@ class Operations:
         reports: StatusReports,
         pause_ends: PauseEnds,
         clock: Clock,
-        broker: Receiver,
+        persistence: Receiver,
     ) -> None:
         self._crew = crew
         self._orders = orders
@@ -90,7 +90,7 @@ class Operations:
         self._reports = reports
         self._pause_ends = pause_ends
         self._clock = clock
-        self._broker = broker
+        self._persistence = persistence
         self._remembered = Remembered()
 
     def world(self, worker: Worker, at: float | None = None) -> World:
@@ -250,7 +250,7 @@ class Operations:
             self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
 
     def _persist_pauses(self, records: Iterable[MetaSet], events: Iterable[PauseBegan | PauseEnded]) -> None:
-        tell(self._broker, KeepTogether((*records, *events)))
+        tell(self._persistence, Persist((*records, *events)))
         self._pause_ends.arm()
 
     def end_pauses(self) -> None:

@@ -47,14 +47,14 @@ class Upkeep:
         breakers: Breakers,
         supervisor: Receiver,
         processes: Processes,
-        broker: Receiver,
+        persistence: Receiver,
     ) -> None:
         self._runtime = runtime
         self._breakers = breakers
         self._crew = crew
         self._supervisor = supervisor
         self._processes = processes
-        self._broker = broker
+        self._persistence = persistence
         self._monitor: pykka.ActorRef[ResourceMonitor] | None = None
         self._running: dict[str, _Incarnation] = {}
         self._due: dict[str, RecycleDue] = {}
@@ -153,7 +153,7 @@ class Upkeep:
                 runtime=self._runtime,
                 processes=self._processes,
                 supervisor=self._supervisor,
-                broker=self._broker,
+                persistence=self._persistence,
             )
         tell(self._monitor, WatchUsage(component_id, incarnation.generation, limits, most))
 

@@ -17,7 +17,7 @@ from ..facts.commit_times import CommitTimes
 from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
-from ..messages.internal import Attend, Declare, Keep, WatchQueues
+from ..messages.internal import Attend, Declare, Persist, WatchQueues
 from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
@@ -71,22 +71,23 @@ def assemble(
     remembered = remembered or store.load()
     commits = CommitTimes()
     persistence = runtime.start(
-        PersistenceActor, runtime=runtime, store=store, retention=retention, times=commits
+        PersistenceActor,
+        runtime=runtime,
+        store=store,
+        last_id=remembered.last_event_id,
+        linger_s=event_linger_s,
+        retention=retention,
+        times=commits,
     )
-    last_id = remembered.last_event_id
-    broker = runtime.start(
-        Broker, runtime=runtime, persistence=persistence, last_id=last_id, linger_s=event_linger_s
-    )
-    desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, broker=broker, run=run)
-    monitor = runtime.start(
-        HealthMonitor, runtime=runtime, processes=processes, persistence=persistence, broker=broker
-    )
+    broker = runtime.start(Broker, persistence=persistence, last_id=remembered.last_event_id)
+    desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, run=run)
+    monitor = runtime.start(HealthMonitor, runtime=runtime, processes=processes, persistence=persistence)
     supervisor = runtime.start(
         Supervisor,
         runtime=runtime,
         processes=processes,
         monitor=monitor,
-        broker=broker,
+        persistence=persistence,
         desk=desk,
         max_concurrent_starts=max_concurrent_starts,
         releases=releases,
@@ -94,11 +95,13 @@ def assemble(
     )
     for actor in (persistence, monitor):
         actor.tell(Attend(supervisor, broker, desk))
-    persistence.tell(Keep(MirrorWiped()))
-    persistence.tell(Keep(_former_claims(specs, run, runtime.clock.wall_ms())))
+    persistence.tell(Persist((MirrorWiped(),)))
+    persistence.tell(Persist((_former_claims(specs, run, runtime.clock.wall_ms()),)))
     # Before anything can happen that it should hear of.
-    alert_desk = _alert_desk(runtime, broker, store, alerts, specs)
-    watch = runtime.start(QueueWatch, runtime=runtime, store=store, broker=broker, alerts=alert_desk)
+    alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs)
+    watch = runtime.start(
+        QueueWatch, runtime=runtime, store=store, persistence=persistence, broker=broker, alerts=alert_desk
+    )
     watch.tell(queues_to_watch(specs))
     supervisor.tell(Declare(specs, remembered))
     return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk)
@@ -117,7 +120,12 @@ def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> Forme
 
 
 def _alert_desk(
-    runtime: Runtime, broker: Ref, store: Store, policy: AlertPolicy | None, specs: Iterable[WorkerSpec]
+    runtime: Runtime,
+    persistence: Ref,
+    broker: Ref,
+    store: Store,
+    policy: AlertPolicy | None,
+    specs: Iterable[WorkerSpec],
 ) -> Ref | None:
     """The desk of alerts, where there is one to be."""
     if policy is None or not policy.enabled:
@@ -129,5 +137,11 @@ def _alert_desk(
         known = ()
     ids = tuple(spec.id for spec in specs)
     return runtime.start(
-        AlertDesk, runtime=runtime, broker=broker, policy=policy, known=known, component_ids=ids
+        AlertDesk,
+        runtime=runtime,
+        persistence=persistence,
+        broker=broker,
+        policy=policy,
+        known=known,
+        component_ids=ids,
     )

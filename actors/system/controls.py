@@ -25,7 +25,7 @@ from ..messages import (
     WorkersChanged,
     WorkersStopped,
 )
-from ..messages.internal import Keep, QueuesTouched
+from ..messages.internal import Persist, QueuesTouched
 from ..ports import Store
 from ..processes.fingerprints import Fingerprints
 from ..runtime.resilient_actor import tell
@@ -124,7 +124,7 @@ class Controls:
         self._workers.specs = specs
         actors = self._requests.actors
         if self._workers.queues != before:
-            tell(actors.persistence, Keep(self._workers.queues_record))
+            tell(actors.persistence, Persist((self._workers.queues_record,)))
         tell(actors.watch, queues_to_watch(specs))
 
     # ── jobs, alerts, events ─────────────────────────────────────────────────────────────
@@ -149,7 +149,7 @@ class Controls:
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""
-        tell(self._requests.actors.persistence, Keep(entry))
+        tell(self._requests.actors.persistence, Persist((entry,)))
 
     def acknowledge(self, alert_id: int, by: str) -> None:
         """Mark an alert as seen by a person."""
@@ -163,7 +163,7 @@ class Controls:
 
     def announce(self, event: Event) -> None:
         """Publish an event of the host's own gateway."""
-        tell(self._requests.actors.broker, event)
+        tell(self._requests.actors.persistence, event)
 
 
 def _changed_something(reply: Reply) -> bool:

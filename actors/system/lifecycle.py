@@ -23,7 +23,7 @@ from rekindle.worker.guardian import marked_processes, sweep
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
 from ..facts.records import MetaSet, Remembered
 from ..messages import Shutdown, StopResult, WorkersStopped
-from ..messages.internal import Flush, Flushed, Keep
+from ..messages.internal import Flush, Flushed, Persist
 from ..messages.internal.to_broker import Subscribe
 from ..ports import Receiver, Store
 from ..prober import Prober
@@ -143,12 +143,12 @@ class Lifecycle:
             self._end_former_run(remembered, processes.mark)
             self._releases = releases = ReleaseDesk(processes.mark)
             actors = self._assemble(runtime, processes, releases, remembered)
-            releases.attend(actors.broker)
+            releases.attend(actors.persistence)
             tell(actors.broker, Subscribe(self._samples, None))
         except BaseException:
             self._tear_down()
             raise
-        memory = GatewayMemory(remembered.meta, lambda record: tell(actors.persistence, Keep(record)))
+        memory = GatewayMemory(remembered.meta, lambda record: tell(actors.persistence, Persist((record,))))
         self._requests.parts = RunningParts(actors, processes, memory)
         self._release_left_work(actors, remembered, processes.mark)
 
@@ -187,7 +187,7 @@ class Lifecycle:
         """Release what workers held that were killed together with their supervisor."""
         orders, notes = held_work.left_behind(self._workers.specs, remembered.meta, mark)
         for note in notes:
-            tell(actors.persistence, Keep(note))
+            tell(actors.persistence, Persist((note,)))
         for order in orders:
             whose = order.release.component_id
             logger.info("system: {} was killed with its supervisor; releasing the work it held", whose)
@@ -267,7 +267,7 @@ class Lifecycle:
 
     def _flush(self) -> None:
         inbox = Inbox()
-        if not tell(self._requests.actors.broker, Flush(inbox)):
+        if not tell(self._requests.actors.persistence, Flush(inbox)):
             return
         try:
             flushed: Flushed = inbox.get(REPLY_TIMEOUT_S)

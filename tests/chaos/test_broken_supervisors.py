@@ -80,7 +80,7 @@ def loses_what_it_could_not_write(patch: pytest.MonkeyPatch) -> None:
     right = PersistenceActor._failed
 
     def failed(self: PersistenceActor, error: Any) -> None:
-        self._waiting = []
+        self._in_flight = None
         right(self, error)
 
     patch.setattr(PersistenceActor, "_failed", failed)

@@ -25,7 +25,7 @@ from rekindle.actors.facts.records import (
     StateRemoved,
     StreakCleared,
 )
-from rekindle.actors.rules.batch_limits import compacted
+from rekindle.actors.rules.batch import compacted
 from rekindle.persistence import MemoryStore
 
 Counters = dict[str, tuple[object, ...]]

@@ -198,7 +198,7 @@ def test_the_alert_about_a_worker_that_is_failed_still_outlasts_a_restart() -> N
 
 def test_what_was_wrong_with_a_former_run_itself_is_over_with_it() -> None:
     system = SimulatedSystem(alerts=POLICY).start()
-    system.actors.broker.tell(ActorReplaced("Broker", "ValueError()"))
+    system.actors.persistence.tell(ActorReplaced("Broker", "ValueError()"))
     system.run(1)
     assert [alert.kind for alert in active(system)] == [Kind.INTERNAL]
     system.restart_application()

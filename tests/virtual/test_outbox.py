@@ -9,7 +9,7 @@ import pytest
 from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, workers
 
-from rekindle.actors import persistence_actor
+from rekindle.actors import store_writer
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import DeathRecord, EventRecord, Record
@@ -24,6 +24,7 @@ from rekindle.actors.messages import (
 from rekindle.actors.messages.event_json import event_type
 from rekindle.actors.messages.internal import Flush
 from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.rules import batch
 from rekindle.actors.simulation import crashes_after, dies_after, runs
 from rekindle.persistence import MemoryStore
 
@@ -81,11 +82,11 @@ def test_what_is_told_is_what_is_kept_under_numbers_without_a_gap(
 def test_a_death_is_kept_in_one_transaction_with_its_events(new_system: SystemFactory, seed: int) -> None:
     store = Journal()
     new_system(*workers(3), scripts=crashes_after(3), store=store, seed=seed).start().run(600)
-    with_deaths = [batch for batch in store.batches if any(isinstance(each, DeathRecord) for each in batch)]
+    with_deaths = [each for each in store.batches if any(isinstance(one, DeathRecord) for one in each)]
     assert with_deaths
-    for batch in with_deaths:
-        deaths = {(each.component_id, each.generation) for each in batch if isinstance(each, DeathRecord)}
-        events = [each for each in batch if isinstance(each, EventRecord)]
+    for written in with_deaths:
+        deaths = {(each.component_id, each.generation) for each in written if isinstance(each, DeathRecord)}
+        events = [each for each in written if isinstance(each, EventRecord)]
         for type_ in ("worker_died", "status_changed"):
             found = {(e.component_id, json.loads(e.payload)["generation"]) for e in events if e.type == type_}
             assert deaths <= found
@@ -107,8 +108,8 @@ def test_an_event_that_comes_alone_waits_a_moment_for_a_record_to_go_with(new_sy
     script = lives(dies_after(0.005), then=runs())
     system = new_system(scripts=script, store=store, event_linger_s=0.01).start()
     system.run(0.5)
-    (batch,) = [each for each in store.batches if any(isinstance(one, DeathRecord) for one in each)]
-    types = [each.type for each in batch if isinstance(each, EventRecord)]
+    (written,) = [each for each in store.batches if any(isinstance(one, DeathRecord) for one in each)]
+    types = [each.type for each in written if isinstance(each, EventRecord)]
     assert types[0] == "worker_started"
     assert types[-2:] == ["status_changed", "worker_died"]
 
@@ -168,7 +169,7 @@ def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(new_syst
 def test_events_that_outgrow_the_memory_in_an_outage_are_given_up_and_that_is_told(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence_actor, "MOST_EVENTS", 20)
+    monkeypatch.setattr(batch, "MOST_EVENTS", 20)
     system = new_system(*workers(3), scripts=crashes_after(3))
     listener = follower(system)
     system.memory.fault = LOCKED
@@ -190,7 +191,7 @@ def test_an_event_that_the_store_neither_takes_nor_refuses_is_told_after_two_sec
     system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     # As one that hangs in a commit.
-    monkeypatch.setattr(persistence_actor.PersistenceActor, "handle", lambda self, message: None)
+    monkeypatch.setattr(store_writer.StoreWriter, "handle", lambda self, message: None)
     system.run_to(4.9)
     assert system.events(WorkerDied) == []
     system.run_to(5.1)
@@ -204,7 +205,7 @@ def test_what_waits_for_a_record_is_written_when_the_application_ends(new_system
     system = new_system(event_linger_s=10.0).start()
     system.run(0.1)
     assert kept(system.memory) == []
-    system.actors.broker.tell(Flush(Listener(system.runtime.clock.monotonic)))
+    system.actors.persistence.tell(Flush(Listener(system.runtime.clock.monotonic)))
     system.runtime.settle()
     assert [each.type for each in kept(system.memory)] == ["worker_started", "status_changed"]
     assert [event_type(type(each)) for each in system.listener.messages] == [

@@ -8,7 +8,7 @@ import pytest
 from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
-from rekindle.actors import persistence_actor
+from rekindle.actors import store_writer
 from rekindle.actors.errors import StoreOwnedError, StoreUnavailableError
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobSettled
@@ -24,6 +24,7 @@ from rekindle.actors.messages import (
     WorkerDied,
 )
 from rekindle.actors.messages.internal import Flush, Flushed
+from rekindle.actors.rules import batch
 from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after, runs
 from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import WindowMode
@@ -362,7 +363,7 @@ def test_ps_13_everything_is_caught_up_after_the_outage(new_system: SystemFactor
 def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence_actor, "MOST_WAITING", 50)
+    monkeypatch.setattr(batch, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
     system = new_system(*workers(3, restart=tireless), scripts=crashes_after(1)).start()
     system.run_to(10)
@@ -383,7 +384,7 @@ def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
 def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence_actor, "MOST_WAITING", 50)
+    monkeypatch.setattr(batch, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
     system = new_system(worker(restart=tireless), scripts=crashes_after(1), alerts=AlertPolicy()).start()
     system.memory.fault = LOCKED
@@ -399,7 +400,7 @@ def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
 def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence_actor, "MOST_WAITING", 10)
+    monkeypatch.setattr(batch, "MOST_WAITING", 10)
     # The sustained health is noticed by the death itself: the reset is in its record.
     resting = lives(*[dies_after(1)] * 3, dies_after(60), *[dies_after(1)] * 20, runs())
     policy = {"max_consecutive": None, "reset_after_healthy_s": 60.0}
@@ -486,7 +487,7 @@ def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(new_system: Sys
     system = new_system(scripts=uptimes(3, 3)).start()
     system.run(60)
     system.runtime.virtual_clock.wall_offset_ms += 365 * 86_400_000
-    system.run(2 * persistence_actor.PRUNE_AFTER_S)
+    system.run(2 * store_writer.PRUNE_AFTER_S)
     assert [death.generation for death in system.memory.deaths(W)] == [2, 1]
     events = system.memory.events(limit=1000).events
     assert "worker_died" in {event.type for event in events}

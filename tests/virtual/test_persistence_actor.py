@@ -1,4 +1,4 @@
-"""The PersistenceActor by itself: a restart goes first, and then everyone hears of the death."""
+"""The persistence actor by itself: a restart goes first, then the death is published."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ from tests.contract.records import death
 
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.jobs import JobSettled
-from rekindle.actors.facts.records import EventRecord, Record
-from rekindle.actors.messages import StoreDegraded
-from rekindle.actors.messages.internal import Attend, BatchKept, Flush, Flushed, KeepTogether
-from rekindle.actors.messages.internal.to_broker import EventsKept
+from rekindle.actors.facts.records import Record
+from rekindle.actors.messages import Published, StoreDegraded, WorkerReset
+from rekindle.actors.messages.internal import Attend, BatchKept, Flush, Flushed, Persist
+from rekindle.actors.messages.internal.to_broker import Publish
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.persistence import MemoryStore
 
 
-def died(number: int) -> KeepTogether:
+def died(number: int) -> Persist:
     """A death with its event."""
-    event = EventRecord(id=number, at_wall_ms=0, type="worker_died", component_id="w", payload="{}")
-    return KeepTogether((death(number), event))
+    return Persist((death(number), WorkerReset("worker:tag:0")))
+
+
+def published(number: int) -> str:
+    """How the log shows an event that was handed to the Broker."""
+    return f"published {number}"
 
 
 class Desk:
-    """A PersistenceActor with all that it tells and does, in order."""
+    """A persistence actor with everything that it sends and does, in order."""
 
     def __init__(self) -> None:
         self.log: list[object] = []
@@ -40,8 +44,12 @@ class Desk:
         self.persistence.tell(Attend(self, self, self))
 
     def tell(self, message: object) -> None:
-        """Hear what the PersistenceActor says, to whomever."""
-        self.log.append(message)
+        """Note what the persistence actor sends, to any receiver."""
+        if isinstance(message, Publish):
+            events = [each for each in message.items if isinstance(each, Published)]
+            self.log += [f"published {each.id}{'' if each.kept else ' from memory'}" for each in events]
+        else:
+            self.log.append(message)
 
     def settle(self) -> list[object]:
         """Let everything under way happen; what that was."""
@@ -70,7 +78,7 @@ def desk() -> Desk:
 
 def test_a_restart_goes_before_that_everyone_hears_of_the_death(desk: Desk) -> None:
     desk.persistence.tell(died(1))
-    assert desk.settle() == ["commit", BatchKept((("worker:tag:0", 1),)), EventsKept(1)]
+    assert desk.settle() == ["commit", BatchKept((("worker:tag:0", 1),)), published(1)]
 
 
 def test_deaths_without_end_do_not_keep_anybody_from_hearing_of_them(desk: Desk) -> None:
@@ -85,7 +93,7 @@ def test_deaths_without_end_do_not_keep_anybody_from_hearing_of_them(desk: Desk)
     desk.meanwhile = another
     desk.persistence.tell(died(1))
     steps = [step for step in desk.settle() if not isinstance(step, BatchKept)]
-    assert steps == [step for number in range(1, 6) for step in ("commit", EventsKept(number))]
+    assert steps == [step for number in range(1, 6) for step in ("commit", published(number))]
 
 
 def test_that_a_death_is_kept_is_told_before_the_outage_that_follows(desk: Desk) -> None:
@@ -97,13 +105,13 @@ def test_that_a_death_is_kept_is_told_before_the_outage_that_follows(desk: Desk)
 
     desk.meanwhile = gone
     desk.persistence.tell(died(1))
-    told = [type(step) for step in desk.settle() if isinstance(step, EventsKept | StoreDegraded)]
-    assert told[0] is EventsKept
-    assert set(told[1:]) == {StoreDegraded}
+    log = desk.settle()
+    assert log.index(published(1)) < log.index("published 2 from memory")
+    assert not any(isinstance(step, StoreDegraded) for step in log[: log.index(published(1))])
 
 
 def test_who_has_everything_written_finds_it_told(desk: Desk) -> None:
     desk.persistence.tell(died(1))
     desk.persistence.tell(Flush(desk))
     log = desk.settle()
-    assert log.index(EventsKept(1)) < log.index(Flushed(0))
+    assert log.index(published(1)) < log.index(Flushed(0))

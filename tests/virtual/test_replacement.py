@@ -16,7 +16,7 @@ from rekindle.actors.broker import Broker
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobSettled
-from rekindle.actors.facts.records import DeathRecord, MirrorWiped, Record
+from rekindle.actors.facts.records import DeathRecord, HealthMirrored, MirrorWiped, Record
 from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.messages import (
     ActorReplaced,
@@ -37,19 +37,19 @@ from rekindle.actors.messages.internal import (
     Attend,
     BackoffElapsed,
     BatchKept,
+    Commit,
     CommitBatch,
+    Committed,
     DeadlineReached,
     Declare,
     Flush,
     FrameReceived,
     HealthSustained,
-    Keep,
-    KeepMirror,
-    KeepTogether,
     LadderElapsed,
     MarkFailed,
     MirrorDue,
     PauseProcess,
+    Persist,
     ProcessExited,
     ProcessFound,
     ProcessGone,
@@ -61,12 +61,13 @@ from rekindle.actors.messages.internal import (
     StopProcess,
     Unregister,
 )
-from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.messages.internal.to_broker import Publish, Subscribe
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.ports import Control
 from rekindle.actors.runtime.resilient_actor import ResilientActor
 from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
 from rekindle.actors.spec.worker_spec import PauseMode, command
+from rekindle.actors.store_writer import StoreWriter
 from rekindle.actors.supervision.worker import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
 from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.actors.supervisor.crew import Crew
@@ -77,13 +78,12 @@ ERRORS = [RuntimeError("a mistake"), SystemExit(1), KeyboardInterrupt()]
 
 healthy = at(StatusChanged, where=lambda message: message.new is Status.HEALTHY)
 death = at(StatusChanged, where=lambda message: message.death is not None)
-keep_death = at(
-    KeepTogether, where=lambda message: any(isinstance(each, DeathRecord) for each in message.items)
+keep_death = at(Persist, where=lambda message: any(isinstance(each, DeathRecord) for each in message.items))
+keep_stop = at(Persist, where=lambda message: any(isinstance(each, WorkerStopped) for each in message.items))
+keep_wipe = at(Persist, where=lambda message: any(isinstance(each, MirrorWiped) for each in message.items))
+keep_mirror = at(
+    Persist, where=lambda message: any(isinstance(each, HealthMirrored) for each in message.items)
 )
-keep_stop = at(
-    KeepTogether, where=lambda message: any(isinstance(each, WorkerStopped) for each in message.items)
-)
-keep_wipe = at(Keep, where=lambda message: isinstance(message.record, MirrorWiped))
 
 MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
     (Supervisor, "Declare", at(Declare)),
@@ -113,13 +113,15 @@ MOMENTS: list[tuple[type[ResilientActor], str, Chosen]] = [
     (PersistenceActor, "wipe", keep_wipe),
     (PersistenceActor, "death", keep_death),
     (PersistenceActor, "CommitBatch", at(CommitBatch)),
-    (PersistenceActor, "KeepMirror", at(KeepMirror)),
+    (PersistenceActor, "Committed", at(Committed)),
+    (PersistenceActor, "mirror", keep_mirror),
+    (StoreWriter, "Commit", at(Commit)),
     (Broker, "Subscribe", at(Subscribe)),
-    (Broker, "healthy", healthy),
-    (Broker, "WorkerStarted", at(WorkerStarted)),
-    (Broker, "death", keep_death),
-    (Broker, "WorkerStopping", at(WorkerStopping)),
-    (Broker, "WorkerStopped", keep_stop),
+    (Broker, "Publish", at(Publish)),
+    (PersistenceActor, "healthy", healthy),
+    (PersistenceActor, "WorkerStarted", at(WorkerStarted)),
+    (PersistenceActor, "WorkerStopping", at(WorkerStopping)),
+    (PersistenceActor, "WorkerStopped", keep_stop),
 ]
 
 moments = pytest.mark.parametrize(
@@ -170,7 +172,7 @@ LOST_FOR_GOOD = {"Declare", "StartWorkers", "ReportStatus", "StopWorkers", "Atte
     [
         pytest.param(actor, chosen, id=f"{actor.__name__}-{name}")
         for actor, name, chosen in MOMENTS
-        if name not in LOST_FOR_GOOD and not (actor is PersistenceActor and name == "death")
+        if name not in LOST_FOR_GOOD
     ],
 )
 def test_a_message_that_always_raises_is_dropped_and_what_it_said_is_found_out(
@@ -370,7 +372,10 @@ def test_a_supervisor_that_raises_in_the_middle_of_a_stop_does_not_prolong_it(
 
 
 def test_the_broker_keeps_its_listeners(new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    Mistake(Broker, healthy).put_in(monkeypatch)
+    publish_healthy = at(
+        Publish, where=lambda message: any(healthy(getattr(each, "event", None)) for each in message.items)
+    )
+    Mistake(Broker, publish_healthy).put_in(monkeypatch)
     system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     assert [event.actor for _, event in system.events(ActorReplaced)] == ["Broker"]
@@ -390,9 +395,7 @@ def test_a_broker_that_always_raises_does_not_keep_itself_busy(
 def test_a_persistence_actor_that_raises_loses_nothing(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Mistake(PersistenceActor, at(Keep, KeepTogether, CommitBatch, RetryCommit, KeepMirror), times=1).put_in(
-        monkeypatch
-    )
+    Mistake(PersistenceActor, at(Persist, CommitBatch, RetryCommit), times=1).put_in(monkeypatch)
     system = new_system(*workers(5), scripts=crashes_after(3)).start()
     system.run(600)
     assert [system.stored(id_).restart_count for id_ in ids(5)] == [5] * 5

@@ -1,4 +1,4 @@
-"""What is said to the Broker, besides the events of `messages`."""
+"""Messages to the Broker."""
 
 from __future__ import annotations
 
@@ -6,62 +6,65 @@ import msgspec
 
 from ...facts.jobs import JobView, QueueStats
 from ...ports import Receiver
-from .. import Event
-from . import Flush, JobChanged, KeepTogether
+from .. import Passing, Published
+from .to_supervisor import JobChanged
 
 
 class Subscribe(msgspec.Struct, frozen=True):
-    """Tell this receiver every event from now on; or with topics a `Snapshot`, then what changes."""
+    """Send this receiver every event from now on; with topics, a `Snapshot` and then what changes."""
 
     receiver: Receiver
     topics: tuple[str, ...] | None = None
 
 
 class Unsubscribe(msgspec.Struct, frozen=True):
-    """Stop telling it."""
+    """Send this receiver nothing more."""
 
     receiver: Receiver
 
 
-class EventsKept(msgspec.Struct, frozen=True):
-    """All events up to this number are in the store, or were given up."""
-
-    last_id: int
-
-
-class EventsDue(msgspec.Struct, frozen=True):
-    """Timer: events that came without a record have waited long enough for one."""
-
-
-class EventsOverdue(msgspec.Struct, frozen=True):
-    """Timer: the store may not have answered in time; events are told from memory."""
-
-
 class WorkerKnown(msgspec.Struct, frozen=True):
-    """There is such a worker, and this is the word for how it is; nothing happened to it."""
+    """This worker exists, in this shown status; nothing happened to it."""
 
     component_id: str
     status: str
 
 
 class WorkerForgotten(msgspec.Struct, frozen=True):
-    """There is no such worker any more."""
+    """This worker no longer exists."""
 
     component_id: str
 
 
 class QueuesSeen(msgspec.Struct, frozen=True):
-    """How the queues are, and the jobs that have changed since the last look."""
+    """The figures of the queues, and the jobs that changed since the last look."""
 
     queues: tuple[QueueStats, ...]
     jobs: tuple[JobView, ...] = ()
     gone: tuple[int, ...] = ()
-    """Jobs that were being executed, and are not there any more."""
+    """Jobs that were running and no longer exist."""
 
 
 Notice = WorkerKnown | WorkerForgotten | JobChanged | QueuesSeen
-"""What changes a state without being an event: it has no number and is not kept."""
+"""Changes a state without being an event: it has no number and is not persisted.
 
-BrokerMessage = (
-    Subscribe | Unsubscribe | KeepTogether | EventsKept | EventsDue | EventsOverdue | Notice | Flush | Event
-)
+Notices go to the persistence actor too, which keeps them in order with the events.
+"""
+
+
+class Unnumbered(msgspec.Struct, frozen=True):
+    """A notice or a usage sample, in its place among the events."""
+
+    item: Notice | Passing
+    at_wall_ms: int
+
+
+class Publish(msgspec.Struct, frozen=True):
+    """Publish these, in order."""
+
+    items: tuple[Published | Unnumbered, ...]
+    persisted_id: int
+    """All events up to this number are in the store."""
+
+
+BrokerMessage = Subscribe | Unsubscribe | Publish

@@ -1,49 +1,40 @@
-"""Messages to the persistence actor."""
+"""Messages to the persistence actor and to its store writer."""
 
 from __future__ import annotations
 
 import msgspec
 
-from ...facts.records import HealthMirrored, Record
+from ...errors import StoreError
+from ...facts.jobs import JobSettled
+from ...facts.records import Record
 from ...ports import Receiver
 from .. import Event
+from .to_broker import Notice
 from .to_monitor import Attend
 
 
-class Keep(msgspec.Struct, frozen=True):
-    """Write this record as soon as possible."""
-
-    record: Record
-
-
-class KeepTogether(msgspec.Struct, frozen=True):
-    """Write these in one transaction. The Broker numbers the events among them on their way."""
+class Persist(msgspec.Struct, frozen=True):
+    """Write these in one transaction, as soon as possible; number and publish the events among them."""
 
     items: tuple[Record | Event, ...]
 
 
 class CommitBatch(msgspec.Struct, frozen=True):
-    """To itself: commit all that has been queued until now."""
+    """The actor to itself: commit everything that was queued before this message."""
+
+
+class CommitDue(msgspec.Struct, frozen=True):
+    """Timer: events that came without a record have waited long enough for one."""
 
 
 class RetryCommit(msgspec.Struct, frozen=True):
-    """Timer: try again what could not be written."""
+    """Timer: try again to write what the store did not take."""
 
     attempt: int
 
 
-class PruneDue(msgspec.Struct, frozen=True):
-    """Timer: something may have grown too old to be kept."""
-
-
-class KeepMirror(msgspec.Struct, frozen=True):
-    """Write these states of health when it is convenient; the latest one of a worker counts."""
-
-    states: tuple[HealthMirrored, ...]
-
-
-class TellKept(msgspec.Struct, frozen=True):
-    """To itself: a restart is on its way by now, so let everyone hear what led to it."""
+class PublishOverdue(msgspec.Struct, frozen=True):
+    """Timer: the store may not have answered in time; publish from memory."""
 
 
 class Flush(msgspec.Struct, frozen=True):
@@ -53,11 +44,53 @@ class Flush(msgspec.Struct, frozen=True):
 
 
 class Flushed(msgspec.Struct, frozen=True):
-    """What could not be written."""
+    """How many records could not be written."""
 
     unsaved: int
 
 
+class Commit(msgspec.Struct, frozen=True):
+    """To the store writer: write these records in one transaction."""
+
+    number: int
+    records: tuple[Record, ...]
+
+
+class ReportCommit(msgspec.Struct, frozen=True):
+    """To the store writer: repeat the latest result."""
+
+
+class PruneDue(msgspec.Struct, frozen=True):
+    """Timer of the store writer: some rows may be older than the retention allows."""
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """The records of this commit are in the store."""
+
+    number: int
+    settled: tuple[JobSettled, ...] = ()
+    """What became of the jobs whose claims were released."""
+
+
+class CommitFailed(msgspec.Struct, frozen=True):
+    """None of the records of this commit is in the store."""
+
+    number: int
+    error: StoreError
+
+
 PersistenceMessage = (
-    Attend | Keep | KeepTogether | CommitBatch | RetryCommit | PruneDue | KeepMirror | TellKept | Flush
+    Attend
+    | Persist
+    | CommitBatch
+    | CommitDue
+    | RetryCommit
+    | PublishOverdue
+    | Committed
+    | CommitFailed
+    | Flush
+    | Notice
+    | Event
 )
+
+WriterMessage = Attend | Commit | ReportCommit | PruneDue

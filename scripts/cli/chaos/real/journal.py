@@ -19,7 +19,7 @@ import pykka
 from rekindle.actors.messages import StatusChanged, StopWorkers
 from rekindle.actors.messages.internal import (
     BackoffElapsed,
-    KeepTogether,
+    Persist,
     ProcessExited,
     ProcessStarted,
     SpawnFailed,
@@ -188,7 +188,7 @@ class Tap:
         if self._armed:
             self.at(Phase.SPAWN, worker)
 
-    def decides(self, keep: KeepTogether) -> None:
+    def decides(self, keep: Persist) -> None:
         """The Supervisor has something written down."""
         for item in keep.items:
             entry = decided(self._journal.now(), item, lambda worker: None)
@@ -211,17 +211,17 @@ class Tap:
 
 
 class _Overheard:
-    """The broker, as the Supervisor knows it: what it is told to have kept is written down first."""
+    """The persistence actor as the Supervisor sees it; records each decision before passing it on."""
 
-    def __init__(self, broker: Receiver, tap: Tap) -> None:
-        self._broker = broker
+    def __init__(self, persistence: Receiver, tap: Tap) -> None:
+        self._persistence = persistence
         self._tap = tap
 
     def tell(self, message: Any) -> None:
         """Hear it, then tell it on."""
-        if isinstance(message, KeepTogether):
+        if isinstance(message, Persist):
             self._tap.decides(message)
-        self._broker.tell(message)
+        self._persistence.tell(message)
 
 
 class _WatchedTimer(HeapTimer):
@@ -301,7 +301,7 @@ class TappedRuntime(ThreadRuntime):
     def start(self, actor: Any, /, *args: Any, **kwargs: Any) -> pykka.ActorRef[Any]:
         """Start an actor with a tap on it."""
         if actor.__name__ == "Supervisor":
-            kwargs["broker"] = _Overheard(kwargs["broker"], self._tap)
+            kwargs["persistence"] = _Overheard(kwargs["persistence"], self._tap)
         tapped = self._tapped.get(actor) or self._tapped.setdefault(actor, _tapped(actor, self._tap))
         ref = super().start(tapped, *args, **kwargs)
         self._tap.refs[actor.__name__] = ref

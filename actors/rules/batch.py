@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
 
 import msgspec
@@ -15,13 +15,81 @@ from ..facts.records import (
     DeathAmended,
     DeathRecord,
     EndKept,
+    EventRecord,
     HealthMirrored,
     Record,
     ReleaseNoted,
     RestartsCounted,
+    StateRemoved,
     StreakCleared,
     UsageNoted,
 )
+from ..messages import EventsLost
+
+MOST_WAITING = 10_000
+"""Above this many waiting records the oldest deaths keep their counts and lose their rows."""
+
+MOST_EVENTS = 10_000
+"""Above this many waiting events the oldest are given up."""
+
+MOST_BUNDLES_WAITING = 500
+"""Above this many waiting records a death waits without the long parts of its bundle, to bound the memory."""
+
+
+class Batch:
+    """Records and events of one transaction."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.events: deque[EventRecord] = deque()
+        self.mirror: dict[str, HealthMirrored] = {}
+        """The latest health of each worker."""
+        self._compact_above = 0
+
+    @property
+    def items(self) -> tuple[Record, ...]:
+        """Everything to write, in order."""
+        return (*self.records, *self.events, *self.mirror.values())
+
+    @property
+    def last_event_id(self) -> int:
+        """The number of its latest event; 0 without events."""
+        return self.events[-1].id if self.events else 0
+
+    def add(self, record: Record) -> None:
+        """Add a record; above the limits, shorten what waits."""
+        if isinstance(record, HealthMirrored):
+            self.mirror[record.component_id] = record
+            return
+        if len(self.records) > MOST_BUNDLES_WAITING and isinstance(record, DeathRecord | DeathAmended):
+            record = without_long_parts(record)
+        self.records.append(record)
+        if isinstance(record, StateRemoved):
+            self.mirror.pop(record.component_id, None)
+        self._compact()
+
+    def put_back(self, earlier: Batch) -> None:
+        """Put what could not be written before what came since."""
+        removed = {record.component_id for record in self.records if isinstance(record, StateRemoved)}
+        mirror = {id_: state for id_, state in earlier.mirror.items() if id_ not in removed}
+        self.records = [*earlier.records, *self.records]
+        self.events.extendleft(reversed(earlier.events))
+        self.mirror = mirror | self.mirror
+        self._compact_above = max(self._compact_above, earlier._compact_above)
+        self._compact()
+
+    def give_up_events(self) -> EventsLost | None:
+        """Above the limit, drop the oldest events; return the event that reports the loss."""
+        if len(self.events) <= MOST_EVENTS:
+            return None
+        lost = [self.events.popleft() for _ in range(len(self.events) - MOST_EVENTS // 2)]
+        return EventsLost(len(lost), lost[0].id, lost[-1].id)
+
+    def _compact(self) -> None:
+        if len(self.records) > max(MOST_WAITING, self._compact_above):
+            self.records = compacted(self.records, MOST_WAITING // 2)
+            # Some records are never given up: compacting at every further record would be quadratic.
+            self._compact_above = len(self.records) + MOST_WAITING // 4
 
 
 def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:

@@ -1,0 +1,137 @@
+"""The store writer: carries out the commits of the persistence actor.
+
+A commit blocks, so this actor has a lane (a thread) of its own, and the persistence actor never
+waits for the store. It writes one batch at a time and reports `Committed` or `CommitFailed`. The
+Supervisor gets `BatchKept` directly, before that: a restart waits for nothing but the commit of
+its death. Between commits the writer deletes rows that are older than the retention allows.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from loguru import logger
+
+from .errors import StoreError, StoreOwnedError, StoreUnavailableError
+from .facts.commit_times import CommitTimes
+from .facts.records import DeathRecord
+from .messages.internal import (
+    Attend,
+    BatchKept,
+    Commit,
+    CommitFailed,
+    Committed,
+    PruneDue,
+    ReportCommit,
+    WriterMessage,
+)
+from .ports import Receiver, Runtime, Store, Timer
+from .runtime.resilient_actor import ResilientActor, tell
+from .spec.retention_policy import Retention
+
+PRUNE_AFTER_S = 600.0
+"""How long after a commit old rows are deleted."""
+
+PRUNE_AGAIN_S = 0.05
+"""The pause between two chunks, in which other processes can use the database."""
+
+EARLIEST_WALL_MS = 1_577_836_800_000
+"""The year 2020: a clock that shows less has not been set yet."""
+
+
+class StoreWriter(ResilientActor):
+    """Writes the batches of the persistence actor."""
+
+    lane: ClassVar[str] = "store"
+
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        store: Store,
+        persistence: Receiver,
+        retention: Retention,
+        times: CommitTimes,
+    ) -> None:
+        super().__init__(persistence=persistence)
+        self._runtime = runtime
+        self._store = store
+        self._retention = retention
+        self._times = times
+        self._supervisor: Receiver | None = None
+        self._result: Committed | CommitFailed | None = None
+        """Of the latest commit."""
+        self._prune_timer: Timer | None = None
+        self._began = (runtime.clock.monotonic(), runtime.clock.wall_ms())
+
+    def handle(self, message: WriterMessage) -> None:
+        """Write a batch, or delete old rows."""
+        match message:
+            case Commit():
+                self._commit(message)
+            case ReportCommit():
+                tell(self.persistence, self._result)
+            case PruneDue():
+                self._prune()
+            case Attend(supervisor=supervisor):
+                self._supervisor = supervisor
+            case unknown:
+                self.unexpected(unknown)
+
+    def dropped(self, message: WriterMessage) -> None:
+        """Report a commit that raised twice as failed: the persistence actor tries it again later."""
+        if isinstance(message, Commit):
+            error = StoreUnavailableError("the store raised an unexpected error; see the log")
+            self._report(CommitFailed(message.number, error))
+
+    def _commit(self, commit: Commit) -> None:
+        if self._result is not None and self._result.number == commit.number:
+            tell(self.persistence, self._result)  # written already; this actor raised after it
+            return
+        begun = self._runtime.clock.monotonic()
+        try:
+            settled = self._store.commit(commit.records)
+        except StoreError as error:
+            self._report(CommitFailed(commit.number, error))
+            return
+        self._times.took(self._runtime.clock.monotonic() - begun)
+        deaths = tuple((r.component_id, r.generation) for r in commit.records if isinstance(r, DeathRecord))
+        if deaths:
+            tell(self._supervisor, BatchKept(deaths))
+        self._report(Committed(commit.number, settled))
+        self._prune_later(PRUNE_AFTER_S)
+
+    def _report(self, result: Committed | CommitFailed) -> None:
+        self._result = result
+        tell(self.persistence, result)
+
+    def _prune_later(self, delay_s: float) -> None:
+        """Set the timer only after a commit: a supervisor that writes nothing does not wake up."""
+        if self._prune_timer is None:
+            self._prune_timer = self._runtime.timers.after(delay_s, self.actor_ref, PruneDue())
+
+    def _prune(self) -> None:
+        self._prune_timer = None
+        if isinstance(self._result, CommitFailed):
+            return  # the next commit that succeeds sets the timer
+        try:
+            more = self._store.prune(self._retention, self._plausible_wall_ms())
+        except StoreOwnedError as error:
+            tell(self.persistence, CommitFailed(0, error))
+            return
+        except StoreError as error:
+            logger.warning("store: old rows could not be deleted: {}", str(error))
+            return
+        if more:
+            self._prune_later(PRUNE_AGAIN_S)
+
+    def _plausible_wall_ms(self) -> int:
+        """The time of day; if the clock was set forward, the time it would show otherwise.
+
+        A clock that is set forward must not make rows old. A machine without a battery begins in
+        1970: there the later time is the right one.
+        """
+        now_ms, (began, began_ms) = self._runtime.clock.wall_ms(), self._began
+        if began_ms < EARLIEST_WALL_MS:
+            return now_ms
+        return min(now_ms, began_ms + round((self._runtime.clock.monotonic() - began) * 1000))
