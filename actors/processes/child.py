@@ -1,4 +1,4 @@
-"""One real child process: its descriptors, its last words, its end. Used on the loop, once it is made."""
+"""One real child process: its descriptors, its output, its end. Used on the loop after its construction."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .watch.transcript import OutputLine, Transcript
 
 CHUNK = 64 * 1024
 OUTPUT_CHUNK = 4 * 1024
-"""How much output is taken at a time. Every line costs as much as a log record does, and the
-deaths of the others are not to wait for a flood."""
+"""How much output is read at a time. Every line becomes a log record, and a flood of them must not
+delay the deaths of other workers."""
 LAST_CHUNKS = 16
-"""How much is still read of a stream whose process has ended; a grandchild may go on writing."""
+"""How many chunks are read of a stream after the process has ended; a grandchild may continue to write."""
 LAST_LINES = 40
-"""How much of its output is told with its end."""
+"""How many lines of output are reported with its end."""
 
 CONDITIONS = {
     "R": "running",
@@ -42,7 +42,7 @@ CONDITIONS = {
 
 
 class Child:
-    """One process of ours, from its spawn to its reaping."""
+    """One process of ours, from spawn to reap."""
 
     def __init__(
         self,
@@ -61,17 +61,17 @@ class Child:
         self.tail = OutputTail(self._written)
         self.exit: Exit | None = None
         self.fingerprint: Fingerprint | None = None
-        """Which code it runs under which configuration, once that was looked up."""
+        """Which code it runs under which configuration, as soon as that was looked up."""
         self._spawned = spawned
         self._transcript = transcript
         self._kills_before = oom_kills
-        self._sent: int | None = None
+        self._last_signal: int | None = None
         self._stack_signal: int | None = None
         self._usage: Spent | None = None
         self._reader = FrameReader(request.spec.health.max_bad_frames)
-        self._violation_told = False
+        self._violation_reported = False
 
-    # ── what it says ─────────────────────────────────────────────────────────────────────
+    # ── what it sends ─────────────────────────────────────────────────────────────────────
 
     def read_frames(self, now: float) -> tuple[list[Frame], bool]:
         """What the channel holds, and whether it is still open."""
@@ -88,13 +88,13 @@ class Child:
         return frames, bool(data)
 
     def last_frames(self, now: float) -> list[Frame]:
-        """All that the channel of an ended process still holds; a last line without a line end counts too."""
+        """The remaining frames of an ended process; a last line without a line end counts."""
         frames: list[Frame] = []
         if self.channel is not None:
             for _ in range(LAST_CHUNKS):
                 try:
                     data = self.channel.recv(CHUNK)
-                except OSError:  # nothing more, or somebody else holds it open
+                except OSError:  # nothing more, or another process holds it open
                     break
                 if not data:
                     break
@@ -103,14 +103,14 @@ class Child:
         return frames
 
     def new_violation(self) -> str | None:
-        """Why it must be ended, said once."""
-        if self._reader.violation is None or self._violation_told:
+        """The protocol violation for which it must be ended; returned once."""
+        if self._reader.violation is None or self._violation_reported:
             return None
-        self._violation_told = True
+        self._violation_reported = True
         return self._reader.violation
 
     def read_output(self, stream: int) -> bool:
-        """Take what a stream holds; False once it has ended."""
+        """Read what a stream holds; False at its end."""
         try:
             data = os.read(stream, OUTPUT_CHUNK)
         except BlockingIOError:
@@ -119,7 +119,7 @@ class Child:
         return bool(data)
 
     def drain_output(self) -> None:
-        """Take the last words of a process that has ended."""
+        """Read the last output of a process that has ended."""
         for stream in self.streams:
             for _ in range(LAST_CHUNKS):
                 try:
@@ -145,15 +145,15 @@ class Child:
     # ── what is done to it ───────────────────────────────────────────────────────────────
 
     def send(self, control: Control) -> None:
-        """Tell it something; a worker that does not read misses it."""
+        """Send it a control line; a worker that does not read its channel misses it."""
         if self.channel is not None:
             with suppress(OSError):
-                # A host that wants SIGPIPE must not die of a worker that has just ended.
+                # Without SIGPIPE, which would end a host that has not disabled it.
                 self.channel.send(b'{"do": "%s"}\n' % control.value.encode(), socket.MSG_NOSIGNAL)
 
     def signal(self, signum: int) -> None:
         """Send it a signal; SIGKILL reaches the whole group."""
-        self._sent = signum
+        self._last_signal = signum
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signum)
         if signum == signal.SIGKILL:
@@ -161,20 +161,19 @@ class Child:
 
     @property
     def can_show_stacks(self) -> bool:
-        """Whether it has said that it knows how to."""
+        """Whether it has reported a signal for that."""
         return self._stack_signal is not None
 
     def show_stacks(self) -> None:
-        """Have it write its stacks down; one that never said that it can would be killed by the signal."""
+        """Ask it to write its stacks, if it reported that it can; the signal kills other programs."""
         if self._stack_signal is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, self._stack_signal)
 
     def reap(self, *, wait: bool = False) -> Exit | None:
-        """Take the status of the ended process, after ending what is left of its group.
+        """Kill the rest of its process group, then reap it; None while a debugger holds it.
 
-        While the zombie is there its number cannot stand for another group. None: a debugger
-        keeps it for now.
+        In this order: while the zombie exists, no other group can have its number.
         """
         self._kill_group()
         taken = (Exit(), None) if self.pidfd == -1 else reap(self.pidfd, wait=wait)
@@ -184,16 +183,16 @@ class Child:
         return exit_
 
     def remains(self, memory: OomKills) -> Remains:
-        """What it leaves behind, once it was reaped."""
+        """The evidence of its end, after it was reaped."""
         assert self.exit is not None
-        # A look at the counter of kills only where one can be the reason.
-        is_killed = self.exit.signal == signal.SIGKILL and self._sent is None
+        # Read the OOM counter only where it can be the reason.
+        is_killed = self.exit.signal == signal.SIGKILL and self._last_signal is None
         return Remains(
             pid=self.pid,
             usage=self._usage,
             output=self._last_lines(),
-            last_words=self._last_words(),
-            sent=self._sent,
+            last_words=self._crash_dump(),
+            sent=self._last_signal,
             oom_kills=memory.take(self._kills_before) if is_killed else None,
             memory_limit_kb=memory.limit_kb,
             fingerprint=self.fingerprint or Fingerprint(),
@@ -202,19 +201,19 @@ class Child:
     def _last_lines(self) -> tuple[Line, ...]:
         return tuple([(line.stream, line.text) for line in self.tail.last(LAST_LINES)])
 
-    def _last_words(self) -> str:
-        if self._spawned.last_words == -1:
+    def _crash_dump(self) -> str:
+        if self._spawned.crash_dump == -1:
             return ""
-        return shown(os.pread(self._spawned.last_words, CRASH_DUMP_SIZE, 0).rstrip(b"\0"))
+        return shown(os.pread(self._spawned.crash_dump, CRASH_DUMP_SIZE, 0).rstrip(b"\0"))
 
     def _kill_group(self) -> None:
-        try:  # noqa: SIM105  # quicker, and whoever waits for the next incarnation waits for this
+        try:  # noqa: SIM105  # faster, and the next start waits for this
             os.killpg(self.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
 
     def condition(self) -> str:
-        """What the kernel says that it does."""
+        """The kernel's state of the process."""
         try:
             with open(f"/proc/{self.pid}/stat", "rb") as stat:
                 letter = stat.read().rpartition(b")")[2].split()[0].decode()
@@ -225,24 +224,24 @@ class Child:
     # ── descriptors ──────────────────────────────────────────────────────────────────────
 
     def descriptors(self) -> list[int]:
-        """Everything of it that is open on our side."""
+        """Our open descriptors of it."""
         channel = [] if self.channel is None else [self.channel.fileno()]
         pidfd = [] if self.pidfd == -1 else [self.pidfd]
         return [*pidfd, *self.streams, *channel]
 
     def close_stream(self, stream: int) -> None:
-        """Let go of an output stream that has ended."""
+        """Close an output stream that has ended."""
         self.streams.remove(stream)
         os.close(stream)
 
     def close(self) -> None:
-        """Let go of every descriptor."""
+        """Close every descriptor."""
         for stream in self.streams:
             os.close(stream)
         self.streams = []
-        for descriptor in (self.pidfd, self._spawned.last_words):
+        for descriptor in (self.pidfd, self._spawned.crash_dump):
             if descriptor != -1:
                 os.close(descriptor)
         if self.channel is not None:
             self.channel.close()
-        self.channel, self.pidfd, self._spawned.last_words = None, -1, -1
+        self.channel, self.pidfd, self._spawned.crash_dump = None, -1, -1

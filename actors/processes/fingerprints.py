@@ -1,10 +1,10 @@
 """Which code a worker runs under which configuration, as two short hashes.
 
-The configuration is the whole spec. The code is the content of the files that can be named
-without running anything: a Python function's module file; a command's program and those of its
-words that are files. What these import, load or read is not looked at, nor is a module that
-`-m` names: a change there alone leaves the fingerprint as it was. Of a large file its size and
-its time stand for its content: it may be a film that a worker cuts, and nobody is to wait for it.
+The configuration is the whole spec. The code is the content of the files that can be found
+without running anything: the module file of a Python function; the program of a command and those
+of its arguments that are files. What these import, load or read is not examined, nor is a module
+that `-m` names: a change there alone does not change the fingerprint. A large file counts by its
+size and modification time: it may be data, such as a film, and hashing it would delay a restart.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ _Stamp = tuple[int, int, int, int]
 
 
 class Fingerprints:
-    """Remembers what it has read: a file is read again only when it has changed. Any thread may ask."""
+    """Caches hashes: a file is read again only after it has changed. For any thread."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[_Stamp, str]] = {}
         self._specs: dict[str, tuple[WorkerSpec, str, tuple[str, ...]]] = {}
 
     def of(self, spec: WorkerSpec) -> Fingerprint:
-        """What would run if the worker were started now."""
+        """The fingerprint of a start at this moment."""
         known = self._specs.get(spec.id)
         if known is None or known[0] is not spec:
             known = self._specs[spec.id] = (spec, _short(repr(spec).encode()), tuple(_files(spec)))
         _, configuration, files = known
         contents = [self._content(file) for file in files]
         if not all(contents):
-            # Next time it may be found elsewhere.
+            # Look for the files again next time.
             self._specs.pop(spec.id, None)
         return Fingerprint(code=_code(contents), configuration=configuration)
 
     def versions(self, specs: Iterable[WorkerSpec]) -> dict[str, str]:
-        """The versions of those workers whose failure a change may lift, by their id."""
+        """The versions of the workers with `clear_failed_on_change`, by their id."""
         found = {spec.id: self.of(spec).version for spec in specs if spec.restart.clear_failed_on_change}
         return {id_: version for id_, version in found.items() if version is not None}
 
     def forget(self, component_id: str) -> None:
-        """The worker was removed."""
+        """Drop what is cached of a removed worker."""
         self._specs.pop(component_id, None)
 
     def _content(self, file: str) -> str:
@@ -66,7 +66,7 @@ class Fingerprints:
 
 
 def _code(contents: list[str]) -> str:
-    """One hash of all files; none if one of them could not be read."""
+    """One hash of all files; empty if one of them could not be read."""
     if not all(contents):
         return ""
     return contents[0] if len(contents) == 1 else _short("".join(contents).encode())
@@ -77,13 +77,13 @@ def _files(spec: WorkerSpec) -> Iterator[str]:
         case PythonCall(target=target):
             yield _module_file(target.partition(":")[0], import_path(spec))
         case Command(argv=argv):
-            words = [os.path.join(spec.cwd or "", word) for word in argv[1:MOST_FILES]]
+            arguments = [os.path.join(spec.cwd or "", argument) for argument in argv[1:MOST_FILES]]
             yield executable(argv[0], spec.env.get("PATH", os.environ.get("PATH", os.defpath)), spec.cwd)
-            yield from (word for word in words if os.path.isfile(word))
+            yield from (argument for argument in arguments if os.path.isfile(argument))
 
 
 def _module_file(name: str, folders: Iterable[str]) -> str:
-    """The file of a module, found as an import would but without importing its packages."""
+    """The file of a module, found without importing its packages."""
     below = name.replace(".", os.sep)
     for folder in folders:
         for candidate in (f"{below}{os.sep}__init__.py", f"{below}.py"):

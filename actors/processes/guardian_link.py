@@ -1,7 +1,7 @@
-"""Our side of the guardian: the process that ends the workers if we are killed.
+"""The supervisor's side of the guardian, the process that ends the workers if the supervisor is killed.
 
-It holds the other end of a socket of ours, and the kernel closes ours however we end. Renewed
-if somebody kills it. See `worker/guardian.py` for its own side.
+It holds the other end of a socket of the supervisor; the kernel closes the supervisor's end however the
+supervisor ends. A guardian that is killed is started again. See `worker/guardian.py` for the other side.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from .spawn.posix_spawn import fork_lock
 from .spawn.spawner import worker_file
 from .watch.epoll_loop import EpollLoop
 
-MOST_RENEWALS = 5
+MOST_RESTARTS = 5
 
 
 class GuardianLink:
-    """Keeps one guardian alive. Used on the loop only."""
+    """Keeps one guardian running. Used on the loop only."""
 
     def __init__(self, mark: str, loop: EpollLoop) -> None:
         self._mark = mark
         self._loop = loop
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._renewals = 0
+        self._restarts = 0
         self._pidfd = -1
         self._is_dismissed = False
 
     def start(self) -> None:
-        """Start the guardian; without one, foreign programs may outlive a killed supervisor."""
+        """Start the guardian; without one, commands may outlive a killed supervisor."""
         try:
             self._start()
         except OSError as error:
-            logger.warning("no guardian could be started: {}", str(error))
+            logger.warning("guardian: cannot be started: {}", str(error))
 
     def _start(self) -> None:
         self._socket, peer = socket.socketpair()
@@ -57,32 +57,32 @@ class GuardianLink:
 
     def _ended(self) -> None:
         self._loop.unwatch(self._pidfd)
-        # Not before all that was reported is handled: a new descriptor may get the number
-        # of one that was just closed, and the news of the one be taken for the other's.
-        self._loop.post(self._renew)
+        # Posted: a new descriptor may get the number of one that a handler has just closed, and a
+        # pending report about the closed one would be taken for the new one.
+        self._loop.post(self._restart)
 
-    def _renew(self) -> None:
-        """The guardian ended although we live: start another one, within reason."""
+    def _restart(self) -> None:
+        """The guardian ended before the supervisor: start another one, a limited number of times."""
         if self._is_dismissed:
             return
-        self._let_go()
-        self._renewals += 1
-        if self._renewals > MOST_RENEWALS:
-            logger.error("the guardian ended {} times and is not renewed", self._renewals)
+        self._release()
+        self._restarts += 1
+        if self._restarts > MOST_RESTARTS:
+            logger.error("guardian: ended {} times and is not started again", self._restarts)
             return
-        logger.warning("the guardian ended and is renewed")
+        logger.warning("guardian: ended and is started again")
         self.start()
 
     def dismiss(self) -> None:
-        """All workers are gone: let the guardian go too."""
+        """All workers have ended: let the guardian exit."""
         self._is_dismissed = True
         if self._socket is not None:
             with suppress(OSError):
-                # A host that wants SIGPIPE must not die of a guardian that was killed.
+                # Without SIGPIPE, which would end a host that has not disabled it.
                 self._socket.send(b"done\n", socket.MSG_NOSIGNAL)
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None

@@ -1,9 +1,9 @@
-"""How often the kernel killed somebody in our cgroup for lack of memory.
+"""How many processes of the supervisor's cgroup the kernel killed for lack of memory.
 
-A bare SIGKILL says nothing of its sender. The cgroup counts the kills for lack of memory:
+A SIGKILL does not name its sender. The cgroup counts the kills for lack of memory:
 `oom_kill` in `memory.events` (version 2, the groups below it included) or in
-`memory.oom_control` (version 1). What is watched is the supervisor's own group, which in a
-container is the container's; workers that were moved elsewhere are out of sight under version 1.
+`memory.oom_control` (version 1). The supervisor's own group is read, which in a container is
+the container's; with version 1, workers in another group are not counted.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 
 _NO_LIMIT_KB = 1 << 50
-"""Version 1 says "no limit" as a number that no machine has."""
+"""Version 1 writes "no limit" as a number that no machine has."""
 
 
 class OomKills:
-    """The counter of our own cgroup, kept open: a look costs one system call."""
+    """The counter of the supervisor's cgroup. The file stays open: a read costs one system call."""
 
     def __init__(self, proc: Path = Path("/proc"), mounts: Path = Path("/sys/fs/cgroup")) -> None:
         self._file = -1
-        self._told = 0
-        """Kills that were told of some worker already."""
+        self._attributed = 0
+        """The value of the counter up to which kills are attributed to deaths."""
         self.limit_kb = _machine_kb(proc)
-        """The most memory that a process of ours can have, as far as is known."""
+        """The most memory that a worker can have, if known."""
         for counter, limit in _places(proc, mounts):
             with suppress(OSError):
                 self._file = os.open(counter, os.O_RDONLY | os.O_CLOEXEC)
@@ -33,43 +33,43 @@ class OomKills:
                 break
 
     def kills(self) -> int | None:
-        """How many there were; None where nobody counts."""
+        """The value of the counter; None without a counter."""
         if self._file == -1:
             return None
         try:
             text = os.pread(self._file, 4096, 0)
         except OSError:
             return None
-        # The space tells it from version 1's oom_kill_disable; a restart waits for this, twice.
+        # The space excludes version 1's oom_kill_disable. Parsed by hand: a restart waits for this twice.
         _, found, rest = text.partition(b"oom_kill ")
         return int(rest.partition(b"\n")[0]) if found else None
 
     def take(self, since: int | None) -> int | None:
-        """How many there were since then that no other death explains; one of them is this death's."""
+        """How many kills since then no other death explains; one of them is attributed to this death."""
         now = self.kills()
         if now is None or since is None:
             return None
-        own = max(0, now - max(since, self._told))
+        own = max(0, now - max(since, self._attributed))
         if own:
-            self._told = max(since, self._told) + 1
+            self._attributed = max(since, self._attributed) + 1
         return own
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file != -1:
             os.close(self._file)
             self._file = -1
 
 
 def _places(proc: Path, mounts: Path) -> Iterator[tuple[Path, Path]]:
-    """Where the counter and the limit may stand, the likelier first."""
+    """Possible files of the counter and the limit, the likelier first."""
     try:
         lines = (proc / "self" / "cgroup").read_text().splitlines()
     except OSError:
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        # A container may see its own group as the root, while the path still is the host's.
+        # A container may see its own group as the root, while the path is the host's.
         inside = [path.lstrip("/"), ""]
         if controllers == "memory":
             folders = [mounts / "memory" / below for below in inside]

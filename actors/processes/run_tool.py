@@ -1,7 +1,7 @@
-"""Runs somebody's program to its end, or to its time limit: arguments only, in a session of its own.
+"""Runs a program of the user to its end or its time limit: no shell, in a session of its own.
 
-Blocks, so it is for threads that are nobody's lane. Nothing waits for what the program starts: once
-it has ended itself, what still holds its output is killed with its group.
+It blocks, so it must not run on a lane. It does not wait for descendants: when the program has ended, the
+rest of its process group is killed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from .spawn.posix_spawn import fork_lock
 from .strays import waited_for, waited_for_lock
 
 MOST_OUTPUT = 64 * 1024
-"""What a program writes beyond this is read and dropped."""
+"""Output beyond this is read and dropped."""
 
 
 class Ran(msgspec.Struct, frozen=True):
-    """How a program ended, and how its output began."""
+    """How a program ended, and the beginning of its output."""
 
     exit: Exit | None
-    """None: it was cut off."""
+    """None: it was killed at its time limit."""
     output: bytes
 
     @property
     def well(self) -> bool:
-        """Whether it says that all is well."""
+        """Whether it succeeded."""
         return self.exit is not None and self.exit.clean
 
 
@@ -45,15 +45,15 @@ def run_tool(
     timeout_s: float,
     until: int | None = None,
 ) -> Ran:
-    """Run a program; what it writes on stdout and stderr together.
+    """Run a program; its exit, and what it wrote to stdout and stderr.
 
-    It is cut off when its time is over, or as soon as the descriptor `until` has something to read.
+    It is killed at its time limit, or as soon as the descriptor `until` is readable.
 
     Raises:
         OSError: it could not be started.
     """
     deadline = time.monotonic() + timeout_s
-    # Known before anybody could find it ended and take its status.
+    # Register the pid before `reap_orphans` can see it exit.
     with waited_for_lock, fork_lock:
         process = subprocess.Popen(
             list(argv),
@@ -70,7 +70,7 @@ def run_tool(
         with process.stdout as stream:
             return _attend(process.pid, stream.fileno(), deadline, until)
     finally:
-        process.returncode = 0  # ours to reap: without this, subprocess would look for the status as well
+        process.returncode = 0  # reaped by `_attend`: without this, subprocess would try as well
         waited_for.discard(process.pid)
 
 
@@ -79,7 +79,7 @@ def _attend(pid: int, stream: int, deadline: float, until: int | None) -> Ran:
     output = bytearray()
     try:
         over = _read_until_end(ended, stream, output, deadline, until)
-        # While the zombie is there, its number cannot stand for another group.
+        # While the zombie exists, no other group can have its number.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
         exit_ = _reaped(ended)
@@ -89,7 +89,7 @@ def _attend(pid: int, stream: int, deadline: float, until: int | None) -> Ran:
 
 
 def _read_until_end(ended: int, stream: int, output: bytearray, deadline: float, until: int | None) -> bool:
-    """Take the output until the program has ended; False if its time was over first."""
+    """Read the output until the program ends; False if the time limit came first."""
     os.set_blocking(stream, False)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
@@ -108,7 +108,7 @@ def _read_until_end(ended: int, stream: int, output: bytearray, deadline: float,
 
 
 def _take(stream: int, output: bytearray) -> bool:
-    """Take what there is; False once there is no more to come."""
+    """Read what there is; False at the end of the stream."""
     try:
         data = os.read(stream, MOST_OUTPUT)
     except BlockingIOError:
@@ -121,6 +121,6 @@ def _reaped(ended: int) -> Exit:
     try:
         found = os.waitid(os.P_PIDFD, ended, os.WEXITED)
     except ChildProcessError:
-        return Exit()  # somebody else took it
+        return Exit()  # another thread reaped it
     assert found is not None
     return Exit(code=found.si_status) if found.si_code == os.CLD_EXITED else Exit(signal=found.si_status)

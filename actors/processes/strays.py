@@ -1,7 +1,7 @@
-"""What workers leave behind: processes that left their session, and ended children that are nobody's.
+"""What workers leave behind: processes that left their worker's session, and orphans.
 
-The latter come to us if we adopt them. Only a process that is ours alone may reap them; a host's
-children are the host's.
+A supervisor that is a subreaper adopts orphans and has to reap them. It may do so only in a process of
+its own; the children of a host belong to the host.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import threading
 from collections.abc import Container
 
 waited_for: set[int] = set()
-"""Children that are no workers and have somebody who waits for them."""
+"""Children that are not workers and for which a thread waits, such as tools."""
 
 waited_for_lock = threading.Lock()
-"""Held while such a child is started and written down, so that nobody reaps it in between."""
+"""Held while such a child is started and added to the set, so that it is not reaped in between."""
 
 
 def reap_orphans(known: Container[int]) -> None:
-    """Take the status of ended children, until one of the known ones comes first.
+    """Reap ended children until the next one is a known one.
 
-    The kernel shows the same one until it is reaped. A known one soon will be, by whoever knows
-    it, and what is behind it is for the next look.
+    The kernel reports the same child until it is reaped. The owner of a known child reaps it soon, and the
+    next call handles the children behind it.
     """
     with waited_for_lock:
         while True:

@@ -1,4 +1,4 @@
-"""What processes use, as the system tells it; psutil is loaded by the first look."""
+"""What processes use, from /proc. psutil is imported by the first sample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MB = 1024 * 1024
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """How much processor time a tree had used at some moment."""
+    """The CPU time that a process tree had used at some moment."""
 
     began: float
     at: float
@@ -28,7 +28,7 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 class UsageSampler:
-    """Looks at process trees. Used by one thread at a time."""
+    """Samples process trees. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self._marks: dict[int, _Mark] = {}
@@ -46,7 +46,7 @@ class UsageSampler:
             self._marks.pop(pid, None)
             return None
         for process in _descendants(pid):
-            # One that ends while we look is simply not there any more.
+            # A process that ends meanwhile does not count.
             with suppress(psutil.Error):
                 memory += process.memory_info().rss
                 threads += process.num_threads()
@@ -60,7 +60,7 @@ class UsageSampler:
         )
 
     def forget(self, pid: int) -> None:
-        """The process was reaped; its number may stand for another one soon."""
+        """Drop a process that was reaped; its pid may soon belong to another one."""
         self._marks.pop(pid, None)
 
     def _cpu_percent(self, pid: int, began: float, cpu_s: float) -> float:
@@ -70,7 +70,7 @@ class UsageSampler:
             before = _Mark(began, now - max(0.0, time.time() - began), 0.0)
         self._marks[pid] = _Mark(began, now, cpu_s)
         passed = now - before.at
-        # A descendant that ended took its time along: less than before means nothing.
+        # The time of a descendant that ended is lost: a smaller sum than before counts as none.
         return max(0.0, cpu_s - before.cpu_s) / passed * 100 if passed > 0 else 0.0
 
 
@@ -80,7 +80,7 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 def _descriptors(process: psutil.Process) -> int | None:
-    """None where they may not be counted: those of another user's process."""
+    """None for a process of another user, whose descriptors cannot be read."""
     import psutil
 
     try:
@@ -103,9 +103,9 @@ def _descendants(pid: int) -> Iterator[psutil.Process]:
 
 
 def _children(pid: int) -> list[int]:
-    """The children of a process, from the kernel's own list.
+    """The children of a process, from the kernel's list.
 
-    psutil reads every process of the system to find them, which costs more than all the rest.
+    psutil reads every process of the system to find them, which costs more than the whole sample.
     """
     found: list[int] = []
     with suppress(OSError):

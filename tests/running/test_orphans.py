@@ -82,7 +82,7 @@ def test_f8_a_guardian_that_was_killed_is_renewed_by_a_supervisor_that_adopts(ru
     worker = running.wait_for("worker:sleep:0", status="healthy")["pid"]
     (guardian,) = set(children(running.process.pid)) - {worker}
     os.kill(guardian, signal.SIGKILL)
-    assert eventually(lambda: "the guardian ended and is renewed" in running.text())
+    assert eventually(lambda: "guardian: ended and is started again" in running.text())
     assert eventually(lambda: len(set(children(running.process.pid)) - {worker, guardian}) == 1)
     assert eventually(lambda: no_zombies(running.process.pid))
 

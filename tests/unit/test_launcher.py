@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from rekindle.actors.processes.spawn.launcher import MOST_ALONE, Launcher
+from rekindle.actors.processes.spawn.launcher import MOST_UNREGISTERED, Launcher
 
 PATIENCE_S = 20.0
 
@@ -54,12 +54,12 @@ def test_all_who_wait_are_started_before_anything_is_done_about_them(
 def test_a_crowd_is_taken_in_bit_by_bit(launcher: Launcher, told: SimpleQueue[str]) -> None:
     everyone_waits = threading.Event()
     launcher.start(lambda: everyone_waits.wait(PATIENCE_S))
-    for number in range(MOST_ALONE + 1):
+    for number in range(MOST_UNREGISTERED + 1):
         launcher.start(_starting(launcher, told, str(number)))
     everyone_waits.set()
-    heard = _heard(told, 2 * MOST_ALONE + 1)
-    assert heard.index("0 taken in") == MOST_ALONE
-    assert heard[-1] == f"{MOST_ALONE} started"
+    heard = _heard(told, 2 * MOST_UNREGISTERED + 1)
+    assert heard.index("0 taken in") == MOST_UNREGISTERED
+    assert heard[-1] == f"{MOST_UNREGISTERED} started"
 
 
 def test_what_is_posted_finds_all_who_were_to_be_started_before_taken_in(

@@ -1,4 +1,4 @@
-"""Who is being started, and what is to be done to them once they are there."""
+"""Orders for processes whose start is in progress."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from ...runtime.lanes import Call
 
 
 class PendingStarts:
-    """`expect` is for everybody, all else for the loop.
+    """Any thread may call `add`, the rest is for the loop.
 
-    Orders to one worker keep their order: none overtakes another that waits for its start.
+    Orders to one worker keep their sequence: none overtakes another that waits for the start.
     """
 
     def __init__(self) -> None:
-        self._expected: set[str] = set()
+        self._starting: set[str] = set()
         self._orders: dict[str, list[Call]] = {}
 
-    def expect(self, component_id: str) -> None:
-        """It is on its way."""
-        self._expected.add(component_id)
+    def add(self, component_id: str) -> None:
+        """A start begins."""
+        self._starting.add(component_id)
 
-    def obey(self, component_id: str, order: Call) -> None:
-        """Carry out an order now, or once it is there if it is on its way."""
-        if component_id in self._expected:
+    def run_or_queue(self, component_id: str, order: Call) -> None:
+        """Carry out an order now, or after the start that is in progress."""
+        if component_id in self._starting:
             self._orders.setdefault(component_id, []).append(order)
         else:
             order()
 
-    def arrived(self, component_id: str) -> list[Call]:
-        """It is there, or will not come: what is to be carried out now."""
-        self._expected.discard(component_id)
+    def finish(self, component_id: str) -> list[Call]:
+        """The start succeeded or failed; the orders to carry out now."""
+        self._starting.discard(component_id)
         return self._orders.pop(component_id, [])

@@ -1,9 +1,9 @@
-"""Starts a program by the C library's posix_spawn, which Python offers only in part.
+"""Starts a program by the C library's posix_spawn, called through ctypes.
 
-Against `subprocess` it is quicker to the program's first instruction (0.6 ms against 0.9), lets
-other threads run meanwhile, clears the signal mask and every handler, and has no pipe of its own
-that a fork of the host could hold open. Where the library lacks a part of it (musl), `subprocess`
-serves.
+`subprocess` cannot clear the signal mask and the ignored signals that a host hands down, and it waits on a
+pipe that a concurrent fork of the host can hold open. `os.posix_spawn` can neither close all other
+descriptors before Python 3.13 nor set the working directory, and holds the GIL until the program runs.
+`subprocess` is used where the C library lacks a function (musl) and for another user.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from types import MappingProxyType
 from typing import Any
 
 CHANNEL = "REKINDLE_FD"
-"""The variable that tells a worker the number of its channel."""
+"""The variable with the number of the worker's channel."""
 CRASH_DUMP = "REKINDLE_LAST_WORDS"
-"""The variable that tells it where to leave stacks and the exception that ends it."""
+"""The variable with the number of the file for stacks and the exception that ends the worker."""
 
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
-_Buffer = ctypes.c_char * 1024  # more than any C library's attributes, actions or signal sets take
+_Buffer = ctypes.c_char * 1024  # larger than any C library's attributes, actions or signal sets
 _FIRST_FREE = 5
-_MOST_FURTHER = 3
-"""So many variables may differ from one process of a program to the next."""
+_MOST_EXTRA = 3
+"""How many variables may differ between two processes of a program."""
 
 fork_lock = threading.Lock()
-"""Held while `subprocess` makes a process. A fork of the host's in that moment would hold the pipe
-open on which it waits for the new program, and so this thread up for as long as the fork lives."""
+"""Held while `subprocess` starts a process. If the host forks meanwhile, the child inherits subprocess's
+error pipe and blocks this thread until it exits."""
 
 os.register_at_fork(
     before=fork_lock.acquire,
@@ -42,9 +42,9 @@ os.register_at_fork(
 
 
 class Program:
-    """What is started: its words and its environment, made ready for the C library once.
+    """A program's arguments and environment, encoded once for the C library.
 
-    Started by one thread at a time.
+    Used by one thread at a time.
     """
 
     def __init__(
@@ -54,24 +54,24 @@ class Program:
         self.environment = environment
         self.cwd = cwd
         self.user = user
-        self.words = _strings([os.fsencode(word) for word in argv])
+        self.encoded_argv = _strings([os.fsencode(argument) for argument in argv])
         self._file = os.fsencode(argv[0]) if "/" in argv[0] else None
         variables = [os.fsencode(f"{name}={value}") for name, value in environment.items()]
-        self._first_further = len(variables)
-        self._variables = _strings([*variables, *(b"" for _ in range(_MOST_FURTHER))])
+        self._first_extra = len(variables)
+        self._variables = _strings([*variables, *(b"" for _ in range(_MOST_EXTRA))])
 
     def file(self) -> bytes:
-        """The file that is executed; a bare name is looked up anew each time.
+        """The file that is executed; a name without a slash is looked up on PATH each time.
 
         Raises:
-            OSError: there is none of that name.
+            OSError: no such file.
         """
         return self._file or os.fsencode(_file_of(self.argv[0], self.environment))
 
-    def variables(self, further: Mapping[str, str]) -> ctypes.Array[ctypes.c_char_p]:
-        """Its environment with what one process alone has in it, all ASCII; good until the next call."""
-        place = self._first_further
-        for name, value in further.items():
+    def variables(self, extra: Mapping[str, str]) -> ctypes.Array[ctypes.c_char_p]:
+        """Its environment with the variables of one process, all ASCII; valid until the next call."""
+        place = self._first_extra
+        for name, value in extra.items():
             self._variables[place] = f"{name}={value}".encode()
             place += 1
         self._variables[place] = None
@@ -80,34 +80,34 @@ class Program:
 
 def start_process(
     program: Program,
-    further: Mapping[str, str],
+    extra: Mapping[str, str],
     *,
     stdio: tuple[int, int, int],
     handed: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
 
-    As another user only root may, and only by way of `subprocess`.
+    Another user requires root, and goes through `subprocess`.
 
     Args:
         program: what to start.
-        further: what this process alone has in its environment, at most one variable.
+        extra: the variables of this process only, at most one.
         stdio: its descriptors 0, 1 and 2.
-        handed: at most two more descriptors, by the variables that tell their numbers.
+        handed: at most two more descriptors, by the variables that hold their numbers.
 
     Raises:
         OSError: it could not be started.
     """
     if _LIBRARY is None or program.user is not None:
-        return _by_subprocess(program, further, stdio=stdio, handed=handed)
+        return _by_subprocess(program, extra, stdio=stdio, handed=handed)
     wanted = [*stdio, *handed.values()]
     numbers = {name: str(number) for number, name in enumerate(handed, len(stdio))}
-    further = {**further, **numbers}
+    extra = {**extra, **numbers}
     if min(wanted) >= _FIRST_FREE:
-        return _LIBRARY.spawn(program, further, wanted)
+        return _LIBRARY.spawn(program, extra, wanted)
     moved = [_moved_up(descriptor) for descriptor in wanted]
     try:
-        return _LIBRARY.spawn(program, further, moved)
+        return _LIBRARY.spawn(program, extra, moved)
     finally:
         for descriptor, original in zip(moved, wanted, strict=True):
             if descriptor != original:
@@ -118,11 +118,11 @@ class _Library:
     """The C library's posix_spawn and what goes with it.
 
     Raises:
-        AttributeError: it has no `posix_spawn_file_actions_addclosefrom_np`.
+        AttributeError: the library has no `posix_spawn_file_actions_addclosefrom_np`.
     """
 
     def __init__(self) -> None:
-        # Others may run while a process is started; what only prepares it is over before they would.
+        # CDLL releases the GIL during the spawn; the short calls that prepare it keep it (PyDLL).
         self._spawn = ctypes.CDLL(None).posix_spawn
         library = ctypes.PyDLL(None)
         self._init_actions = library.posix_spawn_file_actions_init
@@ -132,7 +132,7 @@ class _Library:
         self._add_chdir = library.posix_spawn_file_actions_addchdir_np
         self._attributes = self._clean_attributes(library)
 
-    def spawn(self, program: Program, further: Mapping[str, str], descriptors: Sequence[int]) -> int:
+    def spawn(self, program: Program, extra: Mapping[str, str], descriptors: Sequence[int]) -> int:
         """Start a program with these descriptors as its 0, 1, 2 …; its pid."""
         file = program.file()
         pid = ctypes.c_int()
@@ -149,8 +149,8 @@ class _Library:
                 file,
                 actions,
                 self._attributes,
-                program.words,
-                program.variables(further),
+                program.encoded_argv,
+                program.variables(extra),
             )
         finally:
             self._destroy_actions(actions)
@@ -160,7 +160,7 @@ class _Library:
 
     @staticmethod
     def _clean_attributes(library: ctypes.CDLL) -> ctypes.Array[ctypes.c_char]:
-        """A session of its own, no signal blocked, none ignored."""
+        """A new session, no signal blocked, none ignored."""
         attributes, none, every = _Buffer(), _Buffer(), _Buffer()
         library.posix_spawnattr_init(attributes)
         library.sigemptyset(none)
@@ -172,19 +172,19 @@ class _Library:
 
 
 def _failure(error: int, program: Program, file: str) -> OSError:
-    """The error in words that name what was at fault: the program, or the folder that it starts in."""
-    cwd, words = program.cwd, os.strerror(error)
+    """The error, with the name of the program or of the working directory, whichever caused it."""
+    cwd, reason = program.cwd, os.strerror(error)
     if cwd is None or (os.path.isdir(cwd) and os.access(cwd, os.X_OK)):
-        return OSError(error, words, file)
-    return OSError(error, f"{words}, for its working directory", cwd)
+        return OSError(error, reason, file)
+    return OSError(error, f"{reason}, for its working directory", cwd)
 
 
-def _strings(words: Sequence[bytes]) -> ctypes.Array[ctypes.c_char_p]:
-    return (ctypes.c_char_p * (len(words) + 1))(*words, None)
+def _strings(items: Sequence[bytes]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * (len(items) + 1))(*items, None)
 
 
 def _file_of(name: str, environment: Mapping[str, str]) -> str:
-    """The file that a program's name means, by the PATH that it will itself see."""
+    """The file of a program's name, by the PATH in its own environment."""
     if "/" in name:
         return name
     denied = False
@@ -199,7 +199,7 @@ def _file_of(name: str, environment: Mapping[str, str]) -> str:
 
 
 def executable(name: str, path: str, cwd: str | None) -> str:
-    """The file that would be executed, or the name itself where there is none."""
+    """The file that would be executed, or the name itself if there is no such file."""
     try:
         return program_file(name, path, cwd)
     except OSError:
@@ -210,7 +210,7 @@ def program_file(name: str, path: str, cwd: str | None) -> str:
     """The file that would be executed.
 
     Raises:
-        OSError: there is none, or it may not be.
+        OSError: it does not exist or is not executable.
     """
     file = os.path.join(cwd or "", _file_of(name, {"PATH": path}))
     if not os.path.isfile(file):
@@ -221,16 +221,16 @@ def program_file(name: str, path: str, cwd: str | None) -> str:
 
 
 def _moved_up(descriptor: int) -> int:
-    """The descriptor, out of the way of those that it is to become."""
+    """The descriptor, or a copy of it above the numbers that the program gets."""
     if descriptor >= _FIRST_FREE:
         return descriptor
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
 
 
 def _by_subprocess(
-    program: Program, further: Mapping[str, str], *, stdio: tuple[int, int, int], handed: Mapping[str, int]
+    program: Program, extra: Mapping[str, str], *, stdio: tuple[int, int, int], handed: Mapping[str, int]
 ) -> int:
-    environment = {**program.environment, **further}
+    environment = {**program.environment, **extra}
     environment |= {name: str(descriptor) for name, descriptor in handed.items()}
     identity: dict[str, Any] = {}
     if program.user is not None:
@@ -255,7 +255,7 @@ def _by_subprocess(
         if program.cwd is None or error.filename != program.cwd:
             raise
         raise _failure(error.errno or 0, program, program.cwd) from None
-    # Ours to reap: without this, subprocess would look for the status as well.
+    # Reaped by its pidfd: without this, subprocess would try as well.
     process.returncode = 0
     return process.pid
 
@@ -264,7 +264,7 @@ def known_user(name: str) -> pwd.struct_passwd:
     """The user of that name.
 
     Raises:
-        OSError: there is none.
+        OSError: there is no such user.
     """
     try:
         return pwd.getpwnam(name)

@@ -1,6 +1,6 @@
-"""What a worker needs of this machine, and whether it is there.
+"""Checks before a start: whether the files, the user and the modules that a worker needs exist.
 
-Only looked for, as a start would: nothing is run, and nothing of the worker's is imported.
+Nothing is run, and no module of the worker is imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .spawner import environment_of, import_path
 
 
 def missing(spec: WorkerSpec) -> Iterator[Problem]:
-    """What is not there that the worker needs to start, by the field that names it."""
+    """What the worker needs to start and does not exist, by the field that names it."""
     folder = None if spec.cwd is None else _folder_problem(spec.cwd)
     if folder is not None:
         yield Problem("cwd", folder)
@@ -43,9 +43,9 @@ def _folder_problem(path: str) -> str | None:
     except FileNotFoundError:
         return f'there is no folder "{path}"'
     except NotADirectoryError:
-        return f'"{path}" is no folder'
+        return f'"{path}" is not a folder'
     except OSError:
-        return None  # Who may not look cannot tell.
+        return None  # No permission to look: not known.
     return None
 
 
@@ -62,15 +62,15 @@ def _program_problem(name: str, path: str, cwd: str | None) -> str | None:
         program_file(name, path, cwd)
     except OSError as error:
         if error.errno == errno.EACCES:
-            return f'"{name}" may not be executed'
+            return f'"{name}" is not executable'
         return f'there is no file "{name}"' if "/" in name else f'there is no program "{name}" on its PATH'
     return None
 
 
 def _missing_module(name: str, folders: Sequence[str]) -> str | None:
-    """The first part of a module's name that cannot be found; None if all are there.
+    """The first part of a module's name that cannot be found; None if all exist.
 
-    Looking for a part of a package imports the package, if it is left to `find_spec`.
+    Not by `find_spec` alone, which imports the package of a submodule.
     """
     first, *parts = name.split(".")
     found = _top_level(first, folders)
@@ -81,7 +81,7 @@ def _missing_module(name: str, folders: Sequence[str]) -> str | None:
             first = f"{first}.{part}"
             found = PathFinder.find_spec(first, list(found.submodule_search_locations or ()))
     except KeyError:
-        return None  # A namespace inside another: only an import would tell.
+        return None  # A namespace package inside another: only an import finds it.
     return first if found is None else None
 
 
@@ -89,4 +89,4 @@ def _top_level(name: str, folders: Sequence[str]) -> ModuleSpec | None:
     try:
         return find_spec(name) or PathFinder.find_spec(name, folders)
     except ValueError:
-        return PathFinder.find_spec(name, folders)  # Such as __main__, which has none.
+        return PathFinder.find_spec(name, folders)  # Such as __main__, which has no spec.

@@ -1,12 +1,12 @@
-"""How a process comes to be: its command line, its environment, its descriptors.
+"""How a process is started: its command line, its environment, its descriptors.
 
-Every worker gets a session of its own, an environment that is an allow-list, stdin from
-nowhere, stdout and stderr into pipes of ours and, if it reports health, one end of a socket
-pair as its channel. A Python function gets one more: a small file in memory for its last words,
-which cannot grow. No other descriptor of ours is open in it.
+Every worker gets a session of its own, an environment from an allow-list, stdin from /dev/null,
+stdout and stderr into pipes and, if it reports health, one end of a socket pair as its
+channel. A Python function also gets a small file in memory of fixed size for its crash dump.
+No other descriptor of the supervisor is open in it.
 
-Nothing of ours runs between fork and exec: with a `preexec_fn` the fork would copy the tables of
-the supervisor's memory (3.5 ms at 45 MB) and run Python beside locks that nobody will release.
+No Python code runs between fork and exec: with a `preexec_fn` the fork would copy the page tables of
+the supervisor (3.5 ms at 45 MB) and run Python beside locks that no thread will release.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +33,7 @@ HANDED_DOWN = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR",
     "VIRTUAL_ENV", "SSL_CERT_*",
 )  # fmt: skip
-"""What every worker inherits of the supervisor's environment; a spec may name more."""
+"""The variables of the supervisor that every worker inherits; a spec may name more."""
 
 
 class Spawned(msgspec.Struct):
@@ -45,21 +44,21 @@ class Spawned(msgspec.Struct):
     stdout: int
     stderr: int
     channel: socket.socket | None
-    last_words: int = -1
-    """Where a Python function leaves its stacks; -1 for all others."""
+    crash_dump: int = -1
+    """The file to which the runner writes stacks; -1 for commands."""
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """A process that has just begun. Nothing is lost on it if it has to wait a moment for the rest."""
+    """A process that has just been started, before its pidfd is opened."""
 
     pid: int
     descriptors: Descriptors
 
     def finish(self) -> Spawned:
-        """Take hold of it.
+        """Open its pidfd.
 
         Raises:
-            OSError: there is no descriptor to watch it by; it was ended.
+            OSError: too many open files; the process was killed.
         """
         descriptors = self.descriptors
         try:
@@ -67,45 +66,35 @@ class Begun(msgspec.Struct, frozen=True):
         except BaseException:
             descriptors.close_ours()
             raise
-        stdout, stderr, last_words = (*descriptors.ours, -1)[:3]
-        return Spawned(self.pid, pidfd, stdout, stderr, descriptors.channel, last_words)
+        stdout, stderr, crash_dump = (*descriptors.ours, -1)[:3]
+        return Spawned(self.pid, pidfd, stdout, stderr, descriptors.channel, crash_dump)
 
 
 class Spawner:
-    """Starts processes that carry the mark of one system."""
+    """Starts processes with the mark of one system in their environment."""
 
     def __init__(self, mark: str, database: str | None = None) -> None:
         self._mark = mark
         self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
-        self._spare: Descriptors | None = None
 
     def close(self) -> None:
-        """Let go of the descriptors that are kept."""
+        """Close the descriptor of /dev/null."""
         os.close(self._null)
-        if self._spare is not None:
-            self._spare.close()
-
-    def get_ready(self) -> None:
-        """Have pipes at hand for the next start: opening them takes a thirtieth of a restart's time."""
-        if self._spare is None:
-            with suppress(OSError):  # whoever is started next will be told
-                self._spare = Descriptors.with_output()
 
     def forget(self, component_id: str) -> None:
-        """The worker will not be started again."""
+        """Drop what is prepared for a removed worker."""
         self._prepared.pop(component_id, None)
 
     def begin(self, spec: WorkerSpec, generation: int) -> Begun:
         """Start one incarnation.
 
         Raises:
-            OSError: it could not be started; the text is the system's own.
+            OSError: it could not be started; the text comes from the system.
         """
         program = self._prepare(spec)
-        spare, self._spare = self._spare, None
-        descriptors = spare or Descriptors.with_output()
+        descriptors = Descriptors.with_output()
         try:
             handed = self._fill(descriptors, spec)
             pid = start_process(
@@ -122,14 +111,14 @@ class Spawner:
         return Begun(pid, descriptors)
 
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
-        """Open what a worker is handed beside its output; each by the variable that tells it the number."""
+        """Open the channel and the crash dump, by the variables that hold their numbers."""
         handed: dict[str, int] = {}
         if spec.run.reports_health:
             descriptors.channel, descriptors.peer = channel, peer = socket.socketpair()
             channel.setblocking(False)
             handed[CHANNEL] = peer.fileno()
             if self._address is not None and spec.serves:
-                # The first line that it reads. Not in its environment: there may be a password in it.
+                # The first line that it reads. Not in its environment, since it may contain a password.
                 channel.send(self._address)
         if isinstance(spec.run, PythonCall):
             descriptors.ours.append(crash_dump_file())
@@ -157,7 +146,7 @@ def command_line(run: Command | PythonCall) -> list[str]:
 
 
 def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
-    """A worker's environment: what is handed down, what the spec adds, and what we tell it."""
+    """A worker's environment: inherited variables, those of the spec, and those of Rekindle."""
     allowed = (*HANDED_DOWN, *spec.inherit_env)
     environment = {
         name: value
@@ -189,9 +178,9 @@ def _job_settings(jobs: JobPolicy) -> str:
 
 
 def _add_import_path(environment: dict[str, str]) -> None:
-    """Let the worker import what its host can, the runner first of all.
+    """Let the worker import what its host can, the runner included.
 
-    The runner puts the worker's own PYTHONPATH back: programs that it starts get nothing of ours.
+    The runner restores the worker's own PYTHONPATH, for the programs that the worker starts.
     """
     root = str(worker_file().parent.parent)
     environment["REKINDLE_PATH"] = os.pathsep.join(sys.path)
@@ -204,7 +193,7 @@ def _add_import_path(environment: dict[str, str]) -> None:
 
 
 def import_path(spec: WorkerSpec) -> list[str]:
-    """Where a worker looks for a module: where it runs, by its own settings, and where we do."""
+    """Where a worker looks for a module: its working directory, its PYTHONPATH, our import path."""
     at = spec.cwd or os.getcwd()
     own = environment_of(spec, os.environ).get("PYTHONPATH", "").split(os.pathsep)
     return [at, *(os.path.join(at, folder) for folder in own if folder), *sys.path]
@@ -212,7 +201,7 @@ def import_path(spec: WorkerSpec) -> list[str]:
 
 @cache
 def worker_file(name: str = "") -> Path:
-    """A file of the package that runs inside workers; it is found, not imported."""
+    """A file of the package `rekindle.worker`, which is located, not imported."""
     found = find_spec("rekindle.worker")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("rekindle.worker is not installed")
@@ -221,14 +210,14 @@ def worker_file(name: str = "") -> Path:
 
 
 def _pidfd(pid: int) -> int:
-    """A descriptor that stands for the process from now to its reaping; -1 if it was stolen."""
+    """A pidfd of the process; -1 if the host has already reaped it."""
     try:
         return os.pidfd_open(pid)
     except ProcessLookupError:
         # The host ignores SIGCHLD, or reaped it already: its exit status is lost.
         return -1
     except OSError:
-        # No descriptor to watch it by (too many open files): it must not run unwatched, nor what it began.
+        # Too many open files. It must not run unwatched, nor may its children.
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise

@@ -1,4 +1,4 @@
-"""Reads frames from a worker's channel, within bounds and without trust."""
+"""Reads frames from a worker's channel, which is not trusted."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ...facts.frames import MAX_LINE, Frame, Refusal, decode
 
 FRAMES_PER_SECOND = 100
-"""More than this is a flood, and refused."""
+"""Frames above this rate are refused."""
 
 BACKLOG = 4000
-"""As many small frames as a full pipe holds: they come all at once if we were not there to read them."""
+"""As many small frames as a full channel holds: they arrive at once after the supervisor was suspended."""
 
 
 class FrameReader:
-    """Splits a worker's bytes into lines and lines into frames; counts what it refuses."""
+    """Splits bytes into lines and decodes lines as frames; counts refused ones."""
 
     __slots__ = ("_allowed", "_buffer", "_read_at", "_tolerance", "refused", "violation")
 
@@ -25,7 +25,7 @@ class FrameReader:
         self._read_at: float | None = None
         self.refused = 0
         self.violation: str | None = None
-        """Why this worker is not listened to any more, once it is not."""
+        """Why the channel is no longer read, if it is not."""
 
     def feed(self, data: bytes, now: float) -> Iterator[Frame]:
         """The frames that this data completes."""
@@ -43,7 +43,7 @@ class FrameReader:
                 return
 
     def finish(self, now: float) -> Iterator[Frame]:
-        """The channel has ended: a last line without a line end counts too."""
+        """The channel has ended: a last line without a line end counts."""
         rest, self._buffer = self._buffer, b""
         if rest:
             yield from self.feed(rest + b"\n", now)
@@ -60,7 +60,7 @@ class FrameReader:
         return None
 
     def _flooded(self, now: float) -> bool:
-        """Whether frames come faster than they may, on the average since the last look."""
+        """Whether frames arrive above the allowed rate, on average since the last one."""
         since = now if self._read_at is None else self._read_at
         self._read_at = max(since, now)
         self._allowed = min(self._allowed + max(0.0, now - since) * FRAMES_PER_SECOND, BACKLOG)

@@ -1,4 +1,4 @@
-"""The last lines that a worker wrote, within bounds."""
+"""The last lines that a worker wrote, bounded in number and length."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def shown(data: bytes) -> str:
 
 
 class OutputTail(Generic[Line]):
-    """Splits what arrives into lines and keeps the last of them.
+    """Splits output into lines and keeps the last ones.
 
-    Text that never ends its line is cut. Bytes that are not UTF-8 are shown as escapes, and so
-    are control characters: a worker must not write on the terminal of whoever reads its lines.
+    A line without an end is cut. Bytes that are not UTF-8 and control characters are escaped:
+    a worker must not control the terminal on which its lines are read.
     """
 
     __slots__ = ("_lines", "_made", "_partial", "dropped")
 
     def __init__(self, made: Callable[[int, str], Line]) -> None:
-        """Of lines that are made of the stream that each came from, and of its text."""
+        """Keep lines that `made` creates from a stream's number and a text."""
         self._made = made
         self._lines: deque[Line] = deque(maxlen=MOST_LINES)
         self._partial: dict[int, bytes] = {}
         self.dropped = 0
 
     def feed(self, stream: int, data: bytes) -> Iterator[Line]:
-        """Take in what one stream gave; the lines that it completes."""
+        """Add output of one stream; the lines that it completes."""
         *whole, rest = (self._partial.get(stream, b"") + data).split(b"\n")
         if len(rest) > LONGEST_LINE:
             whole.append(rest)
@@ -46,7 +46,7 @@ class OutputTail(Generic[Line]):
             yield self._keep(stream, line)
 
     def finish(self) -> Iterator[Line]:
-        """The streams have ended: what is left of their last lines counts too."""
+        """The streams have ended: last lines without a line end count."""
         for stream, rest in self._partial.items():
             if rest:
                 yield self._keep(stream, rest)
@@ -54,7 +54,7 @@ class OutputTail(Generic[Line]):
 
     def last(self, most: int = MOST_LINES) -> tuple[Line, ...]:
         """The last lines, oldest first."""
-        kept = tuple(self._lines)  # at once: another thread may add to them
+        kept = tuple(self._lines)  # copied at once: another thread may append
         return kept[max(0, len(kept) - most) :]
 
     def _keep(self, stream: int, line: bytes) -> Line:

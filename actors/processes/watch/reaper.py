@@ -1,8 +1,7 @@
-"""Takes the status of an ended child, and what it used, by its pidfd.
+"""Reaps an ended child by its pidfd: its exit status and what it used.
 
-The kernel's waitid has both; the C library and Python pass on the status alone. `wait4` has
-both too, but goes by the number of the process, which somebody else's `waitpid(-1)` may have
-freed for another child by now.
+The kernel's waitid returns both; the C library and Python return the status alone. `wait4` returns
+both too, but takes a pid, which a `waitpid(-1)` of the host may have freed for another child.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ...deaths.death import Exit
 from ...deaths.evidence import Spent
 
 _CALLS = {"x86_64": 247, "aarch64": 95, "riscv64": 95, "ppc64le": 272, "s390x": 281}
-# A program of 32 bits has other numbers, whatever the kernel calls the machine.
+# A 32-bit program has other numbers, even on a 64-bit kernel.
 _WAITID = _CALLS.get(os.uname().machine) if sys.maxsize > 2**32 else None
 
 _STATUS = struct.Struct("@iii4xiIi")  # si_signo, si_errno, si_code, si_pid, si_uid, si_status
@@ -30,14 +29,13 @@ _Status, _Used = ctypes.c_char * 128, ctypes.c_char * _USED.size
 _library = ctypes.CDLL(None, use_errno=True)
 
 _own_peak_kb = 0
-"""Our own peak, as far as it was looked up; it only ever grows."""
+"""The supervisor's own peak when it was last read; it never shrinks."""
 
 
 def reap(pidfd: int, *, wait: bool = False) -> tuple[Exit, Spent | None] | None:
-    """How the process ended, and what it used; its status may be lost to somebody else.
+    """How the process ended and what it used; an empty `Exit` if the host has already reaped it.
 
-    None if there is nothing to take yet: a debugger has the first word on an ended process, and may
-    keep it for as long as it likes. With `wait` that is waited for.
+    None if it cannot be reaped yet: a debugger that traces the process comes first. `wait` waits for that.
     """
     options = os.WEXITED if wait else os.WEXITED | os.WNOHANG
     if _WAITID is None:
@@ -47,7 +45,7 @@ def reap(pidfd: int, *, wait: bool = False) -> tuple[Exit, Spent | None] | None:
         error = ctypes.get_errno()
         if error == errno.ECHILD:
             return Exit(), None
-        if error != errno.EINTR:  # a sandbox without the call, say
+        if error != errno.EINTR:  # such as a sandbox that forbids the call
             return _without_usage(pidfd, options)
     _, _, code, pid, _, number = _STATUS.unpack_from(status.raw)
     return None if pid == 0 else (_exit(code, number), _usage(_USED.unpack(used.raw)))
@@ -69,7 +67,7 @@ def _usage(used: tuple[int, ...]) -> Spent:
 
 
 def _is_ours(peak_kb: int) -> bool:
-    """Whether a peak may be ours: at exec the kernel keeps that of the memory left behind, at vfork ours."""
+    """Whether a peak may be the supervisor's: the kernel counts the memory shared by vfork until exec."""
     global _own_peak_kb
     if peak_kb > _own_peak_kb:
         _own_peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""What all workers wrote last, numbered in one sequence, for whoever follows them."""
+"""The last output lines of all workers, numbered in one sequence, for clients that follow them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from .output_tail import MOST_LINES as TAIL_LINES
 
 MOST_LINES = 2000
-"""So many lines of all workers together are kept for those who follow."""
+"""How many lines of all workers together are kept."""
 
 
 class OutputLine(msgspec.Struct, frozen=True, order=True):
     """A line that a worker wrote."""
 
     number: int
-    """Grows by one with every line, of whichever worker, for as long as the supervisor lives."""
+    """Grows by one with every line of any worker, until the supervisor ends."""
     component_id: str
     generation: int
     stream: str
@@ -27,15 +27,15 @@ class OutputLine(msgspec.Struct, frozen=True, order=True):
 
 
 class OutputLines(msgspec.Struct, frozen=True):
-    """Some lines in the order in which they came, and where to go on."""
+    """Some lines in the order in which they were written, and where to continue."""
 
     lines: tuple[OutputLine, ...]
     newest: int
-    """The number of the last line of all; ask for what came after it."""
+    """The number of the newest line; ask for the lines after it next time."""
     lost: int
-    """How many were asked for that are not kept any longer, whoever wrote them."""
+    """How many of the requested lines, of any worker, are no longer kept."""
     run: str
-    """Which system's lines these are: another one numbers its own anew."""
+    """The run of the system: another run starts a new sequence."""
 
 
 class Transcript:
@@ -47,15 +47,15 @@ class Transcript:
         self.newest = 0
 
     def take(self, component_id: str, generation: int, stream: str, text: str) -> OutputLine:
-        """Number a line, and keep it for a while."""
+        """Number a line and keep it for a while."""
         written = OutputLine(self.newest + 1, component_id, generation, stream, text)
         self._lines.append(written)
         self.newest = written.number
         return written
 
     def after(self, number: int) -> OutputLines:
-        """What came after that line; a number that is yet to come was another supervisor's."""
-        kept = tuple(self._lines)  # at once: more may be written meanwhile
+        """The lines after that number; a number above the newest belongs to another supervisor."""
+        kept = tuple(self._lines)  # copied at once: another thread may append
         newest = kept[-1].number if kept else 0
         begin = number if number <= newest else 0
         oldest = kept[0].number if kept else 1
@@ -69,8 +69,8 @@ def lines_of(
     """Pure: the lines of some workers, after the line of that number, or the last lines of each.
 
     Args:
-        tails: the last lines of each worker's latest start, which are kept beside a noisy one's.
-        recent: what all wrote after that line, former starts included; without one, all that is kept.
+        tails: the last lines of each worker's latest start, which a noisy worker cannot displace.
+        recent: the lines of all workers after that number, or all that are kept.
         after: the number, if there is one.
         last: how many of each, if there is none.
     """
@@ -84,6 +84,6 @@ def lines_of(
     if after is None:
         each = [lines[-last:] if last else [] for lines in each]
     chosen = tuple(sorted(line for lines in each for line in lines))
-    # What others wrote and was lost is no loss for who follows these.
+    # Lost lines of other workers are not lost for a client that follows these.
     lost = 0 if after is None or len(chosen) < TAIL_LINES else recent.lost
     return replace(recent, lines=chosen, lost=lost)
