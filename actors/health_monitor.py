@@ -374,7 +374,7 @@ class HealthMonitor(ResilientActor):
         """Add the kernel's state of a hung process, which tells a stopped one from a busy one."""
         if cause not in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
             return detail
-        return f"hung ({self._processes.condition(worker.component_id)}), {detail}"
+        return f"process {self._processes.condition(worker.component_id)}, {detail}"
 
     def _mirror(self, worker: ObservedWorker) -> None:
         """Mark the worker's mirror as stale; all stale ones are written together a little later."""

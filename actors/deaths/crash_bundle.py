@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from .crash_groups import Crashed, crash_of
 from .death import Cause, Death, Exit, Job
 from .evidence import Fingerprint, Line, Remains, Spent
-from .findings import Confidence, Finding, judge
+from .findings import Confidence, Finding, diagnose
 
 LONGEST_LINE = 500
 LONGEST_WORDS = 16 * 1024
@@ -51,20 +51,20 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 def bundle_of(
     death: Death, at_wall_ms: int, exit_: Exit, remains: Remains | None, *, asked: bool = False
 ) -> Bundle:
-    """All that is known of a death; of one whose process still runs, without what it leaves behind.
+    """All that is known of a death; `remains` is None while the process still runs.
 
-    With `asked` it is no death but an end that an operator asked for.
+    With `asked` it is not a death but an end that an operator requested.
     """
     left = remains or Remains()
-    verdict = judge(death, exit_, remains, asked=asked)
+    diagnosis = diagnose(death, exit_, remains, asked=asked)
     return Bundle(
         component_id=death.component_id,
         generation=death.generation,
         at_wall_ms=at_wall_ms,
-        finding=verdict.finding,
-        confidence=verdict.confidence,
-        sentence=verdict.sentence,
-        crash=crash_of(verdict.finding, death.cause, exit_, left.last_words, death.detail),
+        finding=diagnosis.finding,
+        confidence=diagnosis.confidence,
+        sentence=diagnosis.sentence,
+        crash=crash_of(diagnosis.finding, death.cause, exit_, left.last_words, death.detail),
         cause=death.cause,
         detail=death.detail,
         exit_code=exit_.code,
@@ -85,12 +85,12 @@ def bundle_of(
 
 
 def lean(bundle: Bundle) -> Bundle:
-    """The bundle without its long parts, for when too many of them wait for the store."""
+    """The bundle without its long parts, for when too many bundles wait for the store."""
     return replace(bundle, output=(), last_words="")
 
 
 def crashes_among(bundles: Iterable[Bundle]) -> tuple[Crashed, ...]:
-    """What grouping needs of them; what an operator asked for is no crash."""
+    """What grouping needs of them; an end that an operator requested is not a crash."""
     return tuple(
         Crashed(each.crash, each.finding, each.sentence, each.at_wall_ms, each.generation)
         for each in bundles
@@ -99,7 +99,7 @@ def crashes_among(bundles: Iterable[Bundle]) -> tuple[Crashed, ...]:
 
 
 def _shortened(words: str) -> str:
-    """Both ends of it: what happened stands first, and the main thread last."""
+    """Both ends of it: the error stands first, the main thread last."""
     if len(words) <= LONGEST_WORDS:
         return words
     half = LONGEST_WORDS // 2

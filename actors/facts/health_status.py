@@ -1,4 +1,4 @@
-"""Pure: the internal words for a worker's health."""
+"""Pure: a worker's health, and the one word for its state that status views show."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The internal words for a worker's health."""
+    """A worker's health, as the HealthMonitor sees it."""
 
     PENDING = "pending"
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
     RECOVERING = "recovering"
     DEAD = "dead"
+    FAILED = "failed"
+
+
+class ShownStatus(StrEnum):
+    """The state of a worker in one word, as status views, topics and metrics show it."""
+
+    STARTING = "starting"
+    HEALTHY = "healthy"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    CRASHED = "crashed"
     FAILED = "failed"

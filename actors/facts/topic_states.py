@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..deaths.death import Job
+from .health_status import ShownStatus
 from .jobs import JobView, QueueStats
 
 LONGEST_PATH = 1024
@@ -25,8 +26,7 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     """The number at the end of its component id, if there is one; for people, nothing is found by it."""
     queue_type: str | None = None
     """The middle of `worker:{type}:{id}`, if it looks like that."""
-    status: str
-    """starting, healthy, stopping, stopped, crashed or failed."""
+    status: ShownStatus
     pid: int | None = None
     current_job: Job | None = None
 
@@ -70,7 +70,7 @@ class SystemHealthState(msgspec.Struct, frozen=True):
 State = WorkerState | QueueState | JobState | SystemHealthState
 
 
-def worker_state(component_id: str, status: str) -> WorkerState:
+def worker_state(component_id: str, status: ShownStatus) -> WorkerState:
     """A worker of which nothing but its status is known."""
     parts = component_id.split(":")
     kind = ":".join(parts[1:-1]) if len(parts) > 2 and parts[0] == "worker" else None

@@ -6,7 +6,7 @@ import msgspec
 
 from ..deaths.death import Exit, Job
 from ..facts.alert import Alert
-from ..facts.health_status import Status
+from ..facts.health_status import ShownStatus, Status
 from ..spec.spec_changes import Changes
 
 
@@ -75,8 +75,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     component_id: str
     status: Status | None
     """The exact internal word; None when there is no incarnation to speak of."""
-    shown: str
-    """starting, healthy, stopping, stopped, crashed or failed."""
+    shown: ShownStatus
+    """The state in one word, for people."""
     generation: int
     pid: int | None
     uptime_s: float | None

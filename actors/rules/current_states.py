@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from ..facts.health_status import Status
+from ..facts.health_status import ShownStatus, Status
 from ..facts.topic_states import (
     JobState,
     QueueState,
@@ -41,12 +41,12 @@ from ..messages.internal.to_broker import Notice, QueuesSeen, WorkerForgotten, W
 from ..messages.topics import JOBS, QUEUES, SYSTEM, queue_topic, worker_topic
 
 SHOWN = {
-    Status.PENDING: "starting",
-    Status.HEALTHY: "healthy",
-    Status.UNHEALTHY: "healthy",
-    Status.RECOVERING: "healthy",
-    Status.DEAD: "crashed",
-    Status.FAILED: "failed",
+    Status.PENDING: ShownStatus.STARTING,
+    Status.HEALTHY: ShownStatus.HEALTHY,
+    Status.UNHEALTHY: ShownStatus.HEALTHY,
+    Status.RECOVERING: ShownStatus.HEALTHY,
+    Status.DEAD: ShownStatus.CRASHED,
+    Status.FAILED: ShownStatus.FAILED,
 }
 """The internal statuses in the words of the views."""
 
@@ -114,17 +114,17 @@ class Current:
                 yield from ((queue_topic(state.queue_type or ""), state) for state in states)
                 yield QUEUES, aggregate(states)
             case WorkerStarted(component_id=id_, pid=pid):
-                started = replace(self._worker(id_), status="starting", pid=pid, current_job=None)
+                started = replace(self._worker(id_), status=ShownStatus.STARTING, pid=pid, current_job=None)
                 yield worker_topic(id_), started
                 yield from self._blame(id_, None)
             case StatusChanged(component_id=id_):
                 yield worker_topic(id_), self._in_status(said)
             case WorkerDied(component_id=id_) if said.is_finished:
-                yield worker_topic(id_), replace(self._worker(id_), status="stopped")
+                yield worker_topic(id_), replace(self._worker(id_), status=ShownStatus.STOPPED)
             case WorkerStopping(component_id=id_):
-                yield worker_topic(id_), replace(self._worker(id_), status="stopping")
+                yield worker_topic(id_), replace(self._worker(id_), status=ShownStatus.STOPPING)
             case WorkerStopped(component_id=id_):
-                stopped = replace(self._worker(id_), status="stopped", pid=None, current_job=None)
+                stopped = replace(self._worker(id_), status=ShownStatus.STOPPED, pid=None, current_job=None)
                 yield worker_topic(id_), stopped
                 yield from self._blame(id_, None)
             case WorkerFailed(component_id=id_, reason=reason):
@@ -157,7 +157,7 @@ class Current:
 
     def _worker(self, component_id: str) -> WorkerState:
         state = self._states.get(worker_topic(component_id))
-        return state if isinstance(state, WorkerState) else worker_state(component_id, "stopped")
+        return state if isinstance(state, WorkerState) else worker_state(component_id, ShownStatus.STOPPED)
 
     def _changed(self, topic: str, state: State | None, at: int, event_id: int | None) -> StateChanged:
         if state is None:

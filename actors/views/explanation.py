@@ -15,7 +15,7 @@ from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Cause, Exit
 from ..deaths.findings import Confidence, Finding
 from ..facts.audit_entry import AuditEntry, AuditResult
-from ..facts.health_status import Status
+from ..facts.health_status import ShownStatus, Status
 from ..facts.records import DeathRecord
 from ..messages import WorkerStatus
 from ..supervision.worker import Rest
@@ -88,18 +88,18 @@ def _sentences(
 def _state(worker: WorkerStatus) -> str:
     name = worker.component_id
     match worker.shown:
-        case "starting" if worker.waits_for:
+        case ShownStatus.STARTING if worker.waits_for:
             return f"{name} is to start, and waits until {' and '.join(worker.waits_for)} is healthy."
-        case "starting":
+        case ShownStatus.STARTING:
             return f"{name} is starting (pid {worker.pid}) and has not said yet that it is healthy."
-        case "healthy" if worker.status is not Status.HEALTHY:
+        case ShownStatus.HEALTHY if worker.status is not Status.HEALTHY:
             return f"{name} runs (pid {worker.pid}), but is {worker.status}."
-        case "healthy":
+        case ShownStatus.HEALTHY:
             return f"{name} is healthy: pid {worker.pid}, up for {span((worker.uptime_s or 0) * 1000)}."
-        case "crashed" if worker.next_attempt_in_s is not None:
+        case ShownStatus.CRASHED if worker.next_attempt_in_s is not None:
             when = span(worker.next_attempt_in_s * 1000)
             return f"{name} crashed and is started again in {when} ({worker.why})."
-        case "failed":
+        case ShownStatus.FAILED:
             return f"{name} was given up: {worker.failure_reason}."
         case _:
             return f"{name} is {worker.shown}: {worker.why}."
@@ -164,16 +164,16 @@ def _resuming(worker: WorkerStatus, everything_paused: bool) -> str:
 def _advice(worker: WorkerStatus) -> str:
     name = worker.component_id
     match worker.shown:
-        case "failed" if worker.retried_if_changed:
+        case ShownStatus.FAILED if worker.retried_if_changed:
             return (
                 "A changed version will be tried by itself, at the next reload or start of the supervisor; "
                 f"to try this one again: rekindle restart {name} (clears the counters and starts it)."
             )
-        case "failed":
+        case ShownStatus.FAILED:
             return f"Mend the cause, then: rekindle restart {name} (clears the counters and starts it)."
-        case "crashed" if worker.next_attempt_in_s is not None:
+        case ShownStatus.CRASHED if worker.next_attempt_in_s is not None:
             return f"To start it now: rekindle start {name}; to hold it: rekindle pause {name}."
-        case "crashed" | "stopped":
+        case ShownStatus.CRASHED | ShownStatus.STOPPED:
             return f"To start it: rekindle start {name}."
         case _:
             return ""

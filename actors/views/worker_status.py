@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..facts.health_status import Status
+from ..facts.health_status import ShownStatus, Status
 from ..facts.records import HealthMirrored
 from ..messages import WorkerStatus
 from ..rules.restarts import budget
@@ -61,21 +61,21 @@ def is_retried_if_changed(worker: Worker) -> bool:
     return is_known and worker.spec.restart.clear_failed_on_change
 
 
-def shown(worker: Worker) -> str:
+def shown(worker: Worker) -> ShownStatus:
     """The one word that a status table shows."""
     match worker.phase:
         case Up():
-            return "starting" if worker.status is Status.PENDING else "healthy"
+            return ShownStatus.STARTING if worker.status is Status.PENDING else ShownStatus.HEALTHY
         case BackingOff():
-            return "crashed"
+            return ShownStatus.CRASHED
         case Stopping():
-            return "stopping"
+            return ShownStatus.STOPPING
         case Failed():
-            return "failed"
+            return ShownStatus.FAILED
         case Idle(rest=Rest.LEFT | Rest.HELD):
-            return "crashed"
+            return ShownStatus.CRASHED
         case Idle():
-            return "stopped"
+            return ShownStatus.STOPPED
 
 
 def why(worker: Worker) -> str:
@@ -108,7 +108,7 @@ def mirrored_at_rest(worker: Worker) -> HealthMirrored:
     return HealthMirrored(
         component_id=worker.id,
         generation=worker.generation,
-        status="stopped",
+        status=ShownStatus.STOPPED,
         pid=None,
         current_job=None,
         last_heartbeat_wall_ms=None,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.cli.documents import NO_LIMITS, STEADY, down, report, worker
 
-from rekindle.cli.render.status_table import footer, outlook, restarts, status_lines, summary
+from rekindle.actors.facts.health_status import ShownStatus
+from rekindle.cli.render.status_table import COLOURS, footer, outlook, restarts, status_lines, summary
 from rekindle.cli.render.text import cells
 
 
@@ -109,6 +110,10 @@ def test_the_job_of_a_worker_cannot_draw_on_the_terminal_or_fill_it() -> None:
     line = status_lines(report(worker(current_job="\x1b[31m" + "x" * 500)))[1]
     assert "\x1b" not in line
     assert len(line) < 100
+
+
+def test_every_status_has_its_colour() -> None:
+    assert set(COLOURS) == {status.value for status in ShownStatus}
 
 
 def test_the_footer_tells_of_a_pause_and_of_a_degraded_store() -> None:

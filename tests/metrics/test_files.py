@@ -20,7 +20,7 @@ from tests.processes.waiting import eventually
 
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.commit_times import CommitTimes
-from rekindle.actors.facts.health_status import Status
+from rekindle.actors.facts.health_status import ShownStatus, Status
 from rekindle.actors.facts.jobs import QueueStats
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics.event_counts import EventTotals
@@ -36,7 +36,7 @@ BUDGET = Budget(0, 5, 300.0, 0, 20, 0, None)
 HEALTHY = WorkerStatus(
     component_id=W,
     status=Status.HEALTHY,
-    shown="healthy",
+    shown=ShownStatus.HEALTHY,
     generation=1,
     pid=1,
     uptime_s=1.0,

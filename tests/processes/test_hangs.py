@@ -25,7 +25,7 @@ def test_f5_a_stopped_worker_is_taken_for_hung_killed_and_replaced(run: Run, row
         died = events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)
         assert isinstance(died, WorkerDied)
         assert died.death.cause is Cause.HEARTBEAT_LOST
-        assert "hung (stopped)" in str(died.death)
+        assert "process stopped" in str(died.death)
         assert held.all_end()
     system.wait_until("wait", lambda w: w.generation == 2 and w.status is Status.HEALTHY, PATIENCE_S)
     # A stopped process does not get SIGTERM: it took SIGKILL, which is written down afterwards.

@@ -199,7 +199,7 @@ def test_a_job_that_hangs_its_worker_is_released_when_the_process_is_gone(run: R
     ends(system, job, "toxic")
     (crash,) = system.jobs.crashes([job])
     assert crash.signal == signal.SIGKILL
-    assert crash.cause.startswith("heartbeat lost (hung (stopped)")
+    assert crash.cause.startswith("heartbeat lost (process stopped")
 
 
 def test_a_job_under_way_is_finished_when_its_worker_is_stopped(run: Run) -> None:

@@ -11,7 +11,7 @@ from rekindle.actors.deaths.crash_bundle import Bundle, bundle_of
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
-from rekindle.actors.facts.health_status import Status
+from rekindle.actors.facts.health_status import ShownStatus, Status
 from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import Budget, WorkerStatus
 from rekindle.actors.views.explanation import explain, stop_of
@@ -19,7 +19,7 @@ from rekindle.actors.views.explanation import explain, stop_of
 UP = WorkerStatus(
     component_id="worker:tag:0",
     status=Status.HEALTHY,
-    shown="healthy",
+    shown=ShownStatus.HEALTHY,
     generation=5,
     pid=77,
     uptime_s=120.0,

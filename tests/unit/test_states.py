@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.facts.topic_states import QueueState, aggregate, worker_state
 
 
@@ -34,5 +35,5 @@ def test_ev_11_queues_without_a_completed_job_have_an_average_of_nothing() -> No
     ],
 )
 def test_the_parts_of_an_id_are_for_people(component_id: str, number: int | None, kind: str | None) -> None:
-    state = worker_state(component_id, "stopped")
+    state = worker_state(component_id, ShownStatus.STOPPED)
     assert (state.component, state.id, state.queue_type) == (component_id, number, kind)

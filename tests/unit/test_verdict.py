@@ -10,7 +10,7 @@ from tests.unit.builders import TAG
 
 from rekindle.actors.deaths.death import HUNG, Cause, Death, Exit
 from rekindle.actors.deaths.evidence import Remains, Spent
-from rekindle.actors.deaths.findings import Confidence, Finding, judge
+from rekindle.actors.deaths.findings import Confidence, Finding, diagnose
 
 DEATH = Death(component_id=TAG, generation=1, cause=Cause.SIGNALLED, detail="why")
 KILLED = Exit(signal=signal.SIGKILL)
@@ -38,7 +38,7 @@ Current thread 0x00007f0ffaa38b80 (most recent call first):
 
 def finding(exit_: Exit, **remains: object) -> tuple[Finding, Confidence]:
     cause = exit_.cause
-    verdict = judge(replace(DEATH, cause=cause), exit_, Remains(**remains))  # type: ignore[arg-type]
+    verdict = diagnose(replace(DEATH, cause=cause), exit_, Remains(**remains))  # type: ignore[arg-type]
     return verdict.finding, verdict.confidence
 
 
@@ -72,20 +72,20 @@ def test_a_kill_of_ours_is_never_blamed_on_memory() -> None:
 @pytest.mark.parametrize("cause", sorted(HUNG))
 def test_a_hung_worker_stays_hung_however_its_process_ended(cause: Cause) -> None:
     for exit_ in (Exit(), KILLED, Exit(signal=signal.SIGTERM), Exit(code=0)):
-        verdict = judge(replace(DEATH, cause=cause), exit_, Remains(sent=signal.SIGTERM))
+        verdict = diagnose(replace(DEATH, cause=cause), exit_, Remains(sent=signal.SIGTERM))
         assert (verdict.finding, verdict.confidence) == (Finding.HUNG, Confidence.CERTAIN)
         assert "why" in verdict.sentence
 
 
 @pytest.mark.parametrize("cause", [Cause.PROTOCOL, Cause.RESOURCE_LIMIT, Cause.CHANNEL_CLOSED])
 def test_what_we_end_ourselves_is_killed_by_us(cause: Cause) -> None:
-    verdict = judge(replace(DEATH, cause=cause), KILLED, None)
+    verdict = diagnose(replace(DEATH, cause=cause), KILLED, None)
     assert verdict.finding is Finding.KILLED_BY_US
     assert "ended by Rekindle" in verdict.sentence
 
 
 def test_what_an_operator_asked_for_is_his_whatever_else_is_known() -> None:
-    verdict = judge(DEATH, KILLED, Remains(sent=signal.SIGKILL), asked=True)
+    verdict = diagnose(DEATH, KILLED, Remains(sent=signal.SIGKILL), asked=True)
     assert (verdict.finding, verdict.confidence) == (Finding.OPERATOR, Confidence.CERTAIN)
 
 
@@ -109,12 +109,12 @@ def test_the_end_and_the_last_words_tell_the_rest(
 
 
 def test_a_fault_is_placed_in_the_thread_at_fault() -> None:
-    verdict = judge(DEATH, Exit(signal=signal.SIGSEGV), Remains(last_words=STACKS))
+    verdict = diagnose(DEATH, Exit(signal=signal.SIGSEGV), Remains(last_words=STACKS))
     assert verdict.sentence == "segmentation fault in poke (/srv/native.py, line 5)"
 
 
 def test_an_exception_is_told_by_its_last_line_and_its_place() -> None:
-    verdict = judge(replace(DEATH, cause=Cause.EXITED), Exit(code=1), Remains(last_words=TRACEBACK))
+    verdict = diagnose(replace(DEATH, cause=Cause.EXITED), Exit(code=1), Remains(last_words=TRACEBACK))
     assert verdict.sentence == "OSError: disk full in save (/srv/disk.py, line 9)"
 
 

@@ -8,6 +8,7 @@ from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.facts.topic_states import SystemHealthState, WorkerState
 from rekindle.actors.messages import RemoveWorker, Snapshot, StateChanged
 from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
@@ -53,7 +54,7 @@ def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(
     assert (told.topic, told.type, type(told.at_wall_ms)) == ("worker:tag:0:status", "worker_update", int)
     pid = system.status().pid
     assert told.state == WorkerState(
-        component=W, id=0, queue_type="tag", status="healthy", pid=pid, current_job=42
+        component=W, id=0, queue_type="tag", status=ShownStatus.HEALTHY, pid=pid, current_job=42
     )
 
 

@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from ...deaths.death import Cause
 from ...facts.commit_times import CommitTimes
+from ...facts.health_status import ShownStatus
 from ...facts.jobs import JobState, QueueStats
 from ...messages import Budget, Event, StatusReport, WorkerStatus
 from ...messages.event_json import event_type
@@ -22,7 +23,6 @@ from ..server_identity import Identity
 from ..settings.subjects import Name
 from .event_counts import EventTotals
 
-SHOWN = ("starting", "healthy", "stopping", "stopped", "crashed", "failed")
 LIMITS = ("window", "lifetime", "consecutive")
 _WORKER = ["worker", "group"]
 
@@ -66,14 +66,14 @@ def _supervisor(scrape: Scrape) -> Iterator[Metric]:
 def _statuses(workers: Iterable[WorkerStatus]) -> Iterator[Metric]:
     each = list(workers)
     counts = GaugeMetricFamily("rekindle_workers", "Workers by status.", labels=["status"])
-    for word in SHOWN:
+    for word in ShownStatus:
         counts.add_metric([word], sum(worker.shown == word for worker in each))
     yield counts
     status = GaugeMetricFamily(
         "rekindle_worker_status", "1 for the current status of a worker.", labels=[*_WORKER, "status"]
     )
     for worker in each:
-        for word in SHOWN:
+        for word in ShownStatus:
             status.add_metric([*_labels(worker), word], worker.shown == word)
     yield status
     yield _by_worker("rekindle_worker_paused", "1 while the worker is paused.", ((w, w.paused) for w in each))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ...facts.health_status import ShownStatus
 from ...facts.jobs import JobView, QueueStats
 from ...ports import Receiver
 from .. import Passing, Published
@@ -27,7 +28,7 @@ class WorkerKnown(msgspec.Struct, frozen=True):
     """This worker exists, in this shown status; nothing happened to it."""
 
     component_id: str
-    status: str
+    status: ShownStatus
 
 
 class WorkerForgotten(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from rekindle.actors import (
     Status,
     System,
 )
+from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling
 from rekindle.actors.ports import Store
@@ -37,7 +38,7 @@ STAYS_UP_S = 1.0
 """So long a worker must have been healthy before it is the next one's turn: many a program runs for a
 moment before it finds that it cannot."""
 
-DOWN = ("failed", "stopped")
+DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED)
 """Members that are not up, and that nobody expects to be."""
 
 GLANCE_S = 0.25
@@ -182,9 +183,9 @@ class Fleet(System):
 
     def _is_renewed(self, id_: str, before: int) -> bool:
         worker = self.status(id_)
-        if worker.shown == "failed":
+        if worker.shown is ShownStatus.FAILED:
             raise RequestRefusedError(f"{id_} failed: {worker.failure_reason}")
-        if worker.generation > before and (worker.shown == "crashed" or worker.restart_count):
+        if worker.generation > before and (worker.shown is ShownStatus.CRASHED or worker.restart_count):
             raise RequestRefusedError(f"{id_} did not stay up")  # its counters were cleared by our restart
         return worker.generation > before and worker.status is Status.HEALTHY
 
