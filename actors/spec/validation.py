@@ -247,6 +247,18 @@ def converted(value: Any, hint: Any) -> Any:
     return value
 
 
+def from_file(value: Any, hint: Any) -> Any:
+    """A value that fits, as the setting has it: the word "none" is None, and 1 is 1.0 where it may be 1.5."""
+    if value == "none" and "none" in words(hint):
+        return None
+    if get_origin(hint) is tuple:
+        return tuple(from_file(each, get_args(hint)[0]) for each in value)
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if type(value) is int and float in kinds and int not in kinds:
+        return float(value)
+    return converted(value, hint)
+
+
 def words(hint: Any) -> tuple[str, ...]:
     """The words that may stand for a value of this type."""
     if get_origin(hint) in (Union, UnionType):

@@ -33,6 +33,7 @@ from .validation import (
 from .work_release import ReleasePolicy
 
 COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+NOT_A_SIGNAL = "is not a signal; use a name such as SIGTERM or a number"
 PYTHON_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -212,8 +213,7 @@ class StopPolicy(Policy):
             return
         number = signal_number(self.signal)
         if number is None:
-            reason = "is not a signal; use a name such as SIGTERM or a number"
-            yield Problem("signal", reason, self.signal)
+            yield Problem("signal", NOT_A_SIGNAL, self.signal)
         elif number == signals.SIGSTOP:
             reason = "only suspends a process; use a signal that ends it, such as SIGTERM"
             yield Problem("signal", reason, self.signal)

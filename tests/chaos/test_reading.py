@@ -115,33 +115,43 @@ def test_a_file_and_the_fluent_form_say_the_same() -> None:
 WORKER = "[worker.tag]\n"
 
 REFUSED = [
-    ('[[move]]\nat = 1\nexplode = "tag"\n', 4, "explode", "is no move; the moves are kill, freeze, thaw"),
+    ('[[move]]\nat = 1\nexplode = "tag"\n', 4, "explode", "is not a move; the moves are kill, freeze, thaw"),
     ('[[move]]\nat = 1\nkil = "tag"\n', 4, "kil", "did you mean 'kill'?"),
     ('[[move]]\nat = -1\nkill = "tag"\n', 3, "at", "must not be negative, is -1"),
     ('[[move]]\nat = 1\nfreeze = "tag"\nfor_s = -2\n', 5, "for_s", "must not be negative"),
     ('[[move]]\nat = 1\nkill = "nobody"\n', 4, "kill", "unknown worker 'nobody'; the workers are tag"),
-    ('[[move]]\nat = 1\nkill = "tag"\nsignal = "SIGNO"\n', 5, "signal", "is no signal"),
+    (
+        '[[move]]\nat = 1\nkill = "tag"\nsignal = "SIGNO"\n',
+        5,
+        "signal",
+        "is not a signal; use a name such as SIGTERM or a number",
+    ),
     ('[[move]]\nat = 1\ndatabase = "lost"\n', 4, "database", "must be one of locked, gone, full, slow, back"),
     ('[[move]]\nat = 1\nactor_raises = "me"\n', 4, "actor_raises", "supervisor, monitor, recorder, proxy"),
     ('[[move]]\nduring = "lunch"\nkill = "tag"\n', 3, "during", "must be one of before_decide, after_commit"),
-    ('[[move]]\nkill = "tag"\n', 2, "move", "neither `at` which time nor `during` which phase"),
+    ('[[move]]\nkill = "tag"\n', 2, "move", "must have `at` (a time) or `during` (a phase)"),
     (
         '[[move]]\nat = 1\nkill = "tag"\nfreeze = "tag"\n',
         2,
         "move",
-        "makes several moves at once: kill, freeze",
+        "has more than one move: kill, freeze",
     ),
     ('[[move]]\nat = [9, 3]\nkill = "tag"\n', 3, "at", "ends before it begins"),
     ('[[move]]\nat = "soon"\nkill = "tag"\n', 3, "at", "must be a number"),
     ('[[expect]]\nworker = "nobody"\nstarts = 1\n', 3, "worker", "unknown worker 'nobody'"),
     ('[[expect]]\nworker = "tag"\nstatus = "fine"\n', 4, "status", "must be one of pending, healthy"),
-    ('[[expect]]\nworker = "tag"\nevents = ["born"]\n', 4, "events", "'born' is none of started, healthy"),
+    (
+        '[[expect]]\nworker = "tag"\nevents = ["born"]\n',
+        4,
+        "events",
+        "'born' is not an event; use started, healthy",
+    ),
     ('[random]\nmoves = 3\nwords = ["dance"]\n', 4, "words", "'dance' is not one of kill, freeze"),
     ("does = { dies_after = -3 }\n", 2, "dies_after", "must not be negative"),
     ("does = { dies_afer = 3 }\n", 2, "dies_afer", "did you mean 'dies_after'?"),
     ('preset = "eager"\n', 2, "preset", 'preset = "eager": must be one of steady, patient'),
     ("restart = { max_lifetime = 0 }\n", 2, "max_lifetime", "must"),
-    ("lasts = 3\n", 2, "lasts", "is not known"),
+    ("lasts = 3\n", 2, "lasts", "is not a known key"),
 ]
 
 

@@ -1,21 +1,16 @@
-"""Single values of a scenario file, each held against what it must be."""
+"""Pure: single values of a scenario file, each checked against its type."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from types import NoneType
+from typing import Any, Union, get_args
 
-from rekindle.actors.deaths.death import signal_number as known_signal
+from rekindle.actors.deaths.death import signal_number
+from rekindle.actors.spec.validation import Setting, from_file
+from rekindle.actors.spec.worker_spec import NOT_A_SIGNAL
 
 from ..config.problems import KeyPath
-
-T = TypeVar("T")
-D = TypeVar("D")
-
-
-class Misfit(ValueError):  # noqa: N818  # it is told as a problem, and never raised at anybody
-    """Why a value cannot stand where it stands."""
 
 
 class Fields:
@@ -32,65 +27,30 @@ class Fields:
         return name in self._table
 
     def raw(self, name: str) -> object:
-        """What stands there; None if nothing does."""
+        """The value as the file has it; None if it is missing."""
         return self._table.get(name)
 
-    def get(self, name: str, kind: Callable[[object], T], default: D) -> T | D:
-        """The value, if it is there and fits."""
+    def get(self, name: str, hint: Any, default: Any = None) -> Any:
+        """The value, if it is there and of this type."""
         if name not in self._table:
             return default
-        try:
-            return kind(self._table[name])
-        except Misfit as why:
-            self._note((*self.where, name), str(why), self._table[name])
+        value = self._table[name]
+        reason = Setting(hint).reason(value)
+        if reason is not None:
+            self._note((*self.where, name), reason, value)
             return default
+        return from_file(value, hint)
+
+    def signal(self, name: str) -> int | None:
+        """The number of a signal that is given by its name or number."""
+        value = self.get(name, int | str)
+        number = None if value is None else signal_number(value)
+        if value is not None and number is None:
+            self._note((*self.where, name), NOT_A_SIGNAL, value)
+        return number
 
 
-def number(value: object) -> float:
-    """A number of seconds, say."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Misfit("must be a number")
-    return float(value)
-
-
-def whole(value: object) -> int:
-    """A whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Misfit("must be a whole number")
-    return value
-
-
-def flag(value: object) -> bool:
-    """Yes or no."""
-    if not isinstance(value, bool):
-        raise Misfit("must be true or false")
-    return value
-
-
-def text(value: object) -> str:
-    """A word or a sentence."""
-    if not isinstance(value, str):
-        raise Misfit("must be text")
-    return value
-
-
-def texts(value: object) -> tuple[str, ...]:
-    """A list of words."""
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise Misfit("must be a list of words")
-    return tuple(value)
-
-
-def numbers(value: object) -> tuple[float, ...]:
-    """A list of numbers."""
-    if not isinstance(value, list):
-        raise Misfit("must be a list of numbers")
-    return tuple(number(each) for each in value)
-
-
-def signal_number(value: object) -> int:
-    """A signal, by its name or its number."""
-    number_ = known_signal(value if isinstance(value, str) else whole(value))
-    if number_ is None:
-        raise Misfit("is no signal; SIGKILL, SIGTERM, SIGSEGV and the like are")
-    return number_
+def required(hint: Any) -> Any:
+    """A type without None: a file has no null, a key that is missing stands for it."""
+    kinds = tuple(part for part in get_args(hint) if part is not NoneType)
+    return Union[kinds] if NoneType in get_args(hint) else hint  # noqa: UP007  # only known now

@@ -8,17 +8,17 @@ _HERE = Path(__file__).resolve().parent
 
 
 def library() -> dict[str, Path]:
-    """The scenarios by their names, in order."""
+    """The scenarios by name, sorted."""
     installed = _HERE / "library"
     folder = installed if installed.is_dir() else _HERE.parents[1] / "chaos"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def found(name: str) -> Path:
-    """The file that is meant: a path, or the name of a scenario of ours.
+    """The file of a scenario, given as a path or as the name of a scenario of Rekindle.
 
     Raises:
-        LookupError: it is neither.
+        LookupError: there is neither such a file nor such a scenario.
     """
     path = Path(name)
     if path.is_file():
@@ -26,4 +26,4 @@ def found(name: str) -> Path:
     known = library()
     if name in known:
         return known[name]
-    raise LookupError(f"{name!r} is no file, and none of ours: {', '.join(known)}")
+    raise LookupError(f"{name!r} is neither a file nor a scenario of Rekindle; scenarios: {', '.join(known)}")

@@ -24,15 +24,7 @@ from rekindle.actors.spec.validation import nearest
 from ..config.line_numbers import line_numbers, line_of
 from ..config.problems import NOTHING, ConfigError, ConfigProblem, KeyPath, dotted, shown
 from ..config.toml_file import read_text, tables
-from .fields import (
-    Fields,
-    flag,
-    number,
-    numbers,
-    text,
-    texts,
-    whole,
-)
+from .fields import Fields
 from .vocabulary import LIFE_FIELDS, behaviour_of, expectations_of, move_of
 
 _TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
@@ -54,7 +46,7 @@ def load_scenario(path: Path) -> Scenario:
 
 
 def parse_scenario(content: str, path: Path) -> Scenario:
-    """The scenario in a text, as if it stood in a file at that path.
+    """The scenario in a text, as if it were the file at that path.
 
     Raises:
         ConfigError: with every problem that was found.
@@ -76,7 +68,7 @@ def _placed(
 
 
 class _Reader:
-    """Reads tables, and notes what it cannot."""
+    """Reads tables, and notes what does not fit."""
 
     def __init__(self, raw: Mapping[str, object]) -> None:
         self.problems: list[tuple[KeyPath, str, object]] = []
@@ -89,22 +81,22 @@ class _Reader:
         roles = [role for id_, table in self._tables("worker").items() for role in self._roles(id_, table)]
         self._ids = tuple(role.id for role in roles)
         scenario = Scenario(
-            top.get("name", text, name),
-            top.get("lasts_s", number, 300.0),
+            top.get("name", str, name),
+            top.get("lasts_s", float, 300.0),
             tuple(roles),
             tuple(self._planned()),
             tuple(self._chance()),
             tuple(self._expected()),
-            top.get("max_concurrent_starts", whole, None),
-            top.get("about", text, ""),
-            top.get("speed", number, 10.0),
+            top.get("max_concurrent_starts", int, None),
+            top.get("about", str, ""),
+            top.get("speed", float, 10.0),
         )
         if not 0.1 <= scenario.speed <= 1000:
-            self._note(("speed",), "must be from 0.1 to 1000", scenario.speed)
+            self._note(("speed",), "must be between 0.1 and 1000", scenario.speed)
         if not scenario.lasts_s > 0:
             self._note(("lasts_s",), "must be above 0", scenario.lasts_s)
         if not roles and not self.problems:
-            self._note(("worker",), "there is no [worker.NAME]: nobody would be there")
+            self._note(("worker",), "is missing: declare at least one [worker.NAME]")
         return scenario
 
     # ── tables ───────────────────────────────────────────────────────────────────────────
@@ -119,8 +111,8 @@ class _Reader:
             return Fields({}, where, self._note)
         for key in table:
             if key not in names:
-                hint = nearest(key, names) or f"; known here: {', '.join(names)}"
-                self._note((*where, key), f"is not known{hint}")
+                hint = nearest(key, names) or f"; known keys: {', '.join(names)}"
+                self._note((*where, key), f"is not a known key{hint}")
         return Fields(table, where, self._note)
 
     def _tables(self, name: str) -> Mapping[str, object]:
@@ -143,9 +135,9 @@ class _Reader:
         where = ("worker", id_)
         fields = self._fields(table, where, _WORKER)
         lives = tuple(self._lives(fields, where))
-        copies = fields.get("copies", whole, None)
+        copies = fields.get("copies", int, None)
         if copies is not None and not 1 <= copies <= _MOST_COPIES:
-            self._note((*where, "copies"), f"must be from 1 to {_MOST_COPIES}", copies)
+            self._note((*where, "copies"), f"must be between 1 and {_MOST_COPIES}", copies)
             return []
         ids = [id_] if copies is None else [f"{id_}:{index}" for index in range(copies)]
         settings = {name: _settings(fields.raw(name)) for name in _POLICIES if name in fields}
@@ -153,8 +145,8 @@ class _Reader:
             made = Scenario("").worker(
                 ids[0],
                 *lives,
-                preset=fields.get("preset", text, "steady"),
-                reports_health=fields.get("reports_health", flag, True),
+                preset=fields.get("preset", str, "steady"),
+                reports_health=fields.get("reports_health", bool, True),
                 **settings,  # type: ignore[arg-type]
             )
         except SpecError as error:
@@ -166,7 +158,7 @@ class _Reader:
     def _lives(self, fields: Fields, where: KeyPath) -> Iterable[Behaviour]:
         single, several = fields.raw("does"), fields.raw("lives")
         if single is not None and several is not None:
-            self._note((*where, "does"), "stands beside `lives`; one of them is enough")
+            self._note((*where, "does"), "conflicts with `lives`: use one of them")
         if single is not None:
             yield from self._behaviour(single, (*where, "does"))
         if isinstance(several, list):
@@ -198,13 +190,13 @@ class _Reader:
                 yield moment
 
     def _word(self, where: KeyPath, row: object) -> str | None:
-        """The one word of a move."""
+        """The word that names the move of a table."""
         keys = list(row) if isinstance(row, Mapping) else []
         words = [str(key) for key in keys if key in MOVES]
         if len(words) == 1:
             return words[0]
         if words:
-            self._note(where, f"makes several moves at once: {', '.join(words)}")
+            self._note(where, f"has more than one move: {', '.join(words)}; write one table for each")
             return None
         known = {
             "at",
@@ -214,27 +206,32 @@ class _Reader:
         }
         odd = next((key for key in keys if key not in known), None)
         hint = "" if odd is None else nearest(odd, MOVES)
-        what = "names no move" if odd is None else f"{odd!r} is no move"
+        what = "does not name a move" if odd is None else f"{odd!r} is not a move"
         self._note(where if odd is None else (*where, odd), f"{what}{hint}; the moves are {', '.join(MOVES)}")
         return None
 
     def _moment(self, fields: Fields, move: Move | None) -> Planned | None:
         at = fields.raw("at")
-        span = fields.get("at", numbers, (0.0,)) if isinstance(at, list) else (fields.get("at", number, 0.0),)
-        during = fields.get("during", text, None)
+        several = isinstance(at, list)
+        span: tuple[float, ...] = (
+            fields.get("at", tuple[float, ...], (0.0,)) if several else (fields.get("at", float, 0.0),)
+        )
+        during = fields.get("during", str, None)
         if during is not None and during not in tuple(Phase):
             self._note((*fields.where, "during"), f"must be one of {', '.join(Phase)}", during)
             return None
         if at is None and during is None:
-            self._note(fields.where, "says neither `at` which time nor `during` which phase")
+            self._note(fields.where, "must have `at` (a time) or `during` (a phase)")
         if not 1 <= len(span) <= 2:
-            self._note((*fields.where, "at"), "must be a time, or the first and the last of a span", at)
+            self._note(
+                (*fields.where, "at"), "must be a time, or a list of the earliest and the latest time", at
+            )
             return None
         if move is None:
             return None
-        of = fields.get("of", text, None) or (getattr(move, "worker", None) if during else None)
+        of = fields.get("of", str, None) or (getattr(move, "worker", None) if during else None)
         if during is not None and of in (None, EVERYONE):
-            self._note(fields.where, 'says `during`, but not of whom: add `of = "WORKER"`')
+            self._note(fields.where, 'has `during` without a worker: add `of = "WORKER"`')
             return None
         return Planned(
             move, span[0], span[1] if len(span) == 2 else None, Phase(during) if during else None, of
@@ -252,11 +249,11 @@ class _Reader:
             self._raw["random"], ("random",), ("moves", "from_s", "until_s", "words", "workers")
         )
         chance = Chance(
-            moves=fields.get("moves", whole, 0),
-            from_s=fields.get("from_s", number, 0.0),
-            until_s=fields.get("until_s", number, None),
-            words=fields.get("words", texts, RANDOM_WORDS),
-            workers=fields.get("workers", texts, ()),
+            moves=fields.get("moves", int, 0),
+            from_s=fields.get("from_s", float, 0.0),
+            until_s=fields.get("until_s", float, None),
+            words=fields.get("words", tuple[str, ...], RANDOM_WORDS),
+            workers=fields.get("workers", tuple[str, ...], ()),
         )
         for problem in chance_problems(chance, self._ids):
             self._note(tuple(problem.field.split(".")), problem.reason)
@@ -271,9 +268,9 @@ class _Reader:
         )  # fmt: skip
         for where, row in self._rows("expect"):
             fields = self._fields(row, where, known)
-            worker = fields.get("worker", text, None)
+            worker = fields.get("worker", str, None)
             if worker is None:
-                self._note(where, "does not say of which `worker`")
+                self._note(where, "must name a `worker`")
                 continue
             if worker != EVERYONE and worker not in self._ids:
                 self._note((*where, "worker"), unknown_worker("", worker, self._ids).reason)
@@ -289,11 +286,11 @@ class _Reader:
         events = fields.raw("events")
         for event in events if isinstance(events, list) else ():
             if event not in EVENTS:
-                self._note((*fields.where, "events"), f"{event!r} is none of {', '.join(EVENTS)}")
+                self._note((*fields.where, "events"), f"{event!r} is not an event; use {', '.join(EVENTS)}")
 
 
 def _settings(value: object) -> object:
-    """A table of a policy; the word "none" lifts a limit, as in every other file of ours."""
+    """A table of a policy; the word "none" removes a limit, as in the configuration file."""
     if isinstance(value, Mapping):
         return {name: None if each == "none" else each for name, each in value.items()}
     return tuple(value) if isinstance(value, list) else value

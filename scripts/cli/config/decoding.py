@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args, get_origin
 
-from rekindle.actors.spec.validation import Setting
+from rekindle.actors.spec.validation import Setting, from_file
 
-from .file_tables import Given, from_file, is_table, keys_of
+from .file_tables import Given, is_table, keys_of
 from .problems import NOTHING, Finding, KeyPath
 
 Unknown = Callable[[KeyPath, Iterable[str]], str]

@@ -20,7 +20,7 @@ from rekindle.actors.gateways.settings.sink_settings import SinkSettings
 from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.retention_policy import Retention
-from rekindle.actors.spec.validation import Setting, converted, setting, settings_of, words
+from rekindle.actors.spec.validation import Setting, setting, settings_of
 from rekindle.actors.spec.worker_spec import Command, WorkerSpec
 
 WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
@@ -133,16 +133,6 @@ def is_table(hint: Any) -> bool:
     if not isinstance(hint, type) or not is_dataclass(hint):
         return False
     return bool(keys_of(hint)) or not fields(hint)
-
-
-def from_file(value: Any, hint: Any) -> Any:
-    """A value that fits, as the setting has it: the word "none" is None, and 1 is 1.0 where it may be 1.5."""
-    if value == "none" and "none" in words(hint):
-        return None
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if type(value) is int and float in kinds and int not in kinds:
-        return float(value)
-    return converted(value, hint)
 
 
 def _in_file(hint: Any) -> Any:
