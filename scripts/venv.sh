@@ -1,15 +1,15 @@
-# Sourced by the scripts beside it: makes .venv and fills it, once for every pyproject.toml.
+# Sourced by the scripts beside it: creates .venv and installs the dependencies when they changed.
 #
-# PYTHON chooses the interpreter that makes the environment (default: python3).
-# pip's own configuration decides where packages come from.
+# PYTHON selects the interpreter for the environment (default: python3).
+# pip's own configuration selects the package index.
 
 cd "$(dirname -- "$0")/${ROOT_FROM_HERE:-..}"
 VENV=.venv
 
-# The environment holds what pyproject.toml and the constraints say, for `core` or for `dev`.
+# Make sure that .venv has the dependencies of pyproject.toml: `core` or `dev`.
 ensure_venv() {
     is_filled "$1" || (
-        # Two of these scripts at once fill it once. Without flock they take their chances.
+        # The lock keeps two scripts from installing at the same time; without flock they may collide.
         ! command -v flock >/dev/null || flock 9
         is_filled "$1" || fill "$1"
     ) 9<scripts
@@ -20,12 +20,12 @@ is_filled() {
         "$VENV/bin/python" -c '' 2>/dev/null
 }
 
-# Once a developer's environment, always one: the core is part of it.
+# A dev environment stays one: it includes core.
 kind() {
     if [ -e "$VENV/.rekindle-dev" ]; then echo dev; else echo "$1"; fi
 }
 
-# An editable install points at this folder, so one that was moved or copied is filled anew.
+# An editable install refers to this folder, so a moved or copied environment is reinstalled.
 fingerprint() {
     echo "$(cat pyproject.toml scripts/constraints.txt | cksum) $PWD"
 }
@@ -46,9 +46,9 @@ make_venv() {
     ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || return 0
     python=${PYTHON:-python3}
     if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-        echo "setup: Rekindle needs Python 3.11 or newer; set PYTHON to one ($python is not)" >&2
+        echo "setup: Rekindle needs Python 3.11 or newer, and $python is not; set PYTHON to a newer interpreter" >&2
         exit 1
     fi
-    echo "setup: making $VENV with $python" >&2
+    echo "setup: creating $VENV with $python" >&2
     "$python" -m venv --clear "$VENV"
 }

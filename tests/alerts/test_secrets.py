@@ -10,7 +10,7 @@ import pytest
 from rekindle.actors.facts.alert import TOLD, Severity
 from rekindle.actors.gateways.gateway_errors import GatewayError
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
-from rekindle.cli.supervise.alert_sinks import _route
+from rekindle.cli.supervise.gateways import _route
 
 
 def sink(secret: Path) -> SinkSettings:

@@ -15,7 +15,7 @@ WORKER = '[worker.a]\ncommand = ["sleep", "1000"]\n'
 ANY_PORT = "127.0.0.1:0"
 
 
-def said(*words: str, state: Path) -> subprocess.CompletedProcess[str]:
+def rekindle(*words: str, state: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*REKINDLE, *words, "--state", str(state)],
         env={**os.environ, "PYTHONPATH": IMPORT_PATH},
@@ -27,16 +27,16 @@ def said(*words: str, state: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_dashboard_is_off_until_it_is_asked_for(run: Run, tmp_path: Path) -> None:
     run(WORKER).wait_for("worker:a:0", shown="healthy")
-    done = said("dashboard", state=tmp_path / ".rekindle")
+    done = rekindle("dashboard", state=tmp_path / ".rekindle")
     assert (done.returncode, "the dashboard is off" in done.stderr) == (1, True)
     assert not list((tmp_path / ".rekindle").glob("*.token"))
 
 
-def test_a_link_opens_the_door_and_the_log_does_not_tell_it(run: Run, tmp_path: Path) -> None:
+def test_a_link_gives_access_and_the_log_does_not_contain_its_token(run: Run, tmp_path: Path) -> None:
     running = run(WORKER, "--http", ANY_PORT)
     running.wait_for("worker:a:0", shown="healthy")
-    viewer = said("dashboard", state=tmp_path / ".rekindle").stdout.strip()
-    operator = said("dashboard", "--operator", state=tmp_path / ".rekindle").stdout.strip()
+    viewer = rekindle("dashboard", state=tmp_path / ".rekindle").stdout.strip()
+    operator = rekindle("dashboard", "--operator", state=tmp_path / ".rekindle").stdout.strip()
     url, _, token = viewer.partition("#token=")
     assert operator.startswith(f"{url}#token=")
     assert url in running.text()
@@ -69,4 +69,4 @@ def test_an_address_that_is_not_safe_is_refused_before_anything_starts(
 
 
 def test_without_a_supervisor_there_is_no_link(tmp_path: Path) -> None:
-    assert said("dashboard", state=tmp_path).returncode == 3
+    assert rekindle("dashboard", state=tmp_path).returncode == 3

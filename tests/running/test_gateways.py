@@ -1,4 +1,4 @@
-"""`rekindle run` with NATS and metrics, as a file asks for them."""
+"""`rekindle run` with NATS and metrics enabled in the file."""
 
 from __future__ import annotations
 

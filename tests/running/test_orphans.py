@@ -95,4 +95,4 @@ def test_what_workers_detached_ends_with_a_clean_stop_too(run: Run) -> None:
     with Held([stray]) as held:
         running.stop()
         assert held.all_end(PATIENCE_S)
-    assert "processes that workers had detached are killed" in running.text()
+    assert "supervisor: killing processes that workers detached" in running.text()

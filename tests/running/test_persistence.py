@@ -1,4 +1,4 @@
-"""What a supervisor that was killed leaves to the next one."""
+"""The state that a killed supervisor leaves to the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script that was given up, and is tried again once it is another one."""
+"""A failed script is tried again once it has changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ clear_failed_on_change = {setting}
 """
 
 
-def given_up(run: Run, script: Path, setting: str = "true") -> Running:
+def failed_worker(run: Run, script: Path, setting: str = "true") -> Running:
     """A supervisor whose worker has failed."""
     script.write_text("exit 1\n")
     running = run(FILE.format(script=script, setting=setting))
@@ -38,17 +38,17 @@ def again(run: Run, former: Running) -> Running:
     return run(former.file.read_text())
 
 
-def mend(script: Path) -> None:
+def fix(script: Path) -> None:
     script.write_text("exec sleep 1000\n")
 
 
 def test_ps_10_an_unchanged_script_stays_failed_and_a_changed_one_is_tried(run: Run, tmp_path: Path) -> None:
-    running = again(run, given_up(run, tmp_path / "app.sh"))
+    running = again(run, failed_worker(run, tmp_path / "app.sh"))
     failed = running.wait_for(ID, shown="failed")
     assert (failed["generation"], failed["retried_if_changed"]) == (2, True)
     assert "no longer failed" not in running.text()
 
-    mend(tmp_path / "app.sh")
+    fix(tmp_path / "app.sh")
     running = again(run, running)
     lifted = running.wait_for(ID, shown="healthy")
     assert (lifted["generation"], lifted["restart_count"]) == (3, 0)
@@ -57,12 +57,12 @@ def test_ps_10_an_unchanged_script_stays_failed_and_a_changed_one_is_tried(run: 
 
 
 def test_a_reload_tries_a_changed_script_and_a_changed_configuration(run: Run, tmp_path: Path) -> None:
-    running = given_up(run, tmp_path / "app.sh")
+    running = failed_worker(run, tmp_path / "app.sh")
     assert "lifted" not in running.order("reload")["detail"]
     running.file.write_text(running.file.read_text().replace("hello", "good day"))
     assert running.order("reload")["detail"]["lifted"] == [ID]
     running.wait_for(ID, shown="failed", generation=4)
-    mend(tmp_path / "app.sh")
+    fix(tmp_path / "app.sh")
     assert running.order("reload")["detail"]["lifted"] == [ID]
     running.wait_for(ID, shown="healthy", generation=5)
     assert eventually(lambda: LIFTED in running.text())
@@ -72,10 +72,10 @@ def test_a_reload_tries_a_changed_script_and_a_changed_configuration(run: Run, t
 def test_a_start_by_hand_tries_a_changed_script_and_says_what_to_do_about_an_unchanged_one(
     run: Run, tmp_path: Path
 ) -> None:
-    running = given_up(run, tmp_path / "app.sh")
+    running = failed_worker(run, tmp_path / "app.sh")
     with pytest.raises(ControlError, match="it is still the version that failed: restart clears that"):
         running.order("workers", ID, "start")
-    mend(tmp_path / "app.sh")
+    fix(tmp_path / "app.sh")
     running.order("workers", ID, "start")
     lifted = running.wait_for(ID, shown="healthy")
     assert (lifted["generation"], lifted["restart_count"]) == (3, 0)
@@ -86,8 +86,8 @@ def test_a_start_by_hand_tries_a_changed_script_and_says_what_to_do_about_an_unc
 
 
 def test_without_the_setting_a_changed_script_stays_failed(run: Run, tmp_path: Path) -> None:
-    former = given_up(run, tmp_path / "app.sh", setting="false")
-    mend(tmp_path / "app.sh")
+    former = failed_worker(run, tmp_path / "app.sh", setting="false")
+    fix(tmp_path / "app.sh")
     running = again(run, former)
     assert running.wait_for(ID, shown="failed")["generation"] == 2
     assert "lifted" not in running.order("reload")["detail"]

@@ -1,4 +1,4 @@
-"""The life of the process: start, signals, reload, stop, and who may run beside it."""
+"""`rekindle run`: start, signals, reload, stop, and one supervisor per state directory."""
 
 from __future__ import annotations
 

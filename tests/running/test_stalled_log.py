@@ -60,7 +60,7 @@ def test_lines_that_found_no_room_are_counted_where_they_are_missing(run: Run, p
     running = run('[worker.loud]\ncommand = ["seq", "30000"]\n', "--log-json", stderr=pipe.writes)
     running.wait_for("worker:loud:0", generation=2)
     with open(pipe.reads, closefd=False) as log:
-        told = next(line for line in log if "lines of log were dropped" in line)
+        told = next(line for line in log if "lines were dropped" in line)
     assert json.loads(told)["level"] == "WARNING"
 
 
@@ -73,7 +73,7 @@ def test_the_last_line_tells_what_was_dropped_before_the_end(pipe: Pipe) -> None
     os.read(pipe.reads, 2**20)  # now there is room
     writer.stop()
     *lines, last = os.read(pipe.reads, 2**20).decode().splitlines()
-    assert last.endswith(f"{1000 - len(lines)} lines of log were dropped")
+    assert last.endswith(f"log: {1000 - len(lines)} lines were dropped")
 
 
 def test_a_reader_who_has_gone_ends_nothing(run: Run) -> None:

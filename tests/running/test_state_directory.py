@@ -1,4 +1,4 @@
-"""A state directory that somebody else could tamper with, or whose database is of no use."""
+"""A state directory that another user can write to, or whose database is damaged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_f21_a_damaged_database_is_told_in_one_sentence_and_left_as_it_is(run: R
     assert running.end() == 1
     assert len(running.text().splitlines()) == 1
     assert f"{state / 'rekindle.db'} is damaged" in running.text()
-    assert running.text().endswith("remembering nothing: rekindle run FILE --ignore-state\n")
+    assert running.text().endswith("persisting nothing: rekindle run FILE --ignore-state\n")
     assert (state / "rekindle.db").read_bytes() == GARBAGE
 
 
@@ -60,7 +60,7 @@ def test_f21_the_workers_run_beside_a_damaged_database_if_the_operator_says_so(r
     (state / "rekindle.db").write_bytes(GARBAGE)
     running = run(SLEEPER, "--ignore-state")
     running.wait_for("worker:sleep:0", status="healthy")
-    assert "WARNING the database is ignored" in running.text()
+    assert "WARNING store: running without the database" in running.text()
     assert running.stop() == 0
     assert (state / "rekindle.db").read_bytes() == GARBAGE
 

@@ -1,4 +1,4 @@
-"""The run itself goes on while the actors do not answer it."""
+"""`rekindle run` continues while its actors do not answer."""
 
 from __future__ import annotations
 

@@ -6,7 +6,16 @@ from typing import Any
 
 from tests.cli.documents import worker
 
-from rekindle.cli.top.board import Board, alert_rows, badge, breaker_lines, gauge, heading, new_noise, rows
+from rekindle.cli.top.board import (
+    Board,
+    alert_rows,
+    badge,
+    breaker_lines,
+    gauge,
+    has_new_critical,
+    heading,
+    rows,
+)
 
 
 def alert(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -30,7 +39,7 @@ def test_the_clocks_go_on_between_two_reports() -> None:
     assert rows(board, "", 103.2)[0].cells[3] == "8 s"
 
 
-def test_the_clocks_stand_still_while_nobody_answers() -> None:
+def test_the_clocks_stand_still_while_the_supervisor_does_not_answer() -> None:
     board = Board((worker(pid=7, uptime_ms=60_000),), at=100.0, trouble="gone")
     assert rows(board, "", 500.0)[0].cells[3] == "1 min"
 
@@ -58,7 +67,7 @@ def test_a_hostile_name_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in "".join(row.cells)
 
 
-def test_nt_05_nt_06_the_badge_counts_what_nobody_noted_and_hides_at_none() -> None:
+def test_nt_05_nt_06_the_badge_counts_unacknowledged_alerts_and_hides_at_none() -> None:
     assert badge([alert(1), alert(2, severity="warning")]) == " 2 alerts "
     assert badge([alert(1), alert(2, acknowledged_at_wall_ms=5)]) == " 1 alert "
     assert badge([alert(1, resolved_at_wall_ms=5)]) == badge([]) == ""
@@ -68,19 +77,19 @@ def test_an_alert_that_is_over_is_not_listed() -> None:
     assert [number for number, _, _ in alert_rows([alert(1), alert(2, resolved_at_wall_ms=5)])] == [1]
 
 
-def test_nt_08_the_bell_is_for_what_is_critical_new_and_not_noted() -> None:
+def test_nt_08_the_bell_is_for_what_is_critical_new_and_not_acknowledged() -> None:
     known = [alert(1)]
-    assert new_noise([], [alert(1)])
-    assert new_noise(known, [alert(1, occurrences=2)])
-    assert not new_noise(known, known)
-    assert not new_noise([], [alert(1, severity="warning")])
-    assert not new_noise([], [alert(1, acknowledged_at_wall_ms=5)])
-    assert not new_noise([], [alert(1, resolved_at_wall_ms=5)])
+    assert has_new_critical([], [alert(1)])
+    assert has_new_critical(known, [alert(1, occurrences=2)])
+    assert not has_new_critical(known, known)
+    assert not has_new_critical([], [alert(1, severity="warning")])
+    assert not has_new_critical([], [alert(1, acknowledged_at_wall_ms=5)])
+    assert not has_new_critical([], [alert(1, resolved_at_wall_ms=5)])
 
 
-def test_the_heading_says_when_nobody_answers() -> None:
+def test_the_heading_says_when_the_supervisor_does_not_answer() -> None:
     assert heading(Board(trouble="no supervisor listens")) == "not connected: no supervisor listens"
-    assert heading(Board((worker(),), paused=True)) == "1 worker: 1 healthy, everything is paused"
+    assert heading(Board((worker(),), paused=True)) == "1 worker: 1 healthy, the system is paused"
 
 
 def test_an_open_breaker_is_one_line_whose_clocks_go_on() -> None:

@@ -69,7 +69,7 @@ def test_it_shows_every_worker_the_failed_ones_first(every_state: Client) -> Non
     show(every_state.state, look)
 
 
-def test_the_pages_follow_the_chosen_worker(every_state: Client) -> None:
+def test_the_pages_follow_the_selected_worker(every_state: Client) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         choose(app, "worker:chatty:0")
         await until(pilot, lambda: "plain" in text(app, "output-text"))

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import pytest
 from tests.processes.waiting import PATIENCE_S
 
-from rekindle.cli.supervise.signals import hearing
+from rekindle.cli.supervise.signals import handle_signals
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def deaf_main_thread() -> Iterator[None]:
 @pytest.mark.usefixtures("deaf_main_thread")
 def test_a_signal_is_heard_that_does_not_wake_the_main_thread() -> None:
     heard: SimpleQueue[str] = SimpleQueue()
-    with hearing({signal.SIGUSR1: lambda: heard.put("one"), signal.SIGUSR2: lambda: heard.put("two")}):
+    with handle_signals({signal.SIGUSR1: lambda: heard.put("one"), signal.SIGUSR2: lambda: heard.put("two")}):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
         for number, word in ((signal.SIGUSR1, "one"), (signal.SIGUSR2, "two"), (signal.SIGUSR1, "one")):
             os.kill(os.getpid(), number)
@@ -35,7 +35,7 @@ def test_a_signal_is_heard_that_does_not_wake_the_main_thread() -> None:
 def test_everything_is_as_before_afterwards() -> None:
     before = signal.getsignal(signal.SIGUSR1)
     descriptors = os.listdir("/proc/self/fd")
-    with hearing({signal.SIGUSR1: lambda: None}):
+    with handle_signals({signal.SIGUSR1: lambda: None}):
         assert signal.getsignal(signal.SIGUSR1) is not before
     assert signal.getsignal(signal.SIGUSR1) is before
     assert os.listdir("/proc/self/fd") == descriptors

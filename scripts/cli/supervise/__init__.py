@@ -1,1 +1,1 @@
-"""The process of `rekindle run`: its life, its log, its gateways."""
+"""The process of `rekindle run`: start and stop, signals, log, gateways."""

@@ -1,4 +1,4 @@
-"""The demo: a few workers, one of them flaky, and a live table."""
+"""`rekindle demo`: four workers, one of which crashes, and a live table."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from ..render.text import cut, printable
 from ..state_files import DATABASE_NAME
 from .fleet import Fleet
 from .state_lock import StateLock
-from .subreaper import adopting
+from .subreaper import adopt_orphans
 
 REFRESH_S = 0.5
 DEMO = Path(__file__).with_name("demo.toml")
 
 
 def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
-    """Run the demo until Ctrl-C, SIGTERM, or the time is up; with the dashboard if that is wanted."""
+    """Run the demo until Ctrl-C, SIGTERM or the end of the time; `http` serves the dashboard too."""
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
         with ExitStack() as stack:
             fleet = _open(state, stack)
-            _introduce(state)
+            _print_introduction(state)
             if http:
                 server = stack.enter_context(HttpServer(fleet, state))
-                click.echo(f"In a browser:  {server.link(Role.OPERATOR)}\n", err=True)
+                click.echo(f"Dashboard:  {server.link(Role.OPERATOR)}\n", err=True)
             with until_interrupted(), fleet.events() as events:
                 fleet.start()
                 _show(fleet, events, deadline)
@@ -59,27 +59,27 @@ def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
                 how = "was not running" if result.exit is None else str(result.exit)
                 click.echo(f"  {result.component_id} {how}", err=True)
     except BrokenPipeError:
-        raise  # whoever read what we print has gone, which is no error
+        raise  # the reader of our output is gone, which is not an error
     except (RekindleError, OSError) as error:
         raise click.ClickException(str(error)) from None
 
 
 def _open(state: Path, stack: ExitStack) -> Fleet:
-    """The demo's workers, with a control socket like any others."""
+    """The demo's workers, with a control socket as in `rekindle run`."""
     config = replace(load(DEMO), state_dir=state, database=str(state / DATABASE_NAME))
     stack.enter_context(StateLock(state))
     fleet = Fleet(config, store=open_store(config.database))
     stack.callback(fleet.stop)
     fleet.open()
-    stack.enter_context(adopting(fleet.reap_strangers))
+    stack.enter_context(adopt_orphans(fleet.reap_strangers))
     stack.enter_context(ControlServer(fleet, state, replace_stale=True))
     return fleet
 
 
-def _introduce(state: Path) -> None:
-    click.echo(f"Four workers, one of them flaky; what happens is remembered in {state}.", err=True)
-    click.echo("Try from another terminal:  kill -9 PID", err=True)
-    click.echo(f"                            rekindle explain worker:calibration:0 --state {state}", err=True)
+def _print_introduction(state: Path) -> None:
+    click.echo(f"Four workers, one of which crashes every few seconds. The database is in {state}.", err=True)
+    click.echo("Try in another terminal:  kill -9 PID", err=True)
+    click.echo(f"                          rekindle explain worker:calibration:0 --state {state}", err=True)
     click.echo("Ctrl-C stops everything.\n", err=True)
 
 
@@ -100,7 +100,7 @@ def _show(system: System, events: EventStream, deadline: float | None) -> None:
 
 
 def _redraw(system: System, recent: list[str], drawn: int) -> int:
-    """Draw the table over the former one; how many lines it has."""
+    """Draw the table over the previous one; returns its number of lines."""
     width = shutil.get_terminal_size().columns
     try:
         report = view(system.report())
@@ -115,7 +115,7 @@ def _redraw(system: System, recent: list[str], drawn: int) -> int:
 
 
 def _sentence(event: Event) -> str | None:
-    """The event in words; None for what the table shows anyway."""
+    """An event as a sentence; None for events that the table shows anyway."""
     if not isinstance(event, WorkerStarted | WorkerDied | WorkerFailed | WorkerStopped):
         return None
     return printable(f"{event.component_id} {text_of(event)}")

@@ -29,7 +29,7 @@ from rekindle.actors.spec.spec_changes import Changes
 from ..config import Config, ConfigError, load
 from ..config.model import Group
 from ..render.listings import change_lines
-from .gateways import Edges
+from .gateways import EventGateways
 
 PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
@@ -65,15 +65,15 @@ class Fleet(System):
         self._given_up: dict[str, str] = {}
         """Why the latest rolling restart of a group came to nothing."""
         self._ending = threading.Event()
-        self.edges = Edges()
+        self.event_gateways = EventGateways()
 
     def gateways(self) -> tuple[GatewayState, ...]:
         """How the gateways are that tell events to the outside."""
-        return self.edges.states()
+        return self.event_gateways.states()
 
     def metrics(self) -> bytes | None:
         """Numbers for Prometheus; None if they are turned off."""
-        return self.edges.metrics_text()
+        return self.event_gateways.metrics_text()
 
     def reload(self) -> Summary:
         """Apply the file as it is now; a bad one changes nothing.

@@ -1,50 +1,105 @@
-"""The gateways of `rekindle run` that tell the outside what happens: NATS and metrics, where asked for."""
+"""The gateways of `rekindle run` that the file enables: NATS, metrics, the dashboard, alert sinks."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from loguru import logger
 
 from rekindle.actors.gateways.gateway_state import Gateway, GatewayState
 from rekindle.actors.gateways.serving.server_thread import identity
 
 if TYPE_CHECKING:
+    from rekindle.actors import System
     from rekindle.actors.gateways.metrics import Metrics
+    from rekindle.actors.gateways.operator import Operator
+    from rekindle.actors.gateways.settings.http_settings import HttpSettings
+    from rekindle.actors.gateways.settings.sink_settings import SinkSettings
+    from rekindle.actors.gateways.sinks import Route
 
     from ..config import Config
+    from ..config.tables.alerts import AlertSettings
     from .fleet import Fleet
 
 
-class Edges:
-    """Those that are there."""
+class EventGateways:
+    """The gateways that publish events and metrics."""
 
     def __init__(self) -> None:
         self._gateways: tuple[Gateway, ...] = ()
         self._metrics: Metrics | None = None
 
     def open(self, fleet: Fleet, config: Config, stack: ExitStack) -> None:
-        """Open what the file asks for, until the stack is left; before any worker is started.
+        """Open the configured gateways until the stack is left. Call it before any worker starts.
 
         Raises:
-            GatewayError: one of them cannot be opened.
+            GatewayError: a gateway cannot be opened.
         """
-        who = identity(config.state_dir, None)
+        server = identity(config.state_dir, None)
         if config.nats is not None:
             from rekindle.actors.gateways.nats import NatsGateway
 
-            nats = stack.enter_context(NatsGateway(fleet, config.nats, who))
-            # While the store can still note how far it got.
+            nats = stack.enter_context(NatsGateway(fleet, config.nats, server))
+            # While the store can still persist how far the gateway has published.
             fleet.at_stop(nats.stop)
             self._gateways = (*self._gateways, nats)
         if config.metrics:
             from rekindle.actors.gateways.metrics import Metrics
 
-            self._metrics = Metrics(fleet, who)
+            self._metrics = Metrics(fleet, server)
 
     def states(self) -> tuple[GatewayState, ...]:
-        """How they are."""
+        """The state of each gateway."""
         return tuple(gateway.state() for gateway in self._gateways)
 
     def metrics_text(self) -> bytes | None:
-        """The metrics, if they are turned on."""
+        """The metrics, if they are enabled."""
         return None if self._metrics is None else self._metrics.text()
+
+
+def serve_http(
+    operator: Operator, state_dir: Path, settings: HttpSettings | None, stack: ExitStack
+) -> str | None:
+    """Serve the dashboard until the stack is left; its URL, or None if it is off."""
+    if settings is None:
+        return None
+    from rekindle.actors.gateways.http import HttpServer, Role
+
+    server = stack.enter_context(HttpServer(operator, state_dir, settings))
+    logger.info("http: dashboard at {}; for a link run: rekindle dashboard", server.url)
+    # The link is a secret: logs are stored and shared, a terminal shows it to the operator only.
+    if sys.stderr is not None and sys.stderr.isatty():
+        logger.info("http: link to view: {}", server.link(Role.VIEWER))
+    return server.url
+
+
+def send_alerts(system: System, settings: AlertSettings, stack: ExitStack) -> None:
+    """Send alerts to the configured sinks until the stack is left.
+
+    Raises:
+        GatewayError: the secret of a webhook cannot be read, or other users can read it.
+    """
+    if not settings.sinks:
+        return
+    from rekindle.actors.gateways.sinks import AlertNotifier
+    from rekindle.actors.runtime.thread_runtime import RealClock
+
+    notifier = AlertNotifier([_route(sink) for sink in settings.sinks], RealClock())
+    stack.enter_context(notifier)
+    system.subscribe(notifier)
+    stack.callback(system.unsubscribe, notifier)
+
+
+def _route(settings: SinkSettings) -> Route:
+    from rekindle.actors.gateways.secret_file import read_secret
+    from rekindle.actors.gateways.sinks import CommandSink, Route, WebhookSink
+    from rekindle.actors.gateways.sinks.notification import Filter
+
+    wanted = Filter(happenings=settings.on, least=settings.least, per_minute=settings.per_minute)
+    if settings.command:
+        return Route(CommandSink(settings.command, settings.timeout_s), wanted)
+    secret = None if settings.secret_file is None else read_secret(settings.secret_file).encode()
+    return Route(WebhookSink(settings.webhook, secret, settings.timeout_s), wanted)

@@ -1,7 +1,7 @@
-"""Writes lines to a descriptor from a thread of its own, so that nobody waits for whoever reads them.
+"""Writes log lines in a separate thread, so that a slow reader does not block the supervisor.
 
-A terminal that was stopped by Ctrl-S, or a pipe that is not read, must not hold up the supervision.
-What does not fit into the queue is dropped and counted.
+A terminal stopped with Ctrl-S, or a pipe that is not read, must not hold up supervision. Lines that
+do not fit into the queue are dropped and counted.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import time
 from queue import Empty, SimpleQueue
 
 MOST_LINES = 10_000
-"""How many lines may wait for their reader."""
+"""The length of the queue."""
 
-LAST_WORDS_S = 1.0
-"""How long the end waits for a reader who may have gone."""
+CLOSE_S = 1.0
+"""How long closing waits for the remaining lines to be read."""
 
 _AT_ONCE = 500
 
 
 class LineWriter:
-    """A stream as loguru wants one. Written to by one thread at a time, which loguru sees to."""
+    """A stream for loguru, which calls it from one thread at a time."""
 
     def __init__(self, descriptor: int, most_lines: int = MOST_LINES) -> None:
         self._descriptor = descriptor
@@ -33,30 +33,30 @@ class LineWriter:
         self._thread.start()
 
     def write(self, message: str) -> None:
-        """Have a line written, or drop it if too many wait already."""
+        """Queue a line, or drop it if the queue is full."""
         if self._lines.qsize() >= self._most_lines:
             self._dropped += 1
             return
-        self._own_up()
+        self._report_dropped()
         self._lines.put(message)
 
     def stop(self) -> None:
-        """Wait for what was written, but not for long; loguru calls it when the log is closed."""
-        self._own_up()
+        """Wait briefly until the queue is written; loguru calls it when it removes the sink."""
+        self._report_dropped()
         self._lines.put(None)
-        self._thread.join(LAST_WORDS_S)
+        self._thread.join(CLOSE_S)
 
     def isatty(self) -> bool:
-        """Whether a person reads it; loguru gives such a stream its colours."""
+        """Whether it is a terminal; loguru colours terminals."""
         return os.isatty(self._descriptor)
 
-    def confession(self, dropped: int) -> str:
-        """The line that stands for those that are missing."""
-        return f"{time.strftime('%H:%M:%S')}     WARNING {dropped} lines of log were dropped\n"
+    def dropped_notice(self, dropped: int) -> str:
+        """The line that replaces the dropped ones."""
+        return f"{time.strftime('%H:%M:%S')}     WARNING log: {dropped} lines were dropped\n"
 
-    def _own_up(self) -> None:
+    def _report_dropped(self) -> None:
         if self._dropped:
-            self._lines.put(self.confession(self._dropped))
+            self._lines.put(self.dropped_notice(self._dropped))
             self._dropped = 0
 
     def _run(self) -> None:
@@ -74,10 +74,10 @@ class LineWriter:
     def _write(self, data: bytes) -> None:
         while data:
             try:
-                # Not by way of sys.stderr: its lock would be held while this waits, and the
-                # interpreter cannot end without it.
+                # Not through sys.stderr: this would hold its lock while it waits, and the
+                # interpreter needs the lock to exit.
                 data = data[os.write(self._descriptor, data) :]
             except BlockingIOError:
                 select.select([], [self._descriptor], [])
             except OSError:
-                return  # nobody reads it any more
+                return  # the reader is gone

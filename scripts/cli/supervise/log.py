@@ -59,10 +59,10 @@ class JsonLines(LineWriter):
         """Have a record written."""
         super().write(_as_json(message.record))
 
-    def confession(self, dropped: int) -> str:
+    def dropped_notice(self, dropped: int) -> str:
         """The line that stands for those that are missing."""
         at = datetime.now().astimezone().isoformat(timespec="milliseconds")
-        message = f"{dropped} lines of log were dropped"
+        message = f"log: {dropped} lines were dropped"
         return json.dumps({"at": at, "level": "WARNING", "message": message}) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""What a process does for its memory that runs the supervisor and nothing else.
+"""Settings of the garbage collector for a process that runs only the supervisor.
 
-In a host's process these are the host's to decide.
+In a host's process they are the host's decision.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import gc
 from .code_pages import give_back_code
 
 COLLECT_AFTER = 10_000
-"""So many more objects than before are worth a look by the collector (the interpreter's own default
-of 700 has it look every few restarts, which takes 3 % of a restart's time)."""
+"""The collection threshold. Python's default of 700 collects every few restarts, which takes 3 % of a
+restart's time."""
 
 
 def settle() -> None:
-    """Call it once everything runs: what is there by now stays, and need not be looked at again."""
+    """Exclude all current objects from garbage collection. Call it once, after the start."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)

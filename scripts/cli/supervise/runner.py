@@ -1,7 +1,7 @@
-"""The life of `rekindle run`: start, answer signals, stop in order.
+"""`rekindle run`: start the workers, handle signals, stop in order.
 
-The first SIGTERM or SIGINT stops the workers within the time of their ladders, the second
-hurries (SIGTERM at once), the third kills. SIGHUP reads the file again.
+The first SIGTERM or SIGINT stops the workers within the time of their stop settings, the second
+sends SIGTERM at once, the third kills. SIGHUP reloads the file.
 """
 
 from __future__ import annotations
@@ -25,94 +25,93 @@ from rekindle.persistence import MemoryStore
 from rekindle.worker.guardian import marked_processes, sweep
 
 from ..config import Config
-from .alert_sinks import sending_alerts
 from .fleet import Fleet
-from .http_gateway import serve_http
+from .gateways import send_alerts, serve_http
 from .log import EventLog
 from .memory import settle
-from .signals import hearing
+from .signals import handle_signals
 from .state_lock import StateLock
-from .store_upgrade import opened
-from .subreaper import adopting
+from .store_upgrade import open_upgraded
+from .subreaper import adopt_orphans
 from .systemd import Notifier
 
-Order = Literal["stop", "reload", "stand_down", "tell"]
+Order = Literal["stop", "reload", "stand_down", "show_status"]
 
 STRAYS_S = 2.0
-"""How long the end of what workers detached is waited for."""
+"""How long to wait until killed stray processes have ended."""
 
 
 def run(config: Config, *, ignore_state: bool = False) -> int:
-    """Run the workers of a file until we are told to stop; the exit code."""
+    """Run the workers of a file until a signal or another supervisor ends it; returns the exit code."""
     with ExitStack() as stack:
         stack.enter_context(StateLock(config.state_dir))
-        fleet = Fleet(config, store=_passing_store() if ignore_state else opened(config.database))
-        # Whatever else fails from here on, nobody is left running.
+        fleet = Fleet(config, store=_temporary_store() if ignore_state else open_upgraded(config.database))
+        # From here on no worker is left running, even if a later step fails.
         leftovers = stack.enter_context(ExitStack())
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)
         fleet.open()
         leftovers.callback(_end_strays, fleet.mark)
-        stack.enter_context(adopting(fleet.reap_strangers))
-        fleet.edges.open(fleet, config, stack)
+        stack.enter_context(adopt_orphans(fleet.reap_strangers))
+        fleet.event_gateways.open(fleet, config, stack)
         dashboard = serve_http(fleet, config.state_dir, config.http, stack)
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
-        stack.enter_context(sending_alerts(fleet, config.alerts))
+        send_alerts(fleet, config.alerts, stack)
         return Runner(fleet, Notifier()).run()
 
 
 def _end_strays(mark: str) -> None:
-    """End what workers detached from themselves: it would end with us if we were killed, too."""
+    """Kill processes that workers detached; they would also end if the supervisor were killed."""
     strays = marked_processes(mark)
     if strays:
-        whose = ", ".join(f"{pid} of {id_}" for pid, id_ in strays)
-        logger.warning("processes that workers had detached are killed: {}", whose)
+        listed = ", ".join(f"{pid} of {id_}" for pid, id_ in strays)
+        logger.warning("supervisor: killing processes that workers detached: {}", listed)
         if not sweep(mark, STRAYS_S):
-            logger.error("not all of them ended within {} s", STRAYS_S)
+            logger.error("supervisor: detached processes are still alive after {} s", STRAYS_S)
 
 
-def _passing_store() -> Store:
-    logger.warning("the database is ignored: nothing is known of former runs, and this one will be forgotten")
+def _temporary_store() -> Store:
+    logger.warning("store: running without the database; earlier state is unknown and nothing is persisted")
     return MemoryStore()
 
 
 class Runner:
-    """Waits for signals and does what they ask for."""
+    """Starts the workers, then acts on signals and events until the end."""
 
     def __init__(self, fleet: Fleet, notifier: Notifier) -> None:
         self._fleet = fleet
         self._notifier = notifier
         self._orders: Mailbox[Order] = Mailbox()
-        self._tell_waits = False
-        self._next_sign = time.monotonic()
-        self._stops_asked = 0
+        self._status_queued = False
+        self._next_keepalive = time.monotonic()
+        self._stop_signals = 0
 
     def run(self) -> int:
-        """Start the workers and wait for the end; the exit code."""
-        stop, reload = self._asked_to_stop, self._asked_to_reload
-        with hearing({signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}):
+        """Start the workers and wait for the end; returns the exit code."""
+        stop, reload = self._on_stop_signal, self._on_reload_signal
+        with handle_signals({signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}):
             self._fleet.subscribe(EventLog())
             self._fleet.subscribe(self)
             self._fleet.start()
             settle()
             self._notifier.ready(self._summary())
-            logger.info("{}; ready", self._summary())
-            code = self._obey()
+            logger.info("supervisor: ready, {}", self._summary())
+            code = self._process_orders()
             self._stop()
         return code
 
     def tell(self, message: Event) -> None:
-        """Hear an event."""
+        """Receive an event."""
         match message:
             case StoodDown():
                 self._orders.put("stand_down")
-            case StatusChanged() if not self._tell_waits:
-                self._tell_waits = True
-                self._orders.put("tell")
+            case StatusChanged() if not self._status_queued:
+                self._status_queued = True
+                self._orders.put("show_status")
             case _:
                 pass
 
-    def _obey(self) -> int:
+    def _process_orders(self) -> int:
         while True:
             match self._next_order():
                 case "stop":
@@ -121,31 +120,31 @@ class Runner:
                     return 1
                 case "reload":
                     self._reload()
-                case "tell":
-                    # First: whatever changes from here on is told again.
-                    self._tell_waits = False
+                case "show_status":
+                    # Clear it first, so that a later change queues the next update.
+                    self._status_queued = False
                     self._notifier.status(self._summary())
                 case None:
                     pass
-            self._show_life_when_due()
+            self._send_keepalive_if_due()
 
     def _next_order(self) -> Order | None:
-        """What is to be done; None when the watchdog wants a sign of life before there is anything."""
+        """The next order; None if the watchdog's keep-alive is due before one arrives."""
         watched = self._notifier.watchdog_s is not None
         try:
-            return self._orders.get(self._next_sign - time.monotonic() if watched else None)
+            return self._orders.get(self._next_keepalive - time.monotonic() if watched else None)
         except Empty:
             return None
 
-    def _show_life_when_due(self) -> None:
+    def _send_keepalive_if_due(self) -> None:
         period, now = self._notifier.watchdog_s, time.monotonic()
-        if period is None or now < self._next_sign:
+        if period is None or now < self._next_keepalive:
             return
-        self._next_sign = now + period / 3
+        self._next_keepalive = now + period / 3
         try:
             self._fleet.report()
         except RekindleError as error:
-            logger.warning("no sign of life for the watchdog: {}", str(error))
+            logger.warning("systemd: watchdog keep-alive skipped, the actors do not answer: {}", str(error))
         else:
             self._notifier.alive()
 
@@ -154,18 +153,18 @@ class Runner:
         try:
             self._fleet.reload()
         except RequestRefusedError:
-            pass  # it is in the log already
+            pass  # already logged
         except RekindleError as error:
-            logger.error("{}", str(error))
+            logger.error("config: reload failed: {}", str(error))
         self._notifier.ready(self._summary())
 
     def _stop(self) -> None:
         self._notifier.stopping()
-        logger.info("stopping")
+        logger.info("supervisor: stopping")
         self._fleet.end_rolling()
         for result in self._fleet.stop():
             if not result.gone or result.killed:
-                logger.warning("{}", _sentence(result))
+                logger.warning("{}", _stop_warning(result))
 
     def _summary(self) -> str:
         try:
@@ -174,17 +173,17 @@ class Runner:
             return f"no answer: {error}"
         return ", ".join(f"{count} {word}" for word, count in sorted(shown.items())) or "no workers"
 
-    def _asked_to_stop(self) -> None:
-        self._stops_asked += 1
-        if self._stops_asked == 1:
+    def _on_stop_signal(self) -> None:
+        self._stop_signals += 1
+        if self._stop_signals == 1:
             self._orders.put("stop")
         else:
-            self._fleet.escalate_stop(Urgency.FIRM if self._stops_asked == 2 else Urgency.KILL)
+            self._fleet.escalate_stop(Urgency.FIRM if self._stop_signals == 2 else Urgency.KILL)
 
-    def _asked_to_reload(self) -> None:
+    def _on_reload_signal(self) -> None:
         self._orders.put("reload")
 
 
-def _sentence(result: StopResult) -> str:
-    fate = "had to be killed" if result.gone else "could not be killed"
-    return f"{result.component_id} {fate}"
+def _stop_warning(result: StopResult) -> str:
+    end = "had to be killed" if result.gone else "could not be killed"
+    return f"{result.component_id} {end}"

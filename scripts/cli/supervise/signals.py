@@ -1,8 +1,9 @@
-"""Hear signals in a thread of its own.
+"""Handles signals in a separate thread.
 
-Python runs a signal's handler in the main thread, once that thread runs. One that was about to wait
-when the signal came waits on, and a SIGTERM could go unheard for as long as nothing else happened.
-The number of the signal, though, is written to a descriptor at once, whatever thread was hit.
+Python runs signal handlers in the main thread, and only when that thread runs bytecode. If the main
+thread is about to block when the signal arrives, a SIGTERM could stay unhandled until something else
+happens. The signal number is written to the wakeup descriptor at once, though, whichever thread
+receives the signal.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ MOST_AT_ONCE = 64
 
 
 @contextmanager
-def hearing(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
-    """Have these called when their signals come, one at a time, until the block ends."""
-    heard, wakeup = os.pipe()
+def handle_signals(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
+    """Call these handlers when their signals arrive, one at a time, until the block ends."""
+    received, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
-    listener = threading.Thread(target=_listen, args=(heard, handlers), name="rekindle-signals", daemon=True)
+    listener = threading.Thread(
+        target=_listen, args=(received, handlers), name="rekindle-signals", daemon=True
+    )
     with ExitStack() as stack:
-        stack.callback(os.close, heard)
+        stack.callback(os.close, received)
         stack.callback(os.close, wakeup)
         listener.start()
         stack.callback(listener.join)
@@ -38,16 +41,16 @@ def hearing(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
 
 
 def _only_wake(_signum: int, _frame: object) -> None:
-    """Be there: without a handler nothing is written, and the signal would end us."""
+    """Do nothing: with no handler Python writes no wakeup byte, and the signal would end the process."""
 
 
-def _listen(heard: int, handlers: Mapping[int, Callable[[], None]]) -> None:
+def _listen(received: int, handlers: Mapping[int, Callable[[], None]]) -> None:
     while True:
-        for number in os.read(heard, MOST_AT_ONCE):
+        for number in os.read(received, MOST_AT_ONCE):
             if number == END[0]:
                 return
-            handlers.get(number, _nothing)()
+            handlers.get(number, _ignore)()
 
 
-def _nothing() -> None:
-    """Somebody else's signal, which Python writes to the same descriptor."""
+def _ignore() -> None:
+    """Python writes the signals of other handlers to the same descriptor."""

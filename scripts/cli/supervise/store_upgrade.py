@@ -1,7 +1,7 @@
-"""Opens the store of a supervisor, and has its tables brought up to date by another process.
+"""Opens the store of a supervisor; a child process upgrades its tables first.
 
-What makes the tables (alembic) takes 12 MB, which a process that has loaded it never gives back, and
-a supervisor lives for long.
+Alembic takes 12 MB of memory that a process never releases once it has loaded it, and a supervisor
+is a long-running process.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import os, sys
 from rekindle.persistence import open_store
 open_store(os.fsdecode(sys.stdin.buffer.read()), exclusive=False).close()
 """
-_PATIENCE_S = 120.0
+_UPGRADE_TIMEOUT_S = 120.0
 
 
-def opened(database: str) -> Store:
-    """The store, with its tables up to date.
+def open_upgraded(database: str) -> Store:
+    """Open the store with its tables upgraded.
 
     Raises:
-        StoreError: whatever `open_store` raises.
+        StoreError: as `open_store` does.
     """
     if not _is_current(database):
-        _upgrade_apart(database)
+        _upgrade_in_child(database)
     return open_store(database)
 
 
@@ -39,20 +39,20 @@ def _is_current(database: str) -> bool:
     try:
         return is_current(database)
     except StoreUnavailableError:
-        return "://" in database  # a file is just not there yet; a server is not to be asked twice
+        return "://" in database  # a missing file needs an upgrade; an unreachable server is not tried twice
     except StoreError:
-        return True  # what is wrong with it is said when it is opened
+        return True  # opening it reports the error
 
 
-def _upgrade_apart(database: str) -> None:
-    """Upgrade it; where that fails, whoever opens it tries again and says why."""
+def _upgrade_in_child(database: str) -> None:
+    """Upgrade the tables; if that fails, `open_store` tries again and reports the error."""
     with suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(
             [sys.executable, "-P", "-c", _UPGRADE],
-            # Not as an argument, where everybody could read the password in it.
+            # Not as an argument: every user could read the password in it.
             input=os.fsencode(database),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE_S,
+            timeout=_UPGRADE_TIMEOUT_S,
             check=False,
         )

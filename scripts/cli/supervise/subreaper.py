@@ -1,7 +1,7 @@
-"""Be the parent of what workers leave behind, and reap it. As PID 1 of a container nobody else would.
+"""Adopts the orphans of dead workers and reaps them; as PID 1 of a container no other process would.
 
-A worker that dies leaves its own children without a parent. The kernel gives them to us, and every
-one of them that ends would stay as a zombie until we do.
+When a worker dies, its children lose their parent. The kernel reparents them to us, and each of them
+stays a zombie after its end until we reap it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from contextlib import contextmanager
 PR_SET_CHILD_SUBREAPER = 36
 
 PAUSE_S = 0.05
-"""Between two looks while somebody has ended: most of them are workers, which are reaped elsewhere."""
+"""The pause after an ended child was seen: most are workers, which are reaped elsewhere."""
 
 IDLE_S = 1.0
-"""Between two looks while there is no child at all."""
+"""The pause while there are no children."""
 
 
 @contextmanager
-def adopting(reap: Callable[[], None]) -> Iterator[None]:
-    """Adopt orphans from now on, and call `reap` while there is an ended child, until the block ends."""
+def adopt_orphans(reap: Callable[[], None]) -> Iterator[None]:
+    """Adopt orphans, and call `reap` whenever a child has ended, until the block ends."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     ended = threading.Event()
     threading.Thread(target=_watch, args=(reap, ended), name="rekindle-reaper", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Tells systemd how we are: a datagram to the socket that it names, or nothing without one."""
+"""Notifies systemd: datagrams to the socket in NOTIFY_SOCKET, or nothing without one."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from contextlib import suppress
 
 
 class Notifier:
-    """Speaks to the service manager that started us, if one did."""
+    """Sends the state of the service to the service manager that started it, if there is one."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
-        # An address that begins with @ lives in the abstract namespace, which begins with NUL.
+        # @ stands for the NUL byte at the start of an abstract address.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.watchdog_s = _watchdog(environment)
-        """How often a sign of life is expected; None without a watchdog."""
+        """The period in which the watchdog expects a keep-alive; None without a watchdog."""
 
     def ready(self, status: str) -> None:
         """The workers are started."""
         self._send(f"READY=1\nSTATUS={_line(status)}")
 
     def status(self, text: str) -> None:
-        """One line for people."""
+        """Set the status line that `systemctl status` shows."""
         self._send(f"STATUS={_line(text)}")
 
     def alive(self) -> None:
-        """A sign of life for the watchdog."""
+        """Send a keep-alive to the watchdog."""
         self._send("WATCHDOG=1")
 
     def reloading(self, monotonic_us: int) -> None:
-        """The configuration is read again; `ready` says that it is done."""
+        """A reload has started; `ready` reports its end."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={monotonic_us}")
 
     def stopping(self) -> None:
-        """We stop."""
+        """The service is stopping."""
         self._send("STOPPING=1\nSTATUS=stopping the workers")
 
     def _send(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Notifier:
 
 
 def _watchdog(environment: Mapping[str, str]) -> float | None:
-    """The watchdog's period, if it is meant for this process."""
+    """The watchdog's period, if the variables are for this process."""
     if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     try:

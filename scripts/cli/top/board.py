@@ -1,4 +1,4 @@
-"""Pure: what the view shows, from the server's JSON and the time that has passed since."""
+"""Pure: what the view shows, computed from the server's JSON and its age."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ STYLES = {
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 PADDING = 2
-"""Beside every cell."""
+"""The padding of every cell."""
 
 LEAST_NEXT = 12
-"""The last column is never cut to less."""
+"""The minimum width of the last column."""
 
 BAR = 6
-"""How wide the gauge of the restarts is."""
+"""The width of the gauge of restarts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The state of a supervisor at some moment, and when it was asked for."""
+    """The state of a supervisor, and when it was received."""
 
     workers: tuple[Document, ...] = ()
     alerts: tuple[Document, ...] = ()
     at: float = 0.0
     paused: bool = False
     trouble: str = ""
-    """Why there is nothing newer; empty while there is a supervisor that answers."""
+    """Why there is no newer state; empty while the supervisor answers."""
     breakers: tuple[Document, ...] = ()
-    """Those that are open."""
+    """The open breakers."""
 
     def row(self, component_id: str) -> Document | None:
-        """One worker as it was last seen."""
+        """One worker in its latest known state."""
         return next((each for each in self.workers if each["component_id"] == component_id), None)
 
 
@@ -58,26 +58,26 @@ class Row:
     style: str
 
 
-def rows(board: Board, wanted: str, now: float, width: int | None = None) -> list[Row]:
-    """The workers whose id or status contains what is looked for, the troubled ones first.
+def rows(board: Board, filter_: str, now: float, width: int | None = None) -> list[Row]:
+    """The workers whose id or status contains the filter, failed and crashed ones first.
 
-    With a width, the last column is cut to what is left of it.
+    With a width, the last column is cut to fit.
     """
     passed_ms = max(0, round((now - board.at) * 1000)) if not board.trouble else 0
-    found = [_aged(worker, passed_ms) for worker in board.workers if _matches(worker, wanted)]
+    found = [_aged(worker, passed_ms) for worker in board.workers if _matches(worker, filter_)]
     listed = [_row(worker) for worker in sorted(found, key=_urgency)]
     return listed if width is None else _fitted(listed, width)
 
 
 def _fitted(listed: list[Row], width: int) -> list[Row]:
-    """No wider than the terminal: what is cut off says so."""
+    """The rows with the last column cut to the width of the terminal."""
     widest = [max(map(len, column)) for column in zip(COLUMNS, *(row.cells for row in listed), strict=True)]
     left = max(LEAST_NEXT, width - sum(widest[:-1]) - PADDING * len(COLUMNS))
     return [replace(row, cells=(*row.cells[:-1], cut(row.cells[-1], left))) for row in listed]
 
 
-def _matches(worker: Document, wanted: str) -> bool:
-    return wanted.lower() in f"{worker['component_id']} {worker['shown']}".lower()
+def _matches(worker: Document, filter_: str) -> bool:
+    return filter_.lower() in f"{worker['component_id']} {worker['shown']}".lower()
 
 
 _ORDER = {"failed": 0, "crashed": 1, "stopping": 2, "starting": 2}
@@ -88,7 +88,7 @@ def _urgency(worker: Document) -> tuple[int, str]:
 
 
 def _aged(worker: Document, passed_ms: int) -> dict[str, Any]:
-    """The worker as it must be now: its clocks go on by themselves."""
+    """The worker with its clocks advanced to now."""
     aged = dict(worker)
     if worker["uptime_ms"] is not None and worker["pid"] is not None:
         aged["uptime_ms"] = worker["uptime_ms"] + passed_ms
@@ -112,7 +112,7 @@ def _row(worker: Document) -> Row:
 
 
 def gauge(worker: Document) -> str:
-    """How much of the budget that is nearest to its end is used: `▰▰▱▱▱▱ 2/5`."""
+    """How much of the nearest restart limit is used: `▰▰▱▱▱▱ 2/5`."""
     text = restarts(worker)
     used, slash, most = text.partition("/")
     if not slash:
@@ -122,17 +122,17 @@ def gauge(worker: Document) -> str:
 
 
 def heading(board: Board) -> str:
-    """The first line: how all is."""
+    """The first line: a summary of all workers."""
     if board.trouble:
         return f"not connected: {printable(board.trouble)}"
     parts = [summary(board.workers)]
     if board.paused:
-        parts.append("everything is paused")
+        parts.append("the system is paused")
     return ", ".join(parts)
 
 
 def breaker_lines(board: Board, now: float) -> list[str]:
-    """A line for every breaker that is open; its clocks go on by themselves."""
+    """A line for every open breaker, with its clocks advanced to now."""
     passed_ms = 0 if board.trouble else max(0, round((now - board.at) * 1000))
     return [breaker_line(_open_now(breaker, passed_ms)) for breaker in board.breakers]
 
@@ -147,17 +147,17 @@ def _open_now(breaker: Document, passed_ms: int) -> Document:
 
 
 def badge(alerts: Sequence[Document]) -> str:
-    """How many alerts want attention; empty if none does."""
-    loud = sum(_is_loud(alert) for alert in alerts)
-    return f" {loud} alert{'' if loud == 1 else 's'} " if loud else ""
+    """The number of open alerts that are not acknowledged; empty if there are none."""
+    count = sum(_is_unacknowledged(alert) for alert in alerts)
+    return f" {count} alert{'' if count == 1 else 's'} " if count else ""
 
 
-def _is_loud(alert: Document) -> bool:
+def _is_unacknowledged(alert: Document) -> bool:
     return alert["resolved_at_wall_ms"] is None and alert["acknowledged_at_wall_ms"] is None
 
 
 def alert_rows(alerts: Sequence[Document]) -> list[tuple[int, tuple[str, ...], str]]:
-    """The alerts that are not over: number, cells, style."""
+    """The open alerts: number, cells, style."""
     return [
         (alert["id"], _alert_cells(alert), SEVERITIES.get(alert["severity"], ""))
         for alert in alerts
@@ -166,23 +166,23 @@ def alert_rows(alerts: Sequence[Document]) -> list[tuple[int, tuple[str, ...], s
 
 
 def _alert_cells(alert: Document) -> tuple[str, ...]:
-    noted = "" if alert["acknowledged_at_wall_ms"] is None else printable(alert["acknowledged_by"] or "yes")
+    is_acknowledged = alert["acknowledged_at_wall_ms"] is not None
     return (
         str(alert["id"]),
         alert["severity"],
         printable(alert["component_id"] or "system"),
         str(alert["occurrences"]),
         cut(printable(alert["message"]), 120),
-        noted,
+        printable(alert["acknowledged_by"] or "yes") if is_acknowledged else "",
     )
 
 
-def new_noise(before: Sequence[Document], after: Sequence[Document]) -> bool:
-    """Whether something critical happened that nobody has taken note of."""
+def has_new_critical(before: Sequence[Document], after: Sequence[Document]) -> bool:
+    """Whether there is a new or repeated critical alert that is not acknowledged."""
     known = {alert["id"]: (alert["occurrences"], alert["escalated"]) for alert in before}
     return any(
         alert["severity"] == "critical"
-        and _is_loud(alert)
+        and _is_unacknowledged(alert)
         and known.get(alert["id"]) != (alert["occurrences"], alert["escalated"])
         for alert in after
     )

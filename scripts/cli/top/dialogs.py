@@ -1,4 +1,4 @@
-"""What the view asks and explains in front of everything else."""
+"""The dialogs of the view: confirmation and help."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 HELP = """\
-↑ ↓        choose a worker; its pages are below
-r          restart it: counters cleared, started now
+↑ ↓        select a worker; its pages are below the table
+r          restart it with its counters cleared
 p  u       pause it, resume it
-x          reset it: counters cleared, not started
+x          clear its counters and its failure without starting it
 s  t       start it, stop it
-/          show only workers whose name or status contains a word; Esc shows all
-a          take note of the first alert that wants it (Alerts page: of the chosen one)
+/          filter by name or status; Esc shows all workers
+a          acknowledge the first open alert (on the alerts page: the selected one)
 1 2 3 4    the pages: timeline, output, last crash, alerts
-Tab        go between the workers and the page
-q          leave; nothing is stopped
+Tab        move between the table and the page
+q          quit; the workers keep running
 """
 
 
 class Question(ModalScreen[bool]):
-    """Asks before anything is done to a worker."""
+    """Asks for confirmation before an order is sent."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,enter", "answer(True)", "Yes"),
@@ -39,7 +39,7 @@ class Question(ModalScreen[bool]):
         self._consequence = consequence
 
     def compose(self) -> ComposeResult:
-        """The question, what follows from yes, and the keys."""
+        """The question, the consequence of yes, and the keys."""
         with Vertical(classes="dialog"):
             yield Static(Text(self._question, style="bold"), id="question")
             yield Static(Text(self._consequence))
@@ -51,7 +51,7 @@ class Question(ModalScreen[bool]):
 
 
 class Help(ModalScreen[None]):
-    """Says what the keys do."""
+    """Explains the keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "close", "Close")]
 

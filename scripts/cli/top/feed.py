@@ -1,7 +1,7 @@
-"""Brings the supervisor's state to the view, on a thread of its own, for as long as the view is open.
+"""Fetches the supervisor's state for the view, in background threads.
 
-It asks anew whenever something happened, as the stream of events tells, and every few seconds
-for the sake of it. A supervisor that goes away is waited for.
+It asks again after every event of the stream, and every few seconds in any case. It waits for a
+supervisor that goes away.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..event_client import stream
 from .board import Board
 
 RESYNC_S = 5.0
-"""How long nothing may happen before it is asked for all the same."""
+"""The interval between two requests while there are no events."""
 
 RETRY_S = 0.5
-"""How long it is between two looks for a supervisor that is gone."""
+"""The interval between two attempts while the supervisor is away."""
 
-BREATH_S = 0.1
-"""However much happens, no more often than this is asked for it."""
+LEAST_INTERVAL_S = 0.1
+"""The minimum interval between two requests, however many events arrive."""
 
 
 class Feed:
@@ -42,24 +42,24 @@ class Feed:
         ]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Ask for nothing more."""
+        """Stop the threads."""
         self._ended.set()
         self._wake.set()
 
-    def hurry(self) -> None:
-        """Something happened: ask now."""
+    def refresh(self) -> None:
+        """Ask now."""
         self._wake.set()
 
     def _look(self) -> None:
         while not self._ended.is_set():
             self._board = self._asked()
             self._show(self._board)
-            self._ended.wait(BREATH_S)
+            self._ended.wait(LEAST_INTERVAL_S)
             self._wake.wait(RETRY_S if self._board.trouble else RESYNC_S)
             self._wake.clear()
 

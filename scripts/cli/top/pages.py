@@ -1,22 +1,22 @@
-"""The pages about one worker: asked for, and made text. What a worker wrote is shown literally."""
+"""The pages about one worker, as text. Output of a worker is shown literally."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from ..client import ControlClient, ControlError, path_of
+from ..console.clock import now_ms
 from ..render.crash_text import bundle_lines
 from ..render.text import printable, printable_lines
 from ..render.timeline_lines import failure_line, timeline_lines
 
 NAMES = ("timeline", "output", "crash", "alerts")
 WORKER_PAGES = NAMES[:-1]
-"""The last one is about all workers."""
+"""The pages about one worker; the alerts are about all."""
 
 
-def asked(client: ControlClient, component_id: str) -> dict[str, str]:
-    """The pages about a worker, by their names."""
+def fetch(client: ControlClient, component_id: str) -> dict[str, str]:
+    """Fetch the pages about a worker; the texts by page name."""
     return {
         "timeline": _timeline(client, component_id),
         "output": _output(_answer(client, component_id, "output")),
@@ -43,7 +43,7 @@ def _timeline(client: ControlClient, component_id: str) -> str:
 
 def _output(answer: dict[str, Any]) -> str:
     lines = answer.get("lines", [])
-    return "\n".join(printable(line.expandtabs()) for line in lines) or "It has written nothing."
+    return "\n".join(printable(line.expandtabs()) for line in lines) or "The worker has not written anything."
 
 
 def _crash(client: ControlClient, component_id: str) -> str:
@@ -51,12 +51,8 @@ def _crash(client: ControlClient, component_id: str) -> str:
     if "error" in known:
         return printable(known["error"])
     if not known["bundles"]:
-        return "It has not died."
+        return "The worker has not died."
     bundle = _answer(client, component_id, "bundles", str(known["bundles"][0]["generation"]))
     if "error" in bundle:
         return printable(bundle["error"])
-    return "\n".join(bundle_lines(bundle, _now_ms(), known["groups"]))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return "\n".join(bundle_lines(bundle, now_ms(), known["groups"]))

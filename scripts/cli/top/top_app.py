@@ -1,4 +1,4 @@
-"""The view itself: a table of workers, pages about the chosen one, keys that act on it."""
+"""The view: a table of workers, pages about the selected one, keys that control it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .board import (
     alert_rows,
     badge,
     breaker_lines,
+    has_new_critical,
     heading,
-    new_noise,
     rows,
 )
 from .dialogs import Help, Question
@@ -37,17 +37,20 @@ BELL_REST_S = 30.0
 TICK_S = 1.0
 
 ACTIONS = {
-    "restart": ("Restart {}?", "Its counters are cleared and it is started afresh, now."),
-    "pause": ("Pause {}?", "It is held back until it is resumed, also across restarts of the supervisor."),
-    "resume": ("Resume {}?", "What the pause held back starts at once."),
-    "reset": ("Reset {}?", "Its counters and its failure are cleared; it is not started."),
-    "start": ("Start {}?", "It is started now; its counters stay."),
-    "stop": ("Stop {}?", "It may finish its job, and stays down until it is started, or the supervisor is."),
+    "restart": ("Restart {}?", "It starts again now, with its counters cleared."),
+    "pause": ("Pause {}?", "It does not run until you resume it, even if the supervisor restarts."),
+    "resume": ("Resume {}?", "It starts at once if the pause held it back."),
+    "reset": ("Reset {}?", "Its counters and its failure are cleared. It does not start."),
+    "start": ("Start {}?", "It starts now and keeps its counters."),
+    "stop": (
+        "Stop {}?",
+        "It can finish its job, then stays down until you start it or restart the supervisor.",
+    ),
 }
 
 
 class FromThread(Message):
-    """Something that another thread wants done by the view's own."""
+    """A call from another thread, to be made in the view's thread."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         super().__init__()
@@ -81,9 +84,9 @@ class Top(App[None]):
         self._feed = Feed(socket_path, client, self._show_soon)
         self._board = Board()
         self._newest: Board | None = None
-        """What is to be shown next."""
-        self._wanted = ""
-        self._chosen: str | None = None
+        """The board to show next."""
+        self._filter_text = ""
+        self._selected_id: str | None = None
         self._rang_at: float | None = None
 
     def compose(self) -> ComposeResult:
@@ -103,16 +106,16 @@ class Top(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin to listen."""
+        """Fill in the headings and start the feed."""
         self._table.add_columns(*COLUMNS)
-        self._alerts.add_columns("#", "SEVERITY", "WORKER", "TIMES", "WHAT", "NOTED")
+        self._alerts.add_columns("#", "SEVERITY", "WORKER", "COUNT", "MESSAGE", "ACKNOWLEDGED")
         self.query_one("#filter", Input).display = False
         self._table.focus()
         self.set_interval(TICK_S, self._draw)
         self._feed.start()
 
     def on_unmount(self) -> None:
-        """Stop listening."""
+        """Stop the feed."""
         self._feed.stop()
 
     @property
@@ -124,25 +127,25 @@ class Top(App[None]):
         return self.query_one("#alert-table", DataTable)
 
     def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Have something done by the view's own thread; a view that is closing does no more.
+        """Make a call in the view's thread, unless the view is closing.
 
-        By a message: `call_from_thread` leaves a coroutine behind that nobody awaits when the view
+        Sent as a message: `call_from_thread` leaves a coroutine that is never awaited if the view
         closes at that moment.
         """
-        with suppress(RuntimeError):  # its loop is closed
+        with suppress(RuntimeError):  # the event loop is closed
             self.post_message(FromThread(partial(call, *arguments)))
 
     def on_from_thread(self, message: FromThread) -> None:
-        """Do what another thread wants done."""
-        with suppress(NoMatches):  # a question stands before what it would change
+        """Make a call for another thread."""
+        with suppress(NoMatches):  # a dialog covers the widget that it would change
             message.call()
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────
 
     def _show_soon(self, board: Board) -> None:
-        """Have a board shown; if drawing takes its time, only the newest one waits for it."""
-        is_awaited, self._newest = self._newest is not None, board
-        if not is_awaited:
+        """Show a board soon; if drawing is slow, only the latest board is queued."""
+        is_queued, self._newest = self._newest is not None, board
+        if not is_queued:
             self._from_thread(self._show_newest)
 
     def _show_newest(self) -> None:
@@ -151,9 +154,9 @@ class Top(App[None]):
             self._show(board)
 
     def _show(self, board: Board) -> None:
-        noisy = bool(self._board.at) and new_noise(self._board.alerts, board.alerts)
+        critical = bool(self._board.at) and has_new_critical(self._board.alerts, board.alerts)
         self._board = board
-        if noisy:
+        if critical:
             self._ring()
         self._draw()
         self._draw_alerts()
@@ -166,7 +169,7 @@ class Top(App[None]):
             self.bell()
 
     def _draw(self) -> None:
-        """Bring the head and the table up to date; the chosen worker stays chosen."""
+        """Update the head and the table; the selected worker stays selected."""
         head = self.query_one("#summary", Static)
         head.update(heading(self._board))
         head.set_class(bool(self._board.trouble), "lost")
@@ -177,7 +180,7 @@ class Top(App[None]):
         open_ones = self.query_one("#breakers", Static)
         open_ones.update("\n".join(breakers))
         open_ones.display = bool(breakers)
-        listed = rows(self._board, self._wanted, time.monotonic(), self.size.width)
+        listed = rows(self._board, self._filter_text, time.monotonic(), self.size.width)
         if [row.component_id for row in listed] == [key.value for key in self._table.rows]:
             for row in listed:
                 self._update_row(row)
@@ -190,15 +193,15 @@ class Top(App[None]):
                 self._table.update_cell(row.component_id, column.key, cell, update_width=True)
 
     def _fill(self, listed: list[Row]) -> None:
-        chosen = self._chosen
+        selected = self._selected_id
         self._table.clear()
         for row in listed:
             self._table.add_row(*_cells(row), key=row.component_id)
         ids = [row.component_id for row in listed]
-        if chosen in ids:
-            self._table.move_cursor(row=ids.index(chosen))
+        if selected in ids:
+            self._table.move_cursor(row=ids.index(selected))
         elif ids:
-            self._choose(ids[0])
+            self._select(ids[0])
 
     def _draw_alerts(self) -> None:
         at = self._alerts.cursor_row
@@ -210,39 +213,39 @@ class Top(App[None]):
             self._alerts.move_cursor(row=min(at, self._alerts.row_count - 1))
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        """Another worker was chosen."""
+        """Another worker was selected."""
         if event.data_table.id == "workers" and event.row_key.value is not None:
-            self._choose(event.row_key.value)
+            self._select(event.row_key.value)
 
-    def _choose(self, component_id: str) -> None:
-        if component_id != self._chosen:
-            self._chosen = component_id
+    def _select(self, component_id: str) -> None:
+        if component_id != self._selected_id:
+            self._selected_id = component_id
             for name in pages.WORKER_PAGES:
                 self.query_one(f"#{name}-text", Static).update("…")
             self._load_pages()
 
     @work(thread=True, exclusive=True, group="pages")
     def _load_pages(self) -> None:
-        if self._chosen is None or self._board.trouble:
+        if self._selected_id is None or self._board.trouble:
             return
-        chosen = self._chosen
-        found = pages.asked(self._control, chosen)
-        self._from_thread(self._show_pages, chosen, found)
+        selected = self._selected_id
+        found = pages.fetch(self._control, selected)
+        self._from_thread(self._show_pages, selected, found)
 
     def _show_pages(self, component_id: str, found: Mapping[str, str]) -> None:
-        if component_id == self._chosen:
+        if component_id == self._selected_id:
             for name, text in found.items():
                 self.query_one(f"#{name}-text", Static).update(text)
 
-    # ── what is done ─────────────────────────────────────────────────────────────────────
+    # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def action_order(self, order: str) -> None:
-        """Ask, then give the order for the chosen worker."""
-        if self._chosen is None:
+        """Ask for confirmation, then give the order for the selected worker."""
+        if self._selected_id is None:
             return
         question, consequence = ACTIONS[order]
-        give = partial(self._give, order, self._chosen)
-        self.push_screen(Question(question.format(self._chosen), consequence), give)
+        give = partial(self._give, order, self._selected_id)
+        self.push_screen(Question(question.format(self._selected_id), consequence), give)
 
     def _give(self, order: str, component_id: str, sure: bool | None) -> None:
         if sure:
@@ -250,15 +253,15 @@ class Top(App[None]):
             self._post(path, f"{order}: {component_id}")
 
     def action_acknowledge(self) -> None:
-        """Take note of an alert: the chosen one on its page, else the first that wants it."""
-        loud = [alert for alert in self._board.alerts if not alert["acknowledged_at_wall_ms"]]
-        loud = [alert for alert in loud if not alert["resolved_at_wall_ms"]]
-        chosen = self._alerts.cursor_row if self.focused is self._alerts else 0
+        """Acknowledge an alert: the selected one on the alerts page, else the first unacknowledged one."""
+        open_alerts = [alert for alert in self._board.alerts if not alert["acknowledged_at_wall_ms"]]
+        open_alerts = [alert for alert in open_alerts if not alert["resolved_at_wall_ms"]]
+        selected = self._alerts.cursor_row if self.focused is self._alerts else 0
         listed = [number for number, _, _ in alert_rows(self._board.alerts)]
-        number = listed[chosen] if self.focused is self._alerts and listed else None
-        number = loud[0]["id"] if number is None and loud else number
+        number = listed[selected] if self.focused is self._alerts and listed else None
+        number = open_alerts[0]["id"] if number is None and open_alerts else number
         if number is not None:
-            self._post(path_of("alerts", str(number), "acknowledge"), f"alert {number} noted")
+            self._post(path_of("alerts", str(number), "acknowledge"), f"Alert {number} is acknowledged.")
 
     @work(thread=True, group="orders")
     def _post(self, path: str, done: str) -> None:
@@ -268,11 +271,11 @@ class Top(App[None]):
             self._say(str(error), "error")
         else:
             self._say(done, "information")
-        self._feed.hurry()
+        self._feed.refresh()
 
     def _say(self, text: str, severity: Any) -> None:
-        told: Callable[..., None] = partial(self.notify, text, severity=severity, markup=False)
-        self._from_thread(told)
+        show: Callable[..., None] = partial(self.notify, text, severity=severity, markup=False)
+        self._from_thread(show)
 
     def action_page(self, name: str) -> None:
         """Show one of the pages."""
@@ -281,32 +284,32 @@ class Top(App[None]):
             self._alerts.focus()
 
     def action_filter(self) -> None:
-        """Have a word to look for."""
+        """Show the filter field."""
         field = self.query_one("#filter", Input)
         field.display = True
         field.focus()
 
     def action_show_all(self) -> None:
-        """Look for nothing any more."""
+        """Clear the filter."""
         field = self.query_one("#filter", Input)
         field.value = ""
         field.display = False
         self._table.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show what is looked for, letter by letter."""
-        self._wanted = event.value
+        """Apply the filter as it is typed."""
+        self._filter_text = event.value
         self._draw()
 
     def on_input_submitted(self) -> None:
-        """Back to the table; the word stays."""
+        """Return to the table; the filter stays."""
         self._table.focus()
 
     def action_help(self) -> None:
-        """Say what the keys do."""
+        """Show the help."""
         self.push_screen(Help())
 
 
 def _cells(row: Row) -> list[Text]:
-    """Literal text: what a worker is called never styles anything."""
+    """Literal text, so that markup in a worker's name has no effect."""
     return [Text(cell, style=row.style if place == 1 else "") for place, cell in enumerate(row.cells)]
