@@ -53,7 +53,7 @@ command = ["sleep", "1000"]
     assert eventually(lambda: said.exists() and len(said.read_text().splitlines()) == 2)
     told = [json.loads(line)["happening"] for line in said.read_text().splitlines()]
     assert told == ["opened", "resolved"]
-    assert "Nothing is wrong." in rekindle(running, "alerts")
+    assert "There are no open alerts." in rekindle(running, "alerts")
     assert [entry["action"] for entry in running.client.get("/audit")["entries"]] == ["acknowledge"]
 
 

@@ -190,7 +190,7 @@ def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_j
 @database_option
 @json_option
 def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
-    """Put toxic or failed jobs back into their queues with their counters cleared.
+    """Retry toxic or failed jobs with their counters cleared.
 
     \b
       $ rekindle jobs retry 42
@@ -221,7 +221,7 @@ def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool)
 @state_option
 @database_option
 def export(queue: str | None, job_state: str, limit: int, state: Path, database: str | None) -> None:
-    """Print jobs with their evidence as JSON, one job per line, the latest first.
+    """Print jobs with their evidence as JSON, one per line.
 
     \b
       $ rekindle jobs export > toxic.jsonl
