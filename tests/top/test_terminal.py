@@ -36,7 +36,7 @@ def test_inside_tmux_the_keys_work(every_state: Client, tmp_path: Path) -> None:
         assert eventually(lambda: "Restart worker:spent:0?" in tmux("capture-pane", "-p"))
         tmux("send-keys", "n")
         tmux("send-keys", "?")
-        assert eventually(lambda: "choose a worker" in tmux("capture-pane", "-p"))
+        assert eventually(lambda: "select a worker" in tmux("capture-pane", "-p"))
         tmux("send-keys", "Enter")
         assert eventually(lambda: "choose a worker" not in tmux("capture-pane", "-p"))
         tmux("send-keys", "q")
