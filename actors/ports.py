@@ -294,7 +294,3 @@ class Runtime(Protocol):
     def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
         """Start an actor of this class."""
         ...
-
-    def at_leisure(self, receiver: pykka.ActorRef[Any], message: object) -> None:
-        """Tell an actor something that can wait for all that cannot."""
-        ...

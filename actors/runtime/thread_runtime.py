@@ -14,7 +14,7 @@ import pykka
 
 from ..ports import Clock, Timers
 from .lanes import Lane, lane_actor
-from .resilient_actor import CORE, tell
+from .resilient_actor import CORE
 from .timekeeper import Timekeeper
 
 A = TypeVar("A", bound=pykka.Actor)
@@ -71,10 +71,6 @@ class ThreadRuntime:
             self._refs = [each for each in self._refs if each.is_alive()]
             self._prune_at = 2 * len(self._refs) + PRUNE_AFTER
         return ref
-
-    def at_leisure(self, receiver: pykka.ActorRef[Any], message: object) -> None:
-        """Tell an actor something that can wait for other messages."""
-        tell(receiver, message)
 
     def _lane(self, name: str) -> Lane:
         return self._lanes.get(name) or self._lanes.setdefault(name, Lane(name))

@@ -142,7 +142,6 @@ class SimulationRuntime:
         self.timers: Timers = self.virtual_timers
         self._random = random.Random(seed)
         self._ready: list[_Inbox] = []
-        self._at_leisure: deque[tuple[Receiver, object]] = deque()
         self._refs: list[pykka.ActorRef[Any]] = []
         self.watch: Callable[[pykka.Actor, Any], None] | None = None
         """Sees every message before its actor does."""
@@ -167,17 +166,10 @@ class SimulationRuntime:
         self._refs.append(ref)
         return ref
 
-    def at_leisure(self, receiver: pykka.ActorRef[Any], message: object) -> None:
-        """Tell an actor something when no other message is under way."""
-        self._at_leisure.append((receiver, message))
-
     def settle(self) -> None:
         """Deliver every message that is under way; no time passes."""
         ready, chance, reactions = self._ready, self._random.random, self.reactions
-        while ready or self._at_leisure:
-            if not ready:
-                tell(*self._at_leisure.popleft())
-                continue
+        while ready:
             index = int(chance() * len(ready)) if len(ready) > 1 else 0
             inbox = ready[index]
             message = inbox.queue.popleft()
@@ -224,7 +216,6 @@ class SimulationRuntime:
         for inbox in self._ready:
             inbox.queue.clear()
         self._ready.clear()
-        self._at_leisure.clear()
         for ref in self._refs:
             ref.actor_stopped.set()
             if isinstance(ref.actor_inbox, _Inbox):
