@@ -71,7 +71,7 @@ def test_an_answer_that_makes_no_sense_is_told(tmp_path: Path, says: bytes, kind
 def test_the_servers_words_come_as_errors_of_their_own(served: Served) -> None:
     with pytest.raises(UnknownWorkerError, match="nobody"):
         served.client.get(path_of("workers", "nobody"))
-    with pytest.raises(RequestRefusedError, match="is no group"):
+    with pytest.raises(RequestRefusedError, match="is not a group"):
         served.client.post(path_of("groups", "nobody", "restart"))
     with pytest.raises(InvalidRequestError, match="count"):
         served.client.post(path_of("groups", "tag", "scale"))
