@@ -69,7 +69,7 @@ def test_people_read_it_as_they_would_while_it_runs(failed: Running) -> None:
     assert "beyond repair" in rekindle("history", SPENT, "--bundle", "last").out
     assert rekindle("timeline", SPENT).lines[-1].startswith("Mean time between failures:")
     assert SPENT in rekindle("alerts").out
-    assert "was stopped, by SIGTERM" in rekindle("events").lines[-1]
+    assert "stopped: killed by SIGTERM" in rekindle("events").lines[-1]
 
 
 def test_whoever_is_not_remembered_is_no_such_worker(failed: Running) -> None:

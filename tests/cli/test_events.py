@@ -117,10 +117,10 @@ def test_that_nothing_was_found_is_told_as_it_is(every_state: Client) -> None:
     assert none == "None of the latest events matches these topics.\n"
 
 
-def test_every_event_comes_with_its_words_and_its_level(many: Client) -> None:
-    events = many("events", "--limit", "1000", "--json").document["events"]
+def test_every_event_comes_with_its_words_and_its_level(every_state: Client) -> None:
+    events = every_state("events", "--limit", "1000", "--json").document["events"]
     assert {type(event[name]) for event in events for name in ("text", "level")} == {str}
-    shown = many("events", "--limit", "1000").out.splitlines()[: len(events)]
+    shown = every_state("events", "--limit", "1000").out.splitlines()[: len(events)]
     for event, line_ in zip(events, shown, strict=True):
         assert line_.endswith(event["text"])
 

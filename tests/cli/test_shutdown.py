@@ -49,7 +49,7 @@ def test_a_supervisor_that_is_slow_to_answer_is_told_only_once(run: Run) -> None
         running.process.send_signal(signal.SIGCONT)
         assert command.wait(PATIENCE_S) == 0
     assert running.end() == 0
-    assert "worker:slow:0 stopped, exited with code 3" in running.text()
+    assert "worker:slow:0 stopped: exited with code 3" in running.text()
 
 
 def test_said_again_it_hurries_and_said_a_third_time_it_kills(run: Run) -> None:

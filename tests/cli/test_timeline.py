@@ -67,7 +67,7 @@ def test_the_timeline_tells_every_start_death_and_decision(rekindle: Client) -> 
     ]
     assert decisions[2].startswith("■ was given up: 2 restarts in 5 min; last death: exited with code 3;")
     assert decisions[2].endswith("; 2 of 2 in 5 min, 2 of 20 in total")
-    assert sum(line.startswith("▶ started as generation ") for line in told) == 3
+    assert sum(line.startswith("▶ started, pid ") for line in told) == 3
     assert sum(line.startswith("✖ died after ") for line in told) == 3
     assert said.lines[-1].startswith("Mean time between failures: ")
     assert said.lines[-1].endswith(" over all 3 deaths.")
