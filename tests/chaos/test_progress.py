@@ -56,7 +56,7 @@ def test_a_move_that_a_scenario_does_not_have_is_refused_with_those_that_it_has(
     file.write_text(HOPELESS + '[[move]]\nat = 6\nkill = "tag"\n')
     said = Client(tmp_path)("chaos", str(file), "--only", "1,99")
     assert (said.code, said.out) == (2, "")
-    assert "hopeless has no move 99; its moves are 0 to 1" in said.err
+    assert "hopeless has no move 99; it has moves 0 to 1" in said.err
 
 
 def test_a_terminal_with_json_shows_one_document_and_no_bar(tmp_path: Path) -> None:
