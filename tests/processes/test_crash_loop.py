@@ -128,7 +128,7 @@ class JumpingClock(RealClock):
 def test_f16_a_wall_clock_that_jumps_a_year_changes_nothing(
     run: Run, rows: Rows, monkeypatch: pytest.MonkeyPatch, jump_ms: int
 ) -> None:
-    monkeypatch.setattr("rekindle.actors.runtime.resilient_actor.RealClock", JumpingClock)
+    monkeypatch.setattr("rekindle.actors.runtime.thread_runtime.RealClock", JumpingClock)
     monkeypatch.setattr(JumpingClock, "offset_ms", 0)
     system = run(python("wait", health=ATTENTIVE, restart=replace(STEADY, initial_delay_s=0.3)))
     before = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
@@ -150,7 +150,7 @@ def test_f16_a_wall_clock_that_jumps_a_year_changes_nothing(
 def test_f16_a_wall_clock_that_jumped_between_two_runs_holds_nobody_back(
     run: Run, monkeypatch: pytest.MonkeyPatch, jump_ms: int
 ) -> None:
-    monkeypatch.setattr("rekindle.actors.runtime.resilient_actor.RealClock", JumpingClock)
+    monkeypatch.setattr("rekindle.actors.runtime.thread_runtime.RealClock", JumpingClock)
     monkeypatch.setattr(JumpingClock, "offset_ms", 0)
     policy = replace(STEADY, max_delay_s=0.5)
     first = run(sleeper(restart=policy))

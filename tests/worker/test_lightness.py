@@ -19,6 +19,7 @@ MODULES = [
     "handle",
     "heartbeat",
     "pdeathsig",
+    "plain_text",
     "rate_limit",
     "run",
     "status_report",
