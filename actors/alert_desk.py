@@ -1,9 +1,9 @@
 """The AlertDesk: what people should know of, as episodes.
 
-Owns the book of alerts, and the timers that resolve and escalate them. Hears every event from
+Owns the book of alerts, and the timers that resolve and escalate them. Receives every event from
 the Broker, as any listener does, and from the QueueWatch which queues have toxic jobs. Tells the
 Broker what became of an alert, to be kept and told in one transaction. If it raises, it keeps its
-book and starts its timers anew.
+book and restarts its timers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SettleDue(msgspec.Struct, frozen=True):
 
 
 class EscalationDue(msgspec.Struct, frozen=True):
-    """Timer: nobody may have taken note of an alert."""
+    """Timer: an alert may still be unacknowledged."""
 
     alert_id: int
 
@@ -81,7 +81,7 @@ class AlertDesk(ResilientActor):
         self.recover()
 
     def recover(self) -> None:
-        """Keep the book, and start the timers anew."""
+        """Keep the book and restart the timers."""
         for timer in self._escalating.values():
             timer.cancel()
         self._escalating.clear()
@@ -89,7 +89,7 @@ class AlertDesk(ResilientActor):
             self._watch(alert)
 
     def handle(self, message: DeskMessage) -> None:
-        """Take note of an event, or of what somebody did about an alert."""
+        """Take an event, or an order about an alert."""
         match message:
             case SettleDue(component_id=id_):
                 self._settling.pop(id_, None)
@@ -158,7 +158,7 @@ class AlertDesk(ResilientActor):
             tell(self.persistence, Persist(tuple(items)))
 
     def _watch(self, alert: Alert) -> None:
-        """Have the alert escalated in time, if nobody takes note of it and it is not over."""
+        """Have the alert escalated in time, unless it is acknowledged or closed by then."""
         timer = self._escalating.pop(alert.id, None)
         if timer is not None:
             timer.cancel()

@@ -1,8 +1,8 @@
 """The JobDesk: what becomes of the jobs that a worker held when it ended.
 
-Owns nothing but the memory of whose jobs were released, so that an end that is told twice counts
-once. Hears from the Supervisor that an incarnation is gone, has the PersistenceActor release its claims
-(the durable ones: what a worker last said about its job decides nothing), hears from the PersistenceActor
+Owns only the memory of which incarnations had their jobs released, so that a repeated report counts
+once. Learns from the Supervisor that an incarnation is gone, has the PersistenceActor release its claims
+(the durable ones: a worker's last report of its job decides nothing), learns from the PersistenceActor
 what became of them, and tells everyone. Nothing else waits for it.
 """
 

@@ -28,7 +28,7 @@ class Prober:
         """What a program has in its environment, so that it ends with us, however we end."""
         self._closed = False
         self._over: int | None = None
-        """Readable once nobody wants an answer any more."""
+        """Readable once answers are not wanted."""
         self._starting = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._calls: dict[str, threading.Thread] = {}
@@ -44,14 +44,14 @@ class Prober:
                 if self._over is None:
                     self._over = os.eventfd(0, os.EFD_CLOEXEC)
                 thread.start()
-            except (RuntimeError, OSError) as error:  # without an answer nobody would look again
+            except (RuntimeError, OSError) as error:  # without an answer the breaker would never probe again
                 tell(message.reply_to, ProbeAnswered(message.policy.name, str(error)))
             else:
                 self._threads.add(thread)
 
     def close(self, timeout_s: float) -> None:
-        """Answer nobody any more, and leave no program behind."""
-        with self._starting:  # who is not started yet cannot be waited for
+        """Send no further answers, and leave no program behind."""
+        with self._starting:  # a thread that has not started cannot be joined
             self._closed = True
             if self._over is not None:
                 os.eventfd_write(self._over, 1)
@@ -62,7 +62,7 @@ class Prober:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _let_go(self) -> None:
-        """Close the descriptor, once the last one has gone who looks at it."""
+        """Close the descriptor when the last thread that waits on it has ended."""
         if self._closed and not self._threads and self._over is not None:
             os.close(self._over)
             self._over = None

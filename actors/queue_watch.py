@@ -1,13 +1,13 @@
-"""The QueueWatch: how the queues are, for everyone who looks.
+"""The QueueWatch: the state of the queues, for all views.
 
-Workers claim and finish jobs by connections of their own, so nobody here hears of each. What is heard
+Workers claim and finish jobs by connections of their own, so no actor is notified of each. What arrives
 is that something has happened: a worker says that it holds another job, a job was requeued, a host or
 an operator has put one in. Then the watch looks, once for all that has happened until then, and tells
 the Broker, and the AlertDesk which queues have toxic jobs. While nothing happens nothing is looked at,
 and no timer runs.
 
 When very much happens it looks twice a second, and after a look that took long still later: it never
-takes more than a twentieth of a core. It decides nothing, and nobody waits for it.
+takes more than a twentieth of a core. It decides nothing, and no actor waits for it.
 
 It lives on a lane of its own, since a look blocks.
 """
@@ -31,7 +31,7 @@ from .runtime.resilient_actor import ResilientActor, tell
 
 PERIOD_S = 0.5
 GATHER_S = 0.02
-"""What happens within so long is seen together: mostly a job that is taken and done."""
+"""Changes within this time are seen together: mostly a job that is taken and done."""
 
 COST_FACTOR = 20
 AWAY_S = 5.0
@@ -61,7 +61,7 @@ class QueueWatch(ResilientActor):
         self._alerts = alerts
         self._served = WatchQueues((), frozenset())
         self._held: dict[str, Job] = {}
-        """What each worker holds, as we have heard."""
+        """The job that each worker last reported."""
         self._sightings = Sightings()
         self._timer: Timer | None = None
         self._not_before = 0.0
@@ -141,7 +141,7 @@ class QueueWatch(ResilientActor):
         jobs = self._store.jobs
         running = jobs.find(state=JobState.RUNNING.value, limit=MOST_AT_A_LOOK)
         found = jobs.named(self._sightings.to_ask_after(running))
-        # The figures last: what is told of the jobs may be older than they, never newer.
+        # The figures last: the states of jobs may be older than the figures, never newer.
         looked_at = self._runtime.clock.wall_ms()
         stats = jobs.stats()
         news = self._sightings.take(running, found)

@@ -1,4 +1,4 @@
-"""Carries out releases beside the actors: a few threads of its own, and nobody waits for them.
+"""Carries out releases beside the actors, in a few threads of its own that no actor waits for.
 
 A tool that is missing, fails or hangs costs a log line and an event, never a restart. Is told
 `ReleaseOrder` by the Supervisor; sends the outcome to the persistence actor, which stores it with
@@ -41,7 +41,7 @@ THREADS = 4
 """How many releases may be under way at the same time."""
 
 MOST_STUCK = 16
-"""Past so many functions that never came back no further one is called."""
+"""After this many functions that never returned, no further one is called."""
 
 LINES = 20
 
@@ -85,7 +85,7 @@ class ReleaseDesk:
         if len(self._threads) < THREADS:
             name = f"rekindle-release-{len(self._threads)}"
             thread = threading.Thread(target=self._run, name=name, daemon=True)
-            thread.start()  # if none is to be had, a later order may find one for both
+            thread.start()  # if no thread can be started now, a later order may start one for both
             self._threads.append(thread)
 
     def close(self, timeout_s: float) -> bool:

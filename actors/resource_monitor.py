@@ -2,7 +2,7 @@
 
 Owns one watch per incarnation that has limits. Looks at each in its own interval; tells
 everyone who listens of warnings and violations, and the Supervisor when a worker is to be
-killed or recycled. Started with the first worker that has limits: without limits nobody looks.
+killed or recycled. Started with the first worker that has limits: without limits nothing is sampled.
 
 It lives on a lane of its own, since looking around blocks.
 """
@@ -115,7 +115,7 @@ class ResourceMonitor(ResilientActor):
     def _usage(self, request: WatchUsage) -> Usage | None:
         try:
             return self._processes.usage(request.component_id, request.generation)
-        except Exception as error:  # noqa: BLE001  # whatever keeps us from seeing, the workers go on
+        except Exception as error:  # noqa: BLE001  # the workers go on even if sampling fails
             if not self._is_blind:
                 self._is_blind = True
                 logger.warning("what workers use cannot be seen, limits do not hold: {}", repr(error))

@@ -62,7 +62,7 @@ def back_off(worker: Worker, phase: BackingOff, world: World) -> Step:
 
 
 def proceed(worker: Worker, phase: BackingOff, world: World) -> Step:
-    """Start now if nothing holds the restart back any more."""
+    """Start now, unless something still holds the restart back."""
     worker = replace(worker, phase=phase)
     if not phase.elapsed or worker.lingering is not None:
         return Step(worker)
@@ -81,7 +81,7 @@ def hold(worker: Worker, why: str) -> Step:
 
 
 def call_off(worker: Worker, why: str) -> Step:
-    """A start that nobody was told of yet waits for the breaker instead."""
+    """A start that has not been sent yet waits for the breaker instead."""
     return hold(replace(worker, lingering=None, status=None), why)
 
 
@@ -112,5 +112,5 @@ def launch(worker: Worker, world: World) -> Step:
 
 
 def is_up(worker: Worker, generation: int) -> bool:
-    """Whether this incarnation is the one that runs, or is to."""
+    """Whether this incarnation is the one that runs or will run."""
     return isinstance(worker.phase, Up) and worker.phase.generation == generation

@@ -2,7 +2,7 @@
 
     failed ─(another version, clear_failed_on_change)─▶ idle, counters 0 ─▶ up
 
-Which version a worker is now comes in with the `World`: whoever read the files told us. A
+Which version a worker is now comes in with the `World`, from the caller that read the files. A
 version that is not known, then or now, lifts nothing, and the same one stays failed for good.
 """
 
@@ -54,7 +54,7 @@ def refusal(worker: Worker, world: World) -> str | None:
     elif phase.version is None or world.version is None:
         why = "which version of it failed, or is there now, is not known"
     elif not tells_of_code(world.version):
-        why = "its code cannot be read, so that nobody can tell whether it changed"
+        why = "its code cannot be read, so it is not known whether it changed"
     else:
         why = "it is still the version that failed"
     remedy = "restart clears that and starts it, reset clears it"

@@ -1,8 +1,8 @@
 """Pure: which work items are held, written down so that a next run can release them.
 
 A supervisor that is killed together with its workers releases nothing. So what a worker with a release
-policy holds stands in the store from the moment it is told until it is let go of or released; what is
-still there at a start belonged to somebody who is gone. A release that was cut off is done once more.
+policy holds is in the store from the moment it is reported until it is let go or released; what is
+still there at a start belonged to a worker that is gone. An interrupted release is repeated.
 
     taken ─▶ written down ─let go of, or stopped well─▶ struck out
                    ├─ its worker died ─▶ released ─▶ struck out
@@ -21,7 +21,7 @@ from ..spec.work_release import Release, ReleaseOrder, is_wanted, item_of
 from ..spec.worker_spec import WorkerSpec
 
 HELD = "held_work:"
-"""Then the worker and its generation, which begins anew where nobody saw a death."""
+"""The prefix; the worker and its generation follow. Generations restart at 1 if no death was recorded."""
 
 LEFT = "left_work:"
 """Then the run that found it, and whose it was: a run that is cut off as well adds another one."""
@@ -37,7 +37,7 @@ def order(spec: WorkerSpec, generation: int, job: Job | None, exit_: Exit) -> Re
 
 
 def hold_records(spec: WorkerSpec, generation: int, job: Job | None) -> tuple[MetaSet, ...]:
-    """What is to be kept now that the worker holds this job; nothing where nothing would be released."""
+    """The records to persist when the worker holds this job; none if nothing would be released."""
     policy = spec.release
     if policy is None or not is_wanted(policy, policy.cwd or spec.cwd):
         return ()
@@ -45,16 +45,16 @@ def hold_records(spec: WorkerSpec, generation: int, job: Job | None) -> tuple[Me
 
 
 def release_record(order: ReleaseOrder) -> MetaSet:
-    """It is not held any more."""
+    """The record for a work item that is not held now."""
     return MetaSet(order.note or _key(order.release.component_id, order.release.generation), None)
 
 
 def left_behind(
     specs: Iterable[WorkerSpec], meta: Mapping[str, str], run: str
 ) -> tuple[tuple[ReleaseOrder, ...], tuple[MetaSet, ...]]:
-    """What former runs left behind: what to release, and what to write down of that before anybody starts.
+    """What former runs left behind: what to release, and what to persist before any worker starts.
 
-    What nobody knows how to release any more is struck out.
+    An item that no current spec can release is removed from the store.
     """
     known = {spec.id: spec for spec in specs}
     orders: list[ReleaseOrder] = []

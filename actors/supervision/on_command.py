@@ -1,4 +1,4 @@
-"""Pure: what operators want of a worker."""
+"""Pure: what follows from an operator's command for one worker."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def resume(worker: Worker, world: World) -> Step:
     """End a pause: what it held back starts at once; what is failed or was stopped stays so."""
     match worker.phase:
         case Up(generation=generation):
-            # Whatever its spec says by now, one that runs in a pause was told to idle.
+            # Even if its spec has changed: a worker that runs during a pause was told to idle.
             return Step(worker, (SetIdle(generation, paused=False),))
         case Idle(rest=Rest.PAUSED | Rest.RESET):
             return start(worker, world)

@@ -76,7 +76,7 @@ def died(worker: Worker, death: Death, world: World) -> Step:
 
 
 def _version(death: Death, world: World) -> str | None:
-    """What died: as it was started, or where nothing tells of that, as it was when last looked at."""
+    """The version that died: as it was started, or if that is not known, as it was last read."""
     started = None if death.remains is None else death.remains.fingerprint.version
     return started or world.version
 

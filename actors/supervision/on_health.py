@@ -1,4 +1,4 @@
-"""Pure: a worker as the former run left it, and its health and its job, as they are told."""
+"""Pure: a worker as the former run left it, and what follows from reports of its health and job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: the process, as its proxy tells it, and what an actor that was replaced finds."""
+"""Pure: what follows from a proxy's reports of a process, and from what a replaced actor finds."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from .worker import (
 
 
 def process_started(worker: Worker, generation: int, pid: int, world: World) -> Step:
-    """The incarnation has a pid, and hears now what it could not hear before."""
+    """The incarnation has a pid, and gets the orders that it could not receive before."""
     if not isinstance(worker.phase, Up | Stopping) or worker.phase.generation != generation:
         return Step(worker)
     worker = replace(worker, phase=replace(worker.phase, pid=pid))
-    if isinstance(worker.phase, Stopping):  # told to end before it was there
+    if isinstance(worker.phase, Stopping):  # it was stopped before its process existed
         return Step(worker)
     step = pause(worker) if world.paused else Step(worker)
     kept = held_work.hold_records(worker.spec, generation, worker.job)
@@ -86,8 +86,8 @@ def process_gone(
 
 
 def _awaits_end(worker: Worker, generation: int) -> bool:
-    # A stop that came between the end of a process and the news of its death: the proxy, told to
-    # end what is gone already, says once more that it is gone.
+    # A stop that came between the end of a process and the report of its death: the proxy, asked to
+    # end a process that is gone, reports its end once more.
     return isinstance(worker.phase, Stopping) and worker.phase.generation == generation
 
 
@@ -117,7 +117,7 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
     ended += claims_after_stop(worker, phase.generation, exit_, forced)
     release = held_work.order(worker.spec, phase.generation, worker.job, exit_)
     if release is not None and released_exit(exit_, forced):
-        # Not a death; but who is killed on the way leaves behind what it was at.
+        # Not a death; but a worker that had to be killed leaves its work item behind.
         ended += (ReleaseWork(release),)
     elif release is not None:
         ended += (KeepRecord(held_work.release_record(release)),)
@@ -125,7 +125,7 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
         held = None if phase.by_hand else world.held
         idle = replace(worker, status=None, job=None)
         step = launch(worker, world) if held is None else hold(idle, held)
-        # Whoever waits for the stop hears that it was, and that it does not last.
+        # The caller that waits for the stop learns that it happened and that it does not last.
         report = ReportStop(exit_, forced, relaunched=True)
         return Step(step.worker, (*ended, report, *step.effects))
     rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest

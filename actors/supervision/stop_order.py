@@ -1,4 +1,4 @@
-"""Who is to stop, and in which order: whoever waits for others stops before them."""
+"""Which workers stop, and in which order: a worker stops before the workers it waits for."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Change = Callable[[Worker], Step]
 
 
 class _Stop(msgspec.Struct, frozen=True):
-    """How a worker is to stop, and whether those who wait for it stop first."""
+    """How a worker stops, and whether the workers that wait for it stop first."""
 
     change: Change
     in_order: bool
 
 
 class StopOrder:
-    """Stops that are decided; each is taken once nobody needs its worker any more."""
+    """Stops that are decided; each is carried out when no running worker needs it."""
 
     def __init__(self) -> None:
         self._stops: dict[str, _Stop] = {}
         self._unkillable: set[str] = set()
-        """Nobody waits for their end."""
+        """Workers whose end is not waited for."""
 
     def __contains__(self, component_id: str) -> bool:
         return component_id in self._stops
@@ -48,7 +48,7 @@ class StopOrder:
             del self._stops[component_id]
 
     def outlived(self, component_id: str) -> None:
-        """It survived everything: nobody waits for its end any longer."""
+        """It survived SIGKILL: its end is not waited for."""
         self._unkillable.add(component_id)
 
     def at_rest(self, component_id: str) -> None:
@@ -67,11 +67,11 @@ class StopOrder:
         ]
 
     def take(self, component_id: str) -> Change:
-        """How it is to stop, now that it does."""
+        """How it stops; it is removed from the stops that wait."""
         return self._stops.pop(component_id).change
 
     def _is_ending(self, worker: Worker) -> bool:
-        """Whether it is to stop, or is about to, so that what it needs must stay for a while."""
+        """Whether it is stopping or will stop, so that the workers it needs must stay until then."""
         if worker.id in self._stops:
             return True
         phase = worker.phase
@@ -79,5 +79,5 @@ class StopOrder:
 
 
 def _is_of_use(worker: Worker | None) -> bool:
-    """Whether it has a process that others may need; one without must not start any more."""
+    """Whether it has a process that others may need; a worker without one is not started now."""
     return worker is not None and isinstance(worker.phase, Up) and worker.phase.pid is not None

@@ -71,7 +71,7 @@ class Up(msgspec.Struct, frozen=True):
 
 
 class BackingOff(msgspec.Struct, frozen=True):
-    """A restart is decided. It happens once its delay is over, it is kept, and the old process is gone."""
+    """A restart is decided; it waits for its delay, for the store, and for the end of the old process."""
 
     record: DeathRecord
     decided_ms: int
@@ -84,7 +84,7 @@ class BackingOff(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """Told to end; `relaunch` says whether it comes back afterwards."""
+    """Ordered to end; with `relaunch` it is started again afterwards."""
 
     generation: int
     rest: Rest
@@ -97,11 +97,11 @@ class Stopping(msgspec.Struct, frozen=True):
     since_ms: int = 0
     """Since when it ran, if there is a reason."""
     pid: int | None = None
-    """Of the process that is to end, if it is known."""
+    """The pid of the process that has to end, if it is known."""
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Given up, durably."""
+    """Not restarted until it is reset; this is persisted."""
 
     reason: str
     version: str | None = None
@@ -131,11 +131,11 @@ class Worker(msgspec.Struct, frozen=True):
     status: Status | None = None
     job: Job | None = None
     jobs: JobPolicy | None = None
-    """The queues that its latest process was told of; by now its spec may say something else."""
+    """The queues that its latest process was given; its spec may have changed since."""
     not_before_ms: int | None = None
     """Until when a delay that a former run decided holds the first start back."""
     unreleased: ReleaseOrder | None = None
-    """The work item of a death whose process still lives: nobody else may take it before it has gone."""
+    """The work item of a dead worker whose process still lives: it is released when that has ended."""
     open_death: OpenDeath | None = None
     """The latest death, if it was decided before its process had ended."""
 
@@ -160,10 +160,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     held: str | None = None
     """Why a breaker holds this worker back, if it does."""
     by_hand: bool = False
-    """Whether an operator wants this worker, whatever a breaker says."""
+    """Whether an operator ordered this start, which an open breaker does not prevent."""
     chance: float = 0.0
     version: str | None = None
-    """What this worker's code and configuration were when somebody last looked."""
+    """This worker's code and configuration when they were last read."""
 
 
 # ── Effects ──────────────────────────────────────────────────────────────────────────────
@@ -205,23 +205,23 @@ class AwaitSave(msgspec.Struct, frozen=True):
 
 
 class CancelTimers(msgspec.Struct, frozen=True):
-    """Nothing of this worker is to come."""
+    """Cancel the timers of this worker."""
 
 
 class KeepRecord(msgspec.Struct, frozen=True):
-    """Have this written down."""
+    """Persist this record."""
 
     record: Record
 
 
 class Announce(msgspec.Struct, frozen=True):
-    """Tell everyone who listens."""
+    """Publish this event."""
 
     event: Event
 
 
 class ReleaseWork(msgspec.Struct, frozen=True):
-    """Have the work item that the worker left behind released, by whoever does that."""
+    """Have the ReleaseDesk release the work item that the worker left behind."""
 
     order: ReleaseOrder
 
@@ -235,7 +235,7 @@ class StopMonitoring(msgspec.Struct, frozen=True):
 
 
 class SetCause(msgspec.Struct, frozen=True):
-    """Tell the monitor what the death to come is to be put down to."""
+    """Tell the monitor which cause to record for the coming death."""
 
     generation: int
     detail: str
@@ -254,12 +254,12 @@ class ReleaseJobs(msgspec.Struct, frozen=True):
 
 
 class ReportStop(msgspec.Struct, frozen=True):
-    """The worker came to rest; whoever waits for its stop may know how it ended."""
+    """The worker came to rest; callers that wait for its stop learn how it ended."""
 
     exit: Exit | None
     forced: int | None
     relaunched: bool = False
-    """Somebody wanted it back meanwhile: it starts again."""
+    """It was started again meanwhile."""
 
 
 Effect = (
@@ -282,7 +282,7 @@ Effect = (
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The worker afterwards, and what is to be done."""
+    """The worker afterwards, and the effects to carry out."""
 
     worker: Worker
     effects: tuple[Effect, ...] = ()

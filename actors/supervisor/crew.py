@@ -1,7 +1,7 @@
 """The workers under supervision, and how effects on them are carried out.
 
-`supervision` decides what is to be done about one worker; this does it: tells the proxy, the
-monitor and the persistence actor, and has its timers set.
+`supervision` decides about one worker, and this module carries it out: it notifies the proxy, the
+monitor and the persistence actor, and sets timers.
 Belongs to the Supervisor and runs in it.
 """
 
@@ -101,7 +101,7 @@ class Crew:
         self._is_stopping_some = False
         self._removing: set[str] = set()
         self._removed: dict[str, int] = {}
-        """The last generation of those who left: their deaths are kept, and each is told by its number."""
+        """The last generation of removed workers: their deaths stay in the store and are identified by it."""
 
     def __contains__(self, component_id: str) -> bool:
         return component_id in self._workers
@@ -149,13 +149,13 @@ class Crew:
             self.tell_proxy(id_, ReportProcess())
 
     def kill_all(self) -> None:
-        """Kill what still runs: nobody will be there to see it end."""
+        """Kill what still runs: no actor will be left to see it end."""
         for worker in self:
             if worker.lingering is not None:
                 self._to.processes.signal(worker.id, worker.lingering, signal.SIGKILL)
 
     def register_again(self) -> None:
-        """The monitor may have missed something: tell it again what it is to know."""
+        """The monitor may have missed something: repeat what it has to know."""
         for worker in self:
             match worker.phase:
                 case Up():
@@ -173,7 +173,7 @@ class Crew:
         """Change one worker, and do what follows from it."""
         worker = self._workers.get(component_id)
         if worker is None:
-            logger.debug("news of {!r}, which nobody supervises", component_id)
+            logger.debug("supervisor: message about unknown worker {!r}", component_id)
             return
         self.carry_out(change(worker))
 
@@ -189,10 +189,10 @@ class Crew:
             self._keep_and_announce(step.effects)
             self._perform_all(worker, step.effects)
         if self._to_stop:
-            self._continue_stopping()  # one that is wanted again keeps nobody from stopping any more
+            self._continue_stopping()  # a worker that starts again does not hold up the stop of others
 
     def _keep_and_announce(self, effects: tuple[Effect, ...]) -> None:
-        """Hand over all that is to be kept and told in one message: it goes into one transaction."""
+        """Send all records and events in one message, so that they go into one transaction."""
         items: list[Record | Event] = []
         for effect in effects:
             if isinstance(effect, KeepRecord):
@@ -257,7 +257,7 @@ class Crew:
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
     def waits_for(self, worker: Worker) -> tuple[str, ...]:
-        """Those who are not healthy yet, which a start that is due waits for."""
+        """The workers that a due start waits for, because they are not healthy yet."""
         if not worker.spec.after or self._held.get(worker.id) != worker.generation:
             return ()
         if not isinstance(worker.phase, Up):
@@ -266,7 +266,7 @@ class Crew:
         return tuple(other.id for other in others if other is not None and not other.is_healthy)
 
     def start_ready(self) -> None:
-        """Somebody turned healthy, or changed: start those who waited for nothing else."""
+        """A worker turned healthy, or changed: start the workers that wait for no other."""
         for id_ in tuple(self._held):
             self._start_if_ready(id_)
 
@@ -287,7 +287,7 @@ class Crew:
             self.carry_out(supervision.call_off(worker, why))
 
     def _launch(self, worker: Worker) -> None:
-        # Registered first: a fast worker's first frame must find its place.
+        # Registered first: the monitor must know the worker before its first frame.
         self._register(worker)
         self.tell_proxy(worker.spec.id, StartProcess(worker.generation))
 
@@ -309,18 +309,18 @@ class Crew:
     # ── ends ─────────────────────────────────────────────────────────────────────────────
 
     def stop(self, ids: Iterable[str], urgency: Urgency, reason: StopReason) -> None:
-        """Stop these workers, those first who wait for the others; a kill waits for nobody."""
+        """Stop these workers, dependent workers first; a kill does not wait."""
         change = partial(supervision.stop, urgency=urgency, reason=reason)
         self._to_stop.stop(ids, change, in_order=urgency is not Urgency.KILL)
         self._continue_stopping()
 
     def pause(self, ids: Iterable[str]) -> None:
-        """Pause these workers, each in its own way, and those first who wait for the others."""
+        """Pause these workers, each by its pause mode, dependent workers first."""
         self._to_stop.pause(ids)
         self._continue_stopping()
 
     def unpause(self, component_id: str) -> None:
-        """A pause is over that may be yet to come: whoever is needed by others waits for their end first."""
+        """A pause ends, perhaps before it began: a worker that others need pauses after them."""
         self._to_stop.unpause(component_id)
 
     def is_to_stop(self, component_id: str) -> bool:
@@ -328,14 +328,14 @@ class Crew:
         return component_id in self._to_stop
 
     def unkillable(self, component_id: str) -> None:
-        """A worker's process survived everything: nobody waits for its end any longer."""
+        """A worker's process survived SIGKILL: its end is not waited for."""
         self._to_stop.outlived(component_id)
         self.stops.unkillable(component_id)
         self._continue_stopping()
         self.answer_stops()
 
     def _continue_stopping(self) -> None:
-        """Stop whoever nobody needs any more; one that stops at once may free the next."""
+        """Stop the workers that no other needs; a stop may free the next one."""
         if self._is_stopping_some:
             return  # the loop that stops this one goes on by itself
         self._is_stopping_some = True
@@ -364,18 +364,18 @@ class Crew:
             # By the way that its deaths took: it must not overtake them.
             tell(self._to.persistence, Persist((StateRemoved(worker.id), WorkerRemoved(worker.id))))
             tell(self._to.persistence, WorkerForgotten(worker.id))
-            self.start_ready()  # nobody can wait for it any more
+            self.start_ready()  # starts do not wait for a removed worker
         else:
             self._show_at_rest(worker)
         self._continue_stopping()
         self.answer_stops()
 
     def _show_at_rest(self, worker: Worker) -> None:
-        """Nobody watches it any more: people must not read its last health for ever."""
+        """No monitor watches it now, so views must not go on showing its last health."""
         if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
             tell(self._to.persistence, Persist((mirrored_at_rest(worker),)))
 
     def answer_stops(self) -> None:
-        """Tell those whose wait is over."""
+        """Answer the callers whose wait is over."""
         for reply_to, answer in self.stops.finished():
             tell(reply_to, answer)

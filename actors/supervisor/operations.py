@@ -259,7 +259,7 @@ class Operations:
             self._end_pauses_of(None if id_ == EVERYTHING else (id_,))
         self._pause_ends.arm()
 
-    # ── who is supervised ────────────────────────────────────────────────────────────────
+    # ── which workers are supervised ─────────────────────────────────────────────────────
 
     def _adopt(self, spec: WorkerSpec) -> None:
         known = self._remembered.of(spec.id)

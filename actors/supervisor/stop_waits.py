@@ -1,4 +1,4 @@
-"""Bookkeeping: who waits for which workers to stop."""
+"""Bookkeeping: which callers wait for which workers to stop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StopWatch:
     def settled(
         self, component_id: str, exit_: Exit | None, forced: int | None, *, relaunched: bool = False
     ) -> None:
-        """A worker came to rest, or ended and is started again because somebody wants it back."""
+        """A worker came to rest, or ended and is being started again."""
         self._note(StopResult(component_id, exit_, forced, relaunched=relaunched))
 
     def unkillable(self, component_id: str) -> None:

@@ -1,6 +1,6 @@
 """The timers of the workers under supervision: one of each kind for a worker, one of saves for all.
 
-Belongs to the Supervisor's Crew and runs in the Supervisor, who is told when one is due.
+Belongs to the Supervisor's Crew and runs in the Supervisor, which receives a message when one is due.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class WorkerTimers:
         self._save_timer: Timer | None = None
 
     def schedule(self, component_id: str, delay_ms: int, message: TimerMessage) -> None:
-        """Have the Supervisor told this after a while, in place of what it was to be told before."""
+        """Send the Supervisor this message after a delay, in place of an earlier one of its kind."""
         key = (component_id, type(message))
         earlier = self._timers.pop(key, None)
         if earlier is not None:
@@ -33,14 +33,14 @@ class WorkerTimers:
         self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._supervisor, message)
 
     def cancel(self, component_id: str) -> None:
-        """Have the Supervisor told nothing more of what this worker waited for."""
+        """Cancel the timers of this worker."""
         for kind in (BackoffElapsed, HealthSustained):
             timer = self._timers.pop((component_id, kind), None)
             if timer is not None:
                 timer.cancel()
 
     def forget_all(self) -> None:
-        """Begin anew, without a timer."""
+        """Cancel all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

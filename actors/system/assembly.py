@@ -65,7 +65,7 @@ def assemble(
 
     What is remembered of them comes from the store, unless it was loaded before. An event that
     comes without a record waits for one for `event_linger_s`. `run` tells this run from all
-    others: a claim of another one holds no longer.
+    others: a claim of another run is void.
     """
     specs = tuple(specs)
     remembered = remembered or store.load()
@@ -97,7 +97,7 @@ def assemble(
         actor.tell(Attend(supervisor, broker, desk))
     persistence.tell(Persist((MirrorWiped(),)))
     persistence.tell(Persist((_former_claims(specs, run, runtime.clock.wall_ms()),)))
-    # Before anything can happen that it should hear of.
+    # Before anything can happen that it has to receive.
     alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs)
     watch = runtime.start(
         QueueWatch, runtime=runtime, store=store, persistence=persistence, broker=broker, alerts=alert_desk
@@ -108,13 +108,13 @@ def assemble(
 
 
 def queues_to_watch(specs: Iterable[WorkerSpec]) -> WatchQueues:
-    """Which queues are served, and by whom."""
+    """Which queues are served, and by which workers."""
     serving = tuple(spec for spec in specs if spec.serves)
     return WatchQueues(served_by(serving), frozenset(spec.id for spec in serving))
 
 
 def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:
-    """Whoever held a job in another run is gone: their claims are released before anybody starts."""
+    """The workers of other runs are gone: their claims are released before any worker starts."""
     retries = {spec.id: spec.jobs.crash_retries for spec in specs if spec.jobs is not None}
     return FormerClaimsReleased(run=run, at_wall_ms=wall_ms, crash_retries=MappingProxyType(retries))
 
@@ -127,13 +127,13 @@ def _alert_desk(
     policy: AlertPolicy | None,
     specs: Iterable[WorkerSpec],
 ) -> Ref | None:
-    """The desk of alerts, where there is one to be."""
+    """The AlertDesk, if the policy asks for one."""
     if policy is None or not policy.enabled:
         return None
     try:
         known = store.alerts()
     except StoreUnavailableError as error:
-        logger.warning("the alerts of the former run are not known: {}", str(error))
+        logger.warning("store: the alerts of the former run cannot be read: {}", str(error))
         known = ()
     ids = tuple(spec.id for spec in specs)
     return runtime.start(

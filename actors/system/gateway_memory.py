@@ -1,4 +1,4 @@
-"""A few words that are remembered by name, across restarts too: where a gateway got to, say."""
+"""Small texts that are remembered by name across restarts, such as the position of a gateway."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..facts.records import MetaSet
 
 
 class GatewayMemory:
-    """What was remembered, and what is to be. Safe to use from any thread; never waits for the store."""
+    """The remembered texts. Safe to use from any thread; never waits for the store."""
 
     def __init__(self, known: Mapping[str, str], keep: Callable[[MetaSet], object]) -> None:
-        """Take what a former run left, and who writes down what is new."""
+        """Take what a former run left, and the function that persists changes."""
         self._known = dict(known)
         self._keep = keep
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Where threads that are no actors meet the actors: an inbox to wait on."""
+"""Where threads that are not actors meet the actors: an inbox to wait on."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ class EventStream:
 
     @property
     def dropped(self) -> int:
-        """How many were dropped because nobody read them."""
+        """How many events were dropped because they were not read in time."""
         return self._inbox.dropped
 
     def close(self) -> None:
-        """Hear no more."""
+        """End the subscription."""
         self._end()
 
     def next(self, timeout_s: float) -> Any:

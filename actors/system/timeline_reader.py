@@ -1,7 +1,7 @@
-"""The flight recorder: what happened to a worker, put together from the store and from memory.
+"""What happened to a worker, put together from the store and from memory.
 
-Events, deaths, jobs and what workers used are in the store. What they used goes there with
-whatever goes there next, so the latest of it is held here as well. Safe to use from any thread.
+Events, deaths, jobs and what workers used are in the store. Samples of use are written with
+the next records, so the latest of them are held here as well. Safe to use from any thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_SAMPLES = 5000
 """Of all workers together: more than ever waits for the store."""
 
 MOST_JOBS = 1000
-"""So many of the latest jobs of a worker are looked at; many of them make one line."""
+"""How many of the latest jobs of a worker are read; many of them make one line."""
 
 
 class TimelineReader:
@@ -67,7 +67,7 @@ class TimelineReader:
         return jobs.taken_by(component_id, since_wall_ms=since_wall_ms, limit=MOST_JOBS)
 
     def _usages(self, component_id: str, since_wall_ms: int, limit: int) -> list[UsageNoted]:
-        """Those in the store, and those that are on their way there."""
+        """The samples in the store, and the samples on their way there."""
         with self._lock:
             held = tuple(self._samples)
         kept = self._store.usages(component_id, since_wall_ms=since_wall_ms, limit=limit)

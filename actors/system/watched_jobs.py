@@ -1,4 +1,4 @@
-"""The queues as a host and its operators get them: what they do to them is told to the QueueWatch."""
+"""The queues as a host and its operators get them: the QueueWatch is notified of what they change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..ports import Jobs
 
 
 class WatchedJobs:
-    """The `Jobs` of a store; `touched` hears of every change, with the numbers of the jobs."""
+    """The `Jobs` of a store; `touched` is called after every change, with the ids of the jobs."""
 
     def __init__(self, jobs: Jobs, touched: Callable[[tuple[int, ...]], None]) -> None:
         self._jobs = jobs

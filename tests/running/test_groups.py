@@ -61,7 +61,7 @@ def test_a_rolling_restart_renews_everybody_and_keeps_enough_of_them_up(run: Run
         healthy = [worker for worker in running.workers().values() if worker["status"] == "healthy"]
         fewest = min(fewest, len(healthy))
     assert fewest >= 2
-    assert eventually(lambda: "rolling restart of web is done" in running.text())
+    assert eventually(lambda: "rolling restart of web completed" in running.text())
     assert {worker["restart_count"] for worker in running.workers().values()} == {0}
 
 

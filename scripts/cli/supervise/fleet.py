@@ -35,11 +35,11 @@ PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
 
 STAYS_UP_S = 1.0
-"""So long a worker must have been healthy before it is the next one's turn: many a program runs for a
+"""A worker must have been healthy for this long before the next one is restarted: a program may run for a
 moment before it finds that it cannot."""
 
 DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED)
-"""Members that are not up, and that nobody expects to be."""
+"""Members that are not up and not expected to be."""
 
 GLANCE_S = 0.25
 """How often a rolling restart looks while nothing happens."""
@@ -63,12 +63,12 @@ class Fleet(System):
         self._changing = threading.Lock()
         self._rolling: dict[str, threading.Thread] = {}
         self._given_up: dict[str, str] = {}
-        """Why the latest rolling restart of a group came to nothing."""
+        """Why the latest rolling restart of a group was abandoned."""
         self._ending = threading.Event()
         self.event_gateways = EventGateways()
 
     def gateways(self) -> tuple[GatewayState, ...]:
-        """How the gateways are that tell events to the outside."""
+        """The states of the gateways that send events to other systems."""
         return self.event_gateways.states()
 
     def metrics(self) -> bytes | None:
@@ -79,7 +79,7 @@ class Fleet(System):
         """Apply the file as it is now; a bad one changes nothing.
 
         Raises:
-            ConfigurationError: the file has problems; the log tells it, too.
+            ConfigurationError: the file has problems; they are logged, too.
             RequestRefusedError: the system stops.
         """
         try:
@@ -89,7 +89,7 @@ class Fleet(System):
             raise
 
     def shut_down(self) -> None:
-        """End `rekindle run`, as a signal would: said again it hurries, then it kills."""
+        """End `rekindle run`, as a signal would: a second call hurries, a third kills."""
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _reload(self) -> Summary:
@@ -111,7 +111,7 @@ class Fleet(System):
         return summary
 
     def scale(self, name: str, count: int, /) -> Summary:
-        """Have so many workers of a group, until the file is loaded again."""
+        """Set the number of workers of a group, until the file is loaded again."""
         with self._changing:
             try:
                 config = self._config.with_count(name, count)
@@ -136,13 +136,13 @@ class Fleet(System):
         return {"workers": list(group.ids), "min_healthy": group.min_healthy}
 
     def rolling(self, name: str, /) -> Rolling:
-        """How the latest rolling restart of a group is."""
+        """The state of the latest rolling restart of a group."""
         self._config.group(name)
         thread = self._rolling.get(name)
         return Rolling(thread is not None and thread.is_alive(), self._given_up.get(name))
 
     def end_rolling(self) -> None:
-        """Let no rolling restart go on; the one that is under way ends at its next step."""
+        """End rolling restarts; one in progress ends at its next step."""
         self._ending.set()
         for thread in self._rolling.values():
             thread.join(PATIENCE_S)
@@ -156,9 +156,9 @@ class Fleet(System):
                 self._roll_one(id_, group)
         except RekindleError as error:
             self._given_up[group.name] = str(error)
-            logger.error("the rolling restart of {} was given up: {}", group.name, str(error))
+            logger.error("fleet: rolling restart of {} abandoned: {}", group.name, str(error))
         else:
-            logger.info("the rolling restart of {} is done", group.name)
+            logger.info("fleet: rolling restart of {} completed", group.name)
 
     def _roll_one(self, id_: str, group: Group) -> None:
         if self.status(id_).shown in DOWN:
@@ -203,7 +203,7 @@ class Fleet(System):
 
 
 class Steady:
-    """Whether something has been true for so long, whenever it was looked at."""
+    """Whether something was true at every check for a given time."""
 
     def __init__(self, for_s: float) -> None:
         self._for_s = for_s
