@@ -52,7 +52,7 @@ def test_without_such_a_worker_the_exit_code_is_4(every_state: Client, arguments
     answer = every_state(*arguments)
     assert (answer.code, answer.out) == (4, "")
     by_group = arguments[0] == "scale" or "--rolling" in arguments
-    groups = "no group is called 'unknown'; there is: web, flaky, spent, mute, late, chatty"
+    groups = "no group is named 'unknown'; known groups: web, flaky, spent, mute, late, chatty"
     why = groups if by_group else "no worker is called 'unknown'"
     assert answer.err == f"rekindle: {why}\n"
 

@@ -77,9 +77,9 @@ def problems(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[alerts]\nsettle_s = -1", "must not be negative"),
-        ("[alerts.sink.a]", "needs either a command or a webhook"),
-        ('[alerts.sink.a]\ncommand = ["a", "{nobody}"]', "{nobody} is none of {id}"),
+        ("[alerts]\nsettle_s = -1", "must be at least 0"),
+        ("[alerts.sink.a]", "must have either a command or a webhook"),
+        ('[alerts.sink.a]\ncommand = ["a", "{unknown}"]', "{unknown} is not a placeholder; use one of {id}"),
         ('[alerts.sink.a]\nwebhook = "ftp://a"', "must be an http:// or https:// address"),
         ('[alerts.sink.a]\nwebhook = "https://a"\non = ["shut"]', "shut"),
         ("[alerts]\nloud = true", "loud"),

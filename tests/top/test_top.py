@@ -76,7 +76,7 @@ def test_the_pages_follow_the_selected_worker(every_state: Client) -> None:
         assert "\x1b" not in text(app, "output-text")
         choose(app, "worker:spent:0")
         await until(pilot, lambda: "worker:spent:0 was given up" in text(app, "timeline-text"))
-        assert "↻ retry at once: 1st in a row; window 1 of 1" in text(app, "timeline-text")
+        assert "↻ restart at once: 1st in a row, 1 of 1 in 5 min" in text(app, "timeline-text")
         await until(pilot, lambda: "worker:spent:0, generation 2, died " in text(app, "crash-text"))
         assert "SIGSEGV" in text(app, "crash-text")
 
