@@ -9,7 +9,7 @@ Tested on pykka 4.4.2 and 4.5.0. These are the names, and why no public one does
 - `Actor._handle_receive`: stops the actor, serves a proxy, or calls `on_receive`.
 - `Actor._actor_ref`: behind the public property `actor_ref`, which cannot be set.
 
-`tests/unit/test_pykka_internals.py` fails when one of them changes.
+`tests/unit/runtime/test_pykka_internals.py` fails when one of them changes.
 """
 
 from __future__ import annotations

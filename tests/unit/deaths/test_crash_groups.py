@@ -7,7 +7,7 @@ import signal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.test_verdict import STACKS, TRACEBACK
+from tests.unit.deaths.test_findings import STACKS, TRACEBACK
 
 from rekindle.actors.deaths.crash_groups import Crashed, crash_of, grouped
 from rekindle.actors.deaths.death import Cause, Exit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.unit.test_verdict import TRACEBACK
+from tests.unit.deaths.test_findings import TRACEBACK
 
 from rekindle.actors.deaths.crash_bundle import Bundle, bundle_of
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
