@@ -27,8 +27,9 @@ from .messages import (
     WorkerDied,
     WorkerRemoved,
 )
-from .messages.internal import Persist, ToxicSeen
 from .messages.internal.to_broker import Subscribe
+from .messages.internal.to_desks import ToxicSeen
+from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
 from .rules.alert_rules import Step

@@ -18,28 +18,23 @@ from .deaths.evidence import Remains
 from .facts.frames import Frame
 from .facts.health_status import Status
 from .messages import StatusChanged, WorkerStarted
-from .messages.internal import (
+from .messages.internal.to_monitor import (
     Attend,
     ChannelClosed,
     DeadlineReached,
     ExpectLimitKill,
     FrameReceived,
-    JobChanged,
     MarkFailed,
     MirrorDue,
     MonitorMessage,
-    MonitorReplaced,
-    Persist,
-    ProcessExited,
-    ProcessFound,
-    ProcessStarted,
     ProtocolViolated,
     Register,
-    RegistrationRefused,
     SetPaused,
-    SpawnFailed,
     Unregister,
 )
+from .messages.internal.to_persistence import Persist
+from .messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
+from .messages.internal.to_supervisor import JobChanged, MonitorReplaced, RegistrationRefused
 from .ports import Processes, Receiver, Runtime, Timer
 from .rules import progress
 from .rules.health import (

@@ -11,7 +11,8 @@ from __future__ import annotations
 from .facts.jobs import JobSettled, JobState
 from .facts.records import ClaimsReleased
 from .messages import JobConvicted, JobRequeued
-from .messages.internal import DeskMessage, IncarnationEnded, JobsSettled, Persist
+from .messages.internal.to_desks import DeskMessage, IncarnationEnded, JobsSettled
+from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime
 from .runtime.resilient_actor import ResilientActor, tell
 

@@ -31,8 +31,10 @@ from .facts.commit_times import CommitTimes
 from .facts.jobs import JobSettled
 from .facts.records import Record
 from .messages import Event, Passing, StoodDown, StoreDegraded, StoreRecovered, is_event
-from .messages.internal import (
-    Attend,
+from .messages.internal.to_broker import Notice, Publish, QueuesSeen, WorkerForgotten, WorkerKnown
+from .messages.internal.to_desks import JobsSettled
+from .messages.internal.to_monitor import Attend
+from .messages.internal.to_persistence import (
     Commit,
     CommitBatch,
     CommitDue,
@@ -40,15 +42,13 @@ from .messages.internal import (
     Committed,
     Flush,
     Flushed,
-    JobChanged,
-    JobsSettled,
     Persist,
     PersistenceMessage,
     PublishOverdue,
     ReportCommit,
     RetryCommit,
 )
-from .messages.internal.to_broker import Notice, Publish, QueuesSeen, WorkerForgotten, WorkerKnown
+from .messages.internal.to_supervisor import JobChanged
 from .ports import Receiver, Runtime, Store, Timer
 from .rules.batch import Batch
 from .rules.outbox import Outbox

@@ -23,8 +23,8 @@ from .errors import StoreError
 from .facts.jobs import JobState, QueueStats
 from .facts.topic_states import WorkerState
 from .messages import JobConvicted, JobRequeued, Published, Snapshot, StateChanged
-from .messages.internal import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
 from .messages.internal.to_broker import QueuesSeen, Subscribe, Unsubscribe
+from .messages.internal.to_desks import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
 from .ports import Receiver, Runtime, Store, Timer
 from .rules.queue_sightings import MOST_AT_A_LOOK, Sightings
 from .runtime.resilient_actor import ResilientActor, tell

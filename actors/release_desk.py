@@ -19,7 +19,7 @@ import msgspec
 
 from .facts.records import ReleaseNoted
 from .messages import WorkReleased, WorkReleaseFailed
-from .messages.internal import Persist
+from .messages.internal.to_persistence import Persist
 from .ports import Receiver
 from .processes.run_tool import Ran, run_tool
 from .processes.spawn.spawner import environment_of

@@ -22,7 +22,8 @@ from .messages import (
     ResourceViolated,
     ResourceWarned,
 )
-from .messages.internal import LimitExceeded, LookDue, RecycleDue, ResourceMessage, UnwatchUsage, WatchUsage
+from .messages.internal.to_desks import LookDue, ResourceMessage, UnwatchUsage, WatchUsage
+from .messages.internal.to_supervisor import LimitExceeded, RecycleDue
 from .ports import Processes, Receiver, Runtime, Timer
 from .rules.usage_limits import (
     Eased,

@@ -15,9 +15,8 @@ from loguru import logger
 from .errors import StoreError, StoreOwnedError, StoreUnavailableError
 from .facts.commit_times import CommitTimes
 from .facts.records import DeathRecord
-from .messages.internal import (
-    Attend,
-    BatchKept,
+from .messages.internal.to_monitor import Attend
+from .messages.internal.to_persistence import (
     Commit,
     CommitFailed,
     Committed,
@@ -25,6 +24,7 @@ from .messages.internal import (
     ReportCommit,
     WriterMessage,
 )
+from .messages.internal.to_supervisor import BatchKept
 from .ports import Receiver, Runtime, Store, Timer
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.retention_policy import Retention

@@ -12,13 +12,11 @@ from msgspec.structs import replace
 
 from .deaths.death import Exit, signal_name
 from .messages import StopStepTaken, WorkerUnkillable
-from .messages.internal import (
+from .messages.internal.to_proxy import (
     LadderElapsed,
     PauseProcess,
     ProcessExited,
     ProcessFound,
-    ProcessGone,
-    ProcessReported,
     ProcessStarted,
     ProxyMessage,
     ReportProcess,
@@ -27,6 +25,7 @@ from .messages.internal import (
     StopProcess,
     UseSpec,
 )
+from .messages.internal.to_supervisor import ProcessGone, ProcessReported
 from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
 from .rules.stop_ladder import (
     Absent,

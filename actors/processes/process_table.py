@@ -22,15 +22,8 @@ from rekindle.worker.guardian import marked_processes
 from ..deaths.evidence import Remains
 from ..facts.frames import Frame
 from ..facts.usage import Usage
-from ..messages.internal import (
-    ChannelClosed,
-    FrameReceived,
-    ProcessExited,
-    ProcessFound,
-    ProcessStarted,
-    ProtocolViolated,
-    SpawnFailed,
-)
+from ..messages.internal.to_monitor import ChannelClosed, FrameReceived, ProtocolViolated
+from ..messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 from ..ports import Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox

@@ -36,8 +36,8 @@ from ..messages import (
     WorkerStopping,
     WorkerUnkillable,
 )
-from ..messages.internal import JobChanged
 from ..messages.internal.to_broker import Notice, QueuesSeen, WorkerForgotten, WorkerKnown
+from ..messages.internal.to_supervisor import JobChanged
 from ..messages.topics import JOBS, QUEUES, SYSTEM, queue_topic, worker_topic
 
 SHOWN = {

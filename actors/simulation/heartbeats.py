@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import ceil, floor, inf
 
 from ..facts.frames import Frame
-from ..messages.internal import FrameReceived, ProtocolViolated
+from ..messages.internal.to_monitor import FrameReceived, ProtocolViolated
 from ..ports import Runtime, SpawnRequest, Timer
 from ..processes.watch.frame_reader import FrameReader
 from ..runtime.resilient_actor import tell

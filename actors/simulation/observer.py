@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..facts.records import DeathRecord, StreakCleared
 from ..messages import Event, StatusChanged, WorkerDied
-from ..messages.internal import BackoffElapsed
+from ..messages.internal.to_supervisor import BackoffElapsed
 from .scenarios.history import Decided, EventPublished, StreakEnded, TimerDropped, TimerSet
 
 _names: dict[type, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..messages.internal import BackoffElapsed
+from ..messages.internal.to_supervisor import BackoffElapsed
 from ..ports import Receiver
 from ..runtime.timekeeper import HeapTimer
 from . import observer

@@ -6,7 +6,7 @@ import signal as signals
 from collections.abc import Callable, Sequence
 
 from ..deaths.death import Exit
-from ..messages.internal import ProcessExited
+from ..messages.internal.to_proxy import ProcessExited
 from ..ports import Runtime, SpawnRequest, Timer
 from ..runtime.resilient_actor import tell
 from .heartbeats import Heartbeats

@@ -14,7 +14,8 @@ from math import inf
 from ..deaths.death import Exit, Job
 from ..facts.frames import Frame
 from ..facts.usage import Usage
-from ..messages.internal import ChannelClosed, ProcessFound, ProcessStarted, SpawnFailed
+from ..messages.internal.to_monitor import ChannelClosed
+from ..messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFailed
 from ..ports import Control, Receiver, Runtime, SpawnRequest
 from ..runtime.resilient_actor import tell
 from .scenarios.behaviours import Behaviour

@@ -9,8 +9,10 @@ import pykka
 
 from .. import messages
 from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers
-from ..messages.internal import BackoffElapsed, Commit, Flush, FrameReceived, Persist
 from ..messages.internal.to_broker import Subscribe
+from ..messages.internal.to_monitor import FrameReceived
+from ..messages.internal.to_persistence import Commit, Flush, Persist
+from ..messages.internal.to_supervisor import BackoffElapsed
 from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
 from .faulty_store import FaultyStore

@@ -11,7 +11,7 @@ from ..deaths.crash_bundle import bundle_of
 from ..deaths.death import Death, Exit
 from ..deaths.evidence import Remains
 from ..facts.records import EndKept
-from ..messages.internal import IncarnationEnded
+from ..messages.internal.to_desks import IncarnationEnded
 from .worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..facts.health_status import Status
-from ..messages.internal import BackoffElapsed
+from ..messages.internal.to_supervisor import BackoffElapsed
 from .worker import (
     AwaitSave,
     BackingOff,

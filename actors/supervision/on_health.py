@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ..deaths.death import Job
 from ..facts.health_status import Status
 from ..facts.records import RememberedWorker, StreakCleared
-from ..messages.internal import HealthSustained
+from ..messages.internal.to_supervisor import HealthSustained
 from ..rules.restarts import DEFAULT_FAILURE, RestartState, cleared_streak
 from ..spec.worker_spec import WorkerSpec
 from . import held_work

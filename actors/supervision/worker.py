@@ -14,7 +14,8 @@ from ..deaths.death import Death, Exit, Job
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, Record
 from ..messages import Event
-from ..messages.internal import BackoffElapsed, HealthSustained, IncarnationEnded
+from ..messages.internal.to_desks import IncarnationEnded
+from ..messages.internal.to_supervisor import BackoffElapsed, HealthSustained
 from ..rules.restarts import RestartState
 from ..spec.job_policy import JobPolicy
 from ..spec.stop_urgency import Urgency

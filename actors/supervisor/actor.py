@@ -22,7 +22,9 @@ from ..messages import (
     StoreRecovered,
     WorkerUnkillable,
 )
-from ..messages.internal import (
+from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
+from ..messages.internal.to_proxy import ProcessStarted
+from ..messages.internal.to_supervisor import (
     BackoffElapsed,
     BatchKept,
     Declare,
@@ -34,14 +36,12 @@ from ..messages.internal import (
     PauseElapsed,
     ProcessGone,
     ProcessReported,
-    ProcessStarted,
     RecycleDue,
     RegistrationRefused,
     SaveOverdue,
     SupervisorMessage,
     WorkerNews,
 )
-from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
 from ..runtime.resilient_actor import ResilientActor

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from .. import supervision
 from ..facts.records import MetaSet
 from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
-from ..messages.internal import Persist
+from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_prober import BreakerDue, Probe
 from ..ports import Receiver, Runtime, Timer
 from ..rules.circuit_breaker import (

@@ -20,21 +20,17 @@ from .. import supervision
 from ..facts.jobs import LAST_LINES
 from ..facts.records import Record, RememberedWorker, StateRemoved
 from ..messages import Event, WorkerRemoved, is_event
-from ..messages.internal import (
-    ExpectLimitKill,
-    MarkFailed,
+from ..messages.internal.to_broker import WorkerForgotten, WorkerKnown
+from ..messages.internal.to_monitor import ExpectLimitKill, MarkFailed, Register, SetPaused, Unregister
+from ..messages.internal.to_persistence import Persist
+from ..messages.internal.to_proxy import (
     PauseProcess,
-    Persist,
     ProcessFound,
-    Register,
     ReportProcess,
-    SetPaused,
     StartProcess,
     StopProcess,
-    Unregister,
     UseSpec,
 )
-from ..messages.internal.to_broker import WorkerForgotten, WorkerKnown
 from ..ports import Processes, Receiver, Runtime
 from ..runtime.resilient_actor import tell
 from ..spec.stop_urgency import Urgency

@@ -35,7 +35,7 @@ from ..messages import (
     StopWorkers,
     WorkersChanged,
 )
-from ..messages.internal import Persist
+from ..messages.internal.to_persistence import Persist
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
 from ..spec.spec_changes import Changes, compare

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..messages.internal import PauseElapsed
+from ..messages.internal.to_supervisor import PauseElapsed
 from ..ports import Receiver, Runtime, Timer
 
 

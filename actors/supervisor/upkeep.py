@@ -14,7 +14,8 @@ import pykka
 from .. import supervision
 from ..deaths.death import Job
 from ..facts.health_status import Status
-from ..messages.internal import LimitExceeded, RecycleDue, UnwatchUsage, WatchUsage
+from ..messages.internal.to_desks import UnwatchUsage, WatchUsage
+from ..messages.internal.to_supervisor import LimitExceeded, RecycleDue
 from ..ports import Processes, Receiver, Runtime, Timer
 from ..resource_monitor import ResourceMonitor
 from ..runtime.resilient_actor import tell

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 
-from ..messages.internal import BackoffElapsed, HealthSustained, SaveOverdue
+from ..messages.internal.to_supervisor import BackoffElapsed, HealthSustained, SaveOverdue
 from ..ports import Receiver, Runtime, Timer
 
 TimerMessage = BackoffElapsed | HealthSustained

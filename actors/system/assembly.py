@@ -17,7 +17,10 @@ from ..facts.commit_times import CommitTimes
 from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
-from ..messages.internal import Attend, Declare, Persist, WatchQueues
+from ..messages.internal.to_desks import WatchQueues
+from ..messages.internal.to_monitor import Attend
+from ..messages.internal.to_persistence import Persist
+from ..messages.internal.to_supervisor import Declare
 from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch

@@ -25,7 +25,8 @@ from ..messages import (
     WorkersChanged,
     WorkersStopped,
 )
-from ..messages.internal import Persist, QueuesTouched
+from ..messages.internal.to_desks import QueuesTouched
+from ..messages.internal.to_persistence import Persist
 from ..ports import Store
 from ..processes.fingerprints import Fingerprints
 from ..runtime.resilient_actor import tell

@@ -41,11 +41,11 @@ from ..views.timeline import Timeline
 from .controls import Controls
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
-from .history import History
 from .inboxes import EventStream
 from .lifecycle import Lifecycle, Settings
 from .queries import Queries
 from .requests import Requests
+from .stored_history import History
 
 
 class System:

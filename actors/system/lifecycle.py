@@ -23,8 +23,8 @@ from rekindle.worker.guardian import marked_processes, sweep
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
 from ..facts.records import MetaSet, Remembered
 from ..messages import Shutdown, StopResult, WorkersStopped
-from ..messages.internal import Flush, Flushed, Persist
 from ..messages.internal.to_broker import Subscribe
+from ..messages.internal.to_persistence import Flush, Flushed, Persist
 from ..ports import Receiver, Store
 from ..prober import Prober
 from ..processes.fingerprints import Fingerprints

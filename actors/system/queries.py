@@ -20,9 +20,9 @@ from ..runtime.resilient_actor import tell
 from ..views.explanation import explain, stop_of
 from ..views.timeline import Timeline
 from .declared_workers import DeclaredWorkers
-from .history import History, mentions_worker
 from .inboxes import EventStream, LatestInbox
 from .requests import Requests
+from .stored_history import History, mentions_worker
 
 POLL_S = 0.05
 """How often `wait_until` looks while no event arrives."""

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
-from rekindle.actors.messages.internal import SupervisorMessage
+from rekindle.actors.messages.internal.to_supervisor import SupervisorMessage
 from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.cli.supervise.memory import settle
 from rekindle.persistence import open_store

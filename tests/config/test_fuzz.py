@@ -15,7 +15,7 @@ from rekindle.cli.config import Config, ConfigError, parse
 from rekindle.cli.config.config_text import as_text
 from rekindle.cli.config.file_tables import Defaults, File, Worker, is_table, keys_of
 from rekindle.cli.config.foreign.importer import imported
-from rekindle.cli.config.toml_text import settings_text
+from rekindle.cli.config.toml.toml_text import settings_text
 
 NAMES = st.sampled_from(["a", "b", "web-1", "../x", "a.b>*", "", "\x1b[31m", "ä", "x" * 70]) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from rekindle.cli.config.line_numbers import line_numbers, line_of
+from rekindle.cli.config.toml.line_numbers import line_numbers, line_of
 
 TEXT = '''\
 top = 1 # not = this

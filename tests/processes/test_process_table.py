@@ -16,7 +16,12 @@ from tests.processes.supervisors import guardian_of
 from tests.processes.waiting import eventually
 
 from rekindle.actors import Exit, RestartPolicy, Status, System, command
-from rekindle.actors.messages.internal import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
+from rekindle.actors.messages.internal.to_proxy import (
+    ProcessExited,
+    ProcessFound,
+    ProcessStarted,
+    SpawnFailed,
+)
 from rekindle.actors.ports import Control, SpawnRequest
 from rekindle.actors.processes.child import Child
 from rekindle.actors.processes.process_table import RealProcesses

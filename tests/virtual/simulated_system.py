@@ -21,8 +21,8 @@ from rekindle.actors.messages import (
     WorkersStopped,
     WorkerStatus,
 )
-from rekindle.actors.messages.internal import BackoffElapsed
 from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.ports import Receiver, Store
 from rekindle.actors.simulation import (
     Behaviour,

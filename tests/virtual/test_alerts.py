@@ -18,7 +18,7 @@ from rekindle.actors.messages import (
     ReportAlerts,
     WorkerRemoved,
 )
-from rekindle.actors.messages.internal import QueuesTouched
+from rekindle.actors.messages.internal.to_desks import QueuesTouched
 from rekindle.actors.simulation import Behaviour, dies_after
 from rekindle.actors.spec.alert_policy import AlertPolicy
 from rekindle.actors.spec.resource_limits import ResourceLimits

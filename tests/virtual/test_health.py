@@ -21,15 +21,15 @@ from rekindle.actors.messages import (
     StatusChanged,
     WorkerFailed,
 )
-from rekindle.actors.messages.internal import (
+from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.messages.internal.to_monitor import (
     ChannelClosed,
     FrameReceived,
     MarkFailed,
-    ProcessExited,
     Register,
     Unregister,
 )
-from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.messages.internal.to_proxy import ProcessExited
 from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after
 from rekindle.actors.spec.worker_spec import HealthPolicy, PauseMode, WorkerSpec
 

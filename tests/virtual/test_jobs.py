@@ -17,7 +17,7 @@ from rekindle.actors.facts.jobs import JobSettled, NewJob
 from rekindle.actors.facts.records import ClaimsReleased, Record
 from rekindle.actors.job_desk import JobDesk
 from rekindle.actors.messages import ChangeWorkers, JobConvicted, JobRequeued
-from rekindle.actors.messages.internal import IncarnationEnded
+from rekindle.actors.messages.internal.to_desks import IncarnationEnded
 from rekindle.actors.simulation import Behaviour, runs
 from rekindle.persistence import MemoryStore
 

@@ -22,7 +22,7 @@ from rekindle.actors.messages import (
     WorkerRecycled,
     WorkerStarted,
 )
-from rekindle.actors.messages.internal import JobChanged
+from rekindle.actors.messages.internal.to_supervisor import JobChanged
 from rekindle.actors.simulation import Behaviour, dies_after, runs
 from rekindle.actors.simulation.scripted_processes import unreadable_usage
 from rekindle.persistence import MemoryStore

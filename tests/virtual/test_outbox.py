@@ -22,8 +22,8 @@ from rekindle.actors.messages import (
     WorkerDied,
 )
 from rekindle.actors.messages.event_json import event_type
-from rekindle.actors.messages.internal import Flush
 from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.messages.internal.to_persistence import Flush
 from rekindle.actors.rules import batch
 from rekindle.actors.simulation import crashes_after, dies_after, runs
 from rekindle.persistence import MemoryStore

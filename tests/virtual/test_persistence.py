@@ -23,7 +23,7 @@ from rekindle.actors.messages import (
     StoreRecovered,
     WorkerDied,
 )
-from rekindle.actors.messages.internal import Flush, Flushed
+from rekindle.actors.messages.internal.to_persistence import Flush, Flushed
 from rekindle.actors.rules import batch
 from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after, runs
 from rekindle.actors.spec.alert_policy import AlertPolicy

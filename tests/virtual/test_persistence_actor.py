@@ -12,8 +12,10 @@ from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import Record
 from rekindle.actors.messages import Published, StoreDegraded, WorkerReset
-from rekindle.actors.messages.internal import Attend, BatchKept, Flush, Flushed, Persist
 from rekindle.actors.messages.internal.to_broker import Publish
+from rekindle.actors.messages.internal.to_monitor import Attend
+from rekindle.actors.messages.internal.to_persistence import Flush, Flushed, Persist
+from rekindle.actors.messages.internal.to_supervisor import BatchKept
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.persistence import MemoryStore

@@ -12,8 +12,9 @@ from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.facts.topic_states import JobState, QueueState
 from rekindle.actors.messages import Snapshot, StateChanged
-from rekindle.actors.messages.internal import FrameReceived, QueuesTouched
 from rekindle.actors.messages.internal.to_broker import Subscribe
+from rekindle.actors.messages.internal.to_desks import QueuesTouched
+from rekindle.actors.messages.internal.to_monitor import FrameReceived
 from rekindle.actors.simulation import dies_after
 
 TAG: dict[str, Any] = {"jobs": {"queues": ("tag",)}}

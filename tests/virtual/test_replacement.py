@@ -33,35 +33,41 @@ from rekindle.actors.messages import (
     WorkerStopped,
     WorkerStopping,
 )
-from rekindle.actors.messages.internal import (
+from rekindle.actors.messages.internal.to_broker import Publish, Subscribe
+from rekindle.actors.messages.internal.to_monitor import (
     Attend,
-    BackoffElapsed,
-    BatchKept,
+    DeadlineReached,
+    FrameReceived,
+    MarkFailed,
+    MirrorDue,
+    Register,
+    Unregister,
+)
+from rekindle.actors.messages.internal.to_persistence import (
     Commit,
     CommitBatch,
     Committed,
-    DeadlineReached,
-    Declare,
     Flush,
-    FrameReceived,
-    HealthSustained,
-    LadderElapsed,
-    MarkFailed,
-    MirrorDue,
-    PauseProcess,
     Persist,
+    RetryCommit,
+)
+from rekindle.actors.messages.internal.to_proxy import (
+    LadderElapsed,
+    PauseProcess,
     ProcessExited,
     ProcessFound,
-    ProcessGone,
-    ProcessReported,
     ProcessStarted,
-    Register,
-    RetryCommit,
     StartProcess,
     StopProcess,
-    Unregister,
 )
-from rekindle.actors.messages.internal.to_broker import Publish, Subscribe
+from rekindle.actors.messages.internal.to_supervisor import (
+    BackoffElapsed,
+    BatchKept,
+    Declare,
+    HealthSustained,
+    ProcessGone,
+    ProcessReported,
+)
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.ports import Control
 from rekindle.actors.runtime.resilient_actor import ResilientActor

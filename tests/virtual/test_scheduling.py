@@ -26,7 +26,7 @@ from rekindle.actors.messages import (
     WorkerStarted,
     WorkerUnkillable,
 )
-from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
 from rekindle.actors.spec.worker_spec import command
 from rekindle.persistence import MemoryStore

@@ -21,9 +21,9 @@ from rekindle.actors.simulation.scenarios.scenario import (
 )
 from rekindle.actors.spec.validation import nearest
 
-from ..config.line_numbers import line_numbers, line_of
 from ..config.problems import NOTHING, ConfigError, ConfigProblem, KeyPath, dotted, shown
-from ..config.toml_file import read_text, tables
+from ..config.toml.line_numbers import line_numbers, line_of
+from ..config.toml.toml_file import read_text, tables
 from .fields import Fields
 from .vocabulary import LIFE_FIELDS, behaviour_of, expectations_of, move_of
 

@@ -16,9 +16,9 @@ from rekindle.actors.views.redaction import masked, without_password
 
 from .file_tables import POLICIES, as_table
 from .model import Config, Group
-from .tables.alerts import AlertSettings
+from .tables.alert_sinks import AlertSettings
 from .tables.nats import nats_table
-from .toml_text import settings_text, table_text
+from .toml.toml_text import settings_text, table_text
 
 
 def as_text(config: Config) -> str:

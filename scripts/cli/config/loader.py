@@ -14,7 +14,6 @@ from .dependencies import order_findings
 from .file_tables import Defaults, File, Given, Worker, arguments, keys_of
 from .groups import group_of, group_warnings, missing_resources
 from .layers import Layers, default_findings
-from .line_numbers import line_numbers, line_of
 from .model import Config, Group
 from .paths import database_of, state_dir_of
 from .problems import (
@@ -26,11 +25,12 @@ from .problems import (
     dotted,
     shown,
 )
-from .tables.alerts import alerts_of
+from .tables.alert_sinks import alerts_of
 from .tables.breakers import breakers_of
 from .tables.http import http_of
 from .tables.nats import nats_of
-from .toml_file import read_text, tables
+from .toml.line_numbers import line_numbers, line_of
+from .toml.toml_file import read_text, tables
 
 
 def load(path: Path) -> Config:

@@ -11,7 +11,7 @@ from rekindle.actors.spec.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
-from .tables.alerts import AlertSettings
+from .tables.alert_sinks import AlertSettings
 
 
 def member_id(name: str, number: int) -> str:

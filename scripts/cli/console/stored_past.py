@@ -9,7 +9,7 @@ from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.records import DeathRecord, EventPage
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
-from rekindle.actors.system.history import History, mentions_worker
+from rekindle.actors.system.stored_history import History, mentions_worker
 from rekindle.actors.views.timeline import Timeline
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rekindle.actors.gateways.sinks import Route
 
     from ..config import Config
-    from ..config.tables.alerts import AlertSettings
+    from ..config.tables.alert_sinks import AlertSettings
     from .fleet import Fleet
 
 

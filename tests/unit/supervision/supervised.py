@@ -16,7 +16,7 @@ from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import DeathRecord, Record, RememberedWorker
-from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed, HealthSustained
 from rekindle.actors.rules import stop_ladder
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.rules.stop_ladder import Absent, Alive, Spawning, Terms

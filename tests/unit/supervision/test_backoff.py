@@ -8,7 +8,7 @@ from tests.unit.supervision.workers import ELAPSED, NOW, has, up, waiting, world
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
-from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.supervision import SAVE_TIMEOUT_MS
 from rekindle.actors.supervision.worker import (

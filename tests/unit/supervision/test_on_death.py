@@ -15,7 +15,7 @@ from rekindle.actors.facts.records import (
     RememberedWorker,
 )
 from rekindle.actors.messages import WorkerDied, WorkerFailed
-from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.restarts import DEFAULT_FAILURE, RestartState
 from rekindle.actors.supervision.worker import (
     Announce,

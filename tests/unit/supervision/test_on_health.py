@@ -16,7 +16,7 @@ from rekindle.actors.facts.records import (
     RestartReset,
     StreakCleared,
 )
-from rekindle.actors.messages.internal import BackoffElapsed, HealthSustained
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed, HealthSustained
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.supervision.worker import (
     CancelTimers,

@@ -14,7 +14,7 @@ from rekindle.actors.facts.records import (
     DeathAmended,
     DeathRecord,
 )
-from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.stop_ladder import Absent
 from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.work_release import ReleasePolicy

@@ -12,7 +12,7 @@ from tests.unit.supervision.supervised import Scene
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.health_status import Status
-from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.stop_ladder import Absent, Alive
 from rekindle.actors.spec.stop_urgency import Urgency
 from rekindle.actors.spec.worker_spec import WorkerSpec

@@ -8,7 +8,7 @@ from tests.unit.supervision.supervised import Scene
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.health_status import Status
-from rekindle.actors.messages.internal import BackoffElapsed
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.supervision.worker import (

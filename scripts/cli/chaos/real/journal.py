@@ -17,15 +17,15 @@ import msgspec
 import pykka
 
 from rekindle.actors.messages import StatusChanged, StopWorkers
-from rekindle.actors.messages.internal import (
-    BackoffElapsed,
-    Persist,
+from rekindle.actors.messages.internal.to_persistence import Persist
+from rekindle.actors.messages.internal.to_proxy import (
     ProcessExited,
     ProcessStarted,
     SpawnFailed,
     StartProcess,
     StopProcess,
 )
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.ports import Receiver, Timer
 from rekindle.actors.rules.stop_ladder import Stopping, Unkillable
 from rekindle.actors.runtime.thread_runtime import RealClock, ThreadRuntime

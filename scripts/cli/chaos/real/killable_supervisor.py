@@ -19,7 +19,8 @@ from typing import Any
 import msgspec
 
 from rekindle.actors import System, messages
-from rekindle.actors.messages.internal import BackoffElapsed, FrameReceived
+from rekindle.actors.messages.internal.to_monitor import FrameReceived
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.faulty_store import FaultyStore
 from rekindle.actors.simulation.heartbeats import HEALTHY

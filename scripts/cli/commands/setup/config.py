@@ -118,7 +118,7 @@ def import_(file: Path) -> None:
     """
     from ...config import ConfigError
     from ...config.foreign.importer import imported
-    from ...config.toml_file import read_text
+    from ...config.toml.toml_file import read_text
 
     try:
         text = imported(read_text(file), file)

@@ -11,7 +11,7 @@ from ...render.text import printable
 from ..file_tables import WORKER_NAME
 from ..loader import parse
 from ..problems import ConfigError, ConfigProblem, KeyPath
-from ..toml_text import table_text
+from ..toml.toml_text import table_text
 
 HANDED_DOWN = "Rekindle hands few variables down: name further ones in inherit_env"
 

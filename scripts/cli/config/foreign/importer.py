@@ -30,7 +30,7 @@ from ..problems import (
     dotted,
     shown,
 )
-from ..toml_text import table_text
+from ..toml.toml_text import table_text
 from .pm2 import from_pm2
 from .supervisord import from_supervisord
 from .yaml_block import YamlError, block

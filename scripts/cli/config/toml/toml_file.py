@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from .problems import ConfigError, ConfigProblem
+from ..problems import ConfigError, ConfigProblem
 
 LARGEST = 1 << 20
 """A file of more bytes than this is no configuration."""

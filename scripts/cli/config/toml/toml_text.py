@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from .problems import KeyPath, dotted
+from ..problems import KeyPath, dotted
 
 
 def value_text(value: object) -> str:

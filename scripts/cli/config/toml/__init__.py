@@ -1,0 +1,1 @@
+"""TOML as text: files read, tables written, the lines of keys."""
