@@ -1,7 +1,7 @@
 """The worker's end of its channel: lines of JSON, out and in, over one inherited socket.
 
-Nothing here blocks a sender and nothing raises at one: a frame that does not go out now is
-dropped, because the next one says the same and more.
+Sending never blocks and never raises: a frame that cannot be sent now is dropped, because the next
+one repeats what it says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Channel:
         self._owner = os.getpid()
         self._unsent = b""
         self._received = b""
-        # A grandchild that held it open would hide this worker's end from the supervisor.
+        # A grandchild that held it open would hide the end of this worker from the supervisor.
         os.set_inheritable(fd, False)
         os.set_blocking(fd, False)
         self._woken, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -33,20 +33,20 @@ class Channel:
         self._poll.register(self._woken, select.POLLIN)
 
     def send(self, frame: Mapping[str, object]) -> bool:
-        """Send the frame, or drop it where it cannot go out at once; tells which."""
+        """Send the frame, or drop it if it cannot be sent at once; whether it was sent."""
         import json
 
         if os.getpid() != self._owner:
             return False
-        # A lone surrogate (an undecodable file name) has no UTF-8; as "?" the frame still arrives.
+        # A lone surrogate (an undecodable file name) cannot be encoded; as "?" the frame still arrives.
         line = json.dumps(frame, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        # The rest of a frame that was cut short goes first, or it would spoil this one too.
+        # The rest of a partly sent frame goes first, or this frame would be corrupted too.
         if self._unsent and not self._write(self._unsent):
             return False
         return self._write(line)
 
     def receive(self, timeout_s: float) -> list[object] | None:
-        """What has arrived by the timeout or a `wake`, decoded; None once the supervisor is gone."""
+        """The lines that arrive before the timeout or a `wake`, decoded; None once the supervisor is gone."""
         ready = dict(self._poll.poll(max(0.0, timeout_s) * 1000))
         if self._woken in ready:
             os.read(self._woken, MAX_LINE)
@@ -61,24 +61,24 @@ class Channel:
         return self._lines(data) if data else None
 
     def wake(self) -> None:
-        """Have `receive`, in another thread, return."""
-        # When a pipe full of wakes takes no more, one is on its way. (contextlib is too slow to load here.)
+        """Make `receive` return in another thread."""
+        # A full pipe already holds a wake. (contextlib is too slow to load here.)
         try:
             os.write(self._waker, b"w")
         except BlockingIOError:
             return
 
     def abandon(self) -> None:
-        """Let go of the channel in a forked child, which has no part in it."""
+        """Close the channel in a forked child, which must not use it."""
         for fd in (self._fd, self._woken, self._waker):
             os.close(fd)
 
     def _write(self, data: bytes) -> bool:
-        """Write what fits and keep the rest of a line that has begun; True if all went out."""
+        """Write what fits and keep the rest of a partly sent line; True if all was sent."""
         try:
             written = os.write(self._fd, data)
         except OSError:
-            # Full (EAGAIN), or the supervisor is gone, which the reading side finds out.
+            # Full (EAGAIN), or the supervisor is gone, which the reading side detects.
             return False
         self._unsent = data[written:]
         return not self._unsent
@@ -101,11 +101,11 @@ def _decoded(line: bytes) -> object:
 def inherited() -> Channel | None:
     """The channel that `REKINDLE_FD` names; None outside of Rekindle.
 
-    The variable is taken out of the environment: the descriptor is not inherited any
-    further, and a child must not take another one with the same number for it.
+    The variable is removed from the environment: a child does not inherit the descriptor, and must
+    not use another one with the same number.
 
     Raises:
-        RuntimeError: This process has taken its channel over already.
+        RuntimeError: This process already has a channel.
     """
     global _connected_process
     if _connected_process == os.getpid():

@@ -1,9 +1,8 @@
-"""What a process leaves behind of why it ended: stacks and the exception that ended it.
+"""Why a process ended: the stacks of its threads and the exception that ended it.
 
-The supervisor gives the runner a descriptor of its own for this, a small file in memory that
-`REKINDLE_LAST_WORDS` names and that the supervisor reads when the process has ended. What is
-written there survives a segmentation fault, since `faulthandler` writes it from C, and does
-not mix with what the worker says on stderr.
+They go to a small file in memory whose descriptor `REKINDLE_LAST_WORDS` names; the supervisor reads
+it when the process has ended. It survives a segmentation fault, since `faulthandler` writes it from
+C, and does not mix with the worker's stderr.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ class CrashDump:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        # Programs that the worker starts have their own last dump.
+        # It describes this process, not the programs that the worker starts.
         os.set_inheritable(fd, False)
         faulthandler.enable(fd, all_threads=True)
         faulthandler.register(STACK_SIGNAL, fd, all_threads=True, chain=False)
         os.register_at_fork(after_in_child=self._disable)
 
     def tell(self, error: BaseException, skip: str) -> None:
-        """Write down the exception that ends the process, without the frames of the file `skip`."""
+        """Write the exception that ends the process, without the frames of the file `skip`."""
         import traceback
 
         trace = error.__traceback__
@@ -42,18 +41,18 @@ class CrashDump:
         data = text.encode("utf-8", "backslashreplace")
         if len(data) > LONGEST:
             data = data[: LONGEST // 2] + b"\n  ...\n" + data[-LONGEST // 2 :]
-        with suppress(OSError):  # full: what is there already must do
+        with suppress(OSError):  # full: what is there already must suffice
             os.write(self._fd, data)
 
     def _disable(self) -> None:
-        """A forked child's end is not the end of the worker."""
+        """Disable it in a forked child, whose end is not the end of the worker."""
         faulthandler.disable()
         faulthandler.unregister(STACK_SIGNAL)
         os.close(self._fd)
 
 
 def inherited() -> CrashDump | None:
-    """The place that the supervisor gave us; None outside of Rekindle."""
+    """The file that the supervisor passed to this process; None outside of Rekindle."""
     try:
         fd = int(os.environ.pop("REKINDLE_LAST_WORDS", ""))
         is_file = stat.S_ISREG(os.fstat(fd).st_mode)

@@ -1,19 +1,19 @@
-"""Ends what a killed supervisor leaves behind: `python -I -S guardian.py MARK [PID]`.
+"""Kills the processes that a killed supervisor leaves behind: `python -I -S guardian.py MARK [PID]`.
 
-A supervisor that is killed with SIGKILL can end nobody. The guardian is a process of its
-own, in a session of its own, that does nothing but wait on a pipe from the supervisor:
+A supervisor that is killed with SIGKILL cannot end its workers. The guardian is a separate process in
+its own session, which only waits on a pipe from the supervisor:
 
-- `done` and a line end: the supervisor has ended all of its workers itself. Exit 0.
+- `done` and a newline: the supervisor has ended all of its workers. Exit 0.
 - end of file without it, or the end of the supervisor's process while a fork of it holds the
-  pipe open: the supervisor is gone. After a grace in which workers end
-  themselves, every process that carries the mark of the system in its environment is
-  killed, whatever its parent, group or session has become. Exit 0, or 1 if some survived.
+  pipe open: the supervisor is gone. After a grace period in which workers end themselves, the
+  guardian kills every process with the mark of the system in its environment, regardless of its
+  current parent, group or session. Exit 0, or 1 if some survived.
 
-All processes of one system have `REKINDLE_SYSTEM=MARK` in their environment from the
-start, and inherit it to theirs. A program that starts others with a clean environment, or
-overwrites its own, escapes; the guardian itself must be started without the mark.
+All processes of one system have `REKINDLE_SYSTEM=MARK` in their environment from the start, and
+their children inherit it. A program that starts others with a clean environment, or overwrites its
+own, escapes; the guardian itself must be started without the mark.
 
-Run by path, so it imports nothing next to it.
+Run by path, so it imports nothing from its package.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ GRACE_S = 0.4
 """How long workers have to end themselves after the supervisor has gone."""
 
 SWEEP_S = 10.0
-"""How long the guardian goes on killing before it gives up."""
+"""How long the guardian keeps killing before it gives up."""
 
 PAUSE_S = 0.02
 CALM_SCANS = 2
-"""Empty scans in a row that end the sweep: one alone can miss a process that is just forking."""
+"""Empty scans in a row that end the sweep: a single one can miss a process that is forking."""
 
 
 def marked_processes(mark: str) -> list[tuple[int, str]]:
-    """Every living process of the system with this mark, with the id of the worker it belongs to.
+    """Every running process of the system with this mark, with the id of the worker it belongs to.
 
-    The id is empty where `REKINDLE_WORKER` is not set. Processes that may not be looked at
-    are left out, and so is the caller.
+    The id is empty if `REKINDLE_WORKER` is not set. Unreadable processes and the caller are left out.
     """
     found = []
     for pid in _processes():
@@ -48,7 +47,7 @@ def marked_processes(mark: str) -> list[tuple[int, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Wait for the supervisor's last word or its end; the exit code."""
+    """Wait for the supervisor's `done` or its end; the exit code."""
     mark, *supervisor = arguments
     if _received_done(*map(int, supervisor)):
         return 0
@@ -57,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def sweep(mark: str, within_s: float) -> bool:
-    """Kill all marked processes, and those they start meanwhile; False if some are left at the end."""
+    """Kill all marked processes, and the ones that they start meanwhile; False if some are left."""
     deadline = time.monotonic() + within_s
     calm = 0
     while calm < CALM_SCANS:
@@ -83,10 +82,10 @@ def _received_done(supervisor: int | None = None) -> bool:
         except ProcessLookupError:
             return False
         except (OSError, AttributeError):
-            pass  # an old kernel, or a sandbox without the call: the pipe has to do
+            pass  # an old kernel, or a sandbox without the call: the pipe must suffice
     received = b""
     while not received.endswith(b"done\n"):
-        # The pipe first: the last word of a supervisor may wait there when it has ended.
+        # The pipe first: it may still hold the `done` of a supervisor that has ended.
         data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
         if not data:
             return False
@@ -103,7 +102,7 @@ def _processes() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """The entries that the process was started with; none if it is gone, a zombie, or out of reach."""
+    """The entries that the process was started with; none if it is gone, a zombie or not readable."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -121,7 +120,7 @@ def _component_id(environment: list[bytes]) -> str:
 
 
 def _kill(pid: int, mark: str) -> None:
-    """Kill the process if it still is the marked one: its number may have a new owner by now."""
+    """Kill the process if it is still the marked one: its PID may have been reused."""
     import signal
 
     try:
@@ -138,7 +137,7 @@ def _kill(pid: int, mark: str) -> None:
         else:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
     except OSError:
-        pass  # gone meanwhile, or not ours to kill: the next scan tells
+        pass  # already gone, or not permitted: the next scan shows which
     finally:
         if handle is not None:
             os.close(handle)

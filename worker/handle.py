@@ -1,4 +1,4 @@
-"""What a worker's author holds: how to say how it goes, and how to hear what is wanted."""
+"""`Worker`: reports a worker's status to its supervisor, and receives the supervisor's requests."""
 
 from __future__ import annotations
 
@@ -24,18 +24,16 @@ LONGEST_BUSY_S = 7 * 86_400.0
 
 
 class Worker:
-    """The worker's side of its supervision. All of it may be called from any thread.
+    """The worker's side of its supervision. Every method may be called from any thread.
 
-    It is made once a process, by the runner or, in a program of its own, by hand; it begins
-    as `pending`, and a side thread repeats its report every interval, however long a job
-    takes. Outside of Rekindle it says nothing and starts no thread, and all methods work.
-
-    The same holds in a forked child: it is silent there, and hears no control lines.
+    Create it once per process; the runner does so for its function. It starts as `pending`, and a
+    separate thread repeats its report every interval, however long a job takes. Outside of Rekindle,
+    and in a forked child, all methods work, but nothing is sent or received and no thread is started.
 
     Attributes:
-        component_id: The worker's id, as its supervisor knows it; empty outside of Rekindle.
+        component_id: The worker's id; empty outside of Rekindle.
         generation: Which incarnation of the worker this process is; 0 outside of Rekindle.
-        stopping: Set once the worker is asked to stop. Ask for it with `stop`.
+        stopping: Set once the worker is asked to stop. To set it, call `stop`.
     """
 
     def __init__(self) -> None:
@@ -48,11 +46,11 @@ class Worker:
         self._database: str | None = None
         self._addressed = threading.Event()
         self._report = Report()
-        # Reentrant, for an author's signal handler that says something in the middle of a frame.
+        # Reentrant, because a signal handler may report something while a frame is being sent.
         self._lock = threading.RLock()
         self._rate_limit = RateLimit()
         self._finished_job: int | str | None = None
-        """The latest job that was begun since the last frame, if that had to wait."""
+        """The latest job that began since the last frame, if the next frame is delayed."""
         self._channel = inherited()
         self._heartbeat: Heartbeat | None = None
         if self._channel is not None:
@@ -63,25 +61,25 @@ class Worker:
 
     @property
     def running(self) -> bool:
-        """Whether to go on: False once the worker is asked to stop."""
+        """Whether to continue: False once the worker is asked to stop."""
         return not self.stopping.is_set()
 
     @property
     def orphaned(self) -> bool:
-        """Whether the supervisor has gone; the process is about to be ended."""
+        """Whether the supervisor is gone; this process will be killed shortly."""
         return self._orphaned
 
     @property
     def paused(self) -> bool:
-        """Whether to take no new job for now. A worker that is to stop is not paused any more."""
+        """Whether to take no new job for now. A worker that is asked to stop is no longer paused."""
         return not self._resumed.is_set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait, for ever without a number; True, and at once, when the worker is asked to stop."""
+        """Wait, without limit if `seconds` is None; return True at once when the worker is asked to stop."""
         return self.stopping.wait(seconds)
 
     def wait_while_paused(self) -> None:
-        """Return when the worker is not paused, or is to stop."""
+        """Return when the worker is not paused, or is asked to stop."""
         self._resumed.wait()
 
     def stop(self) -> None:
@@ -92,7 +90,7 @@ class Worker:
     def database(self, timeout_s: float = 10.0) -> str | None:
         """The address of the queues that this worker serves; None if it was given none.
 
-        It comes over the channel: a password in an environment is there for everyone to read.
+        It comes over the channel: other processes can read a password in the environment.
         """
         if self._channel is not None:
             self._addressed.wait(timeout_s)
@@ -100,14 +98,14 @@ class Worker:
 
     @property
     def current_job(self) -> int | str | None:
-        """The job that this worker holds. Setting it tells the supervisor at once.
+        """The job that this worker holds. Setting it notifies the supervisor at once.
 
-        Jobs that are over in a few milliseconds are too many to tell of each: of those the
-        supervisor hears some twenty times a second which one it is.
+        Jobs of a few milliseconds are too many to report each of them: the supervisor is then notified
+        about twenty times a second of the current one.
 
         Raises:
-            TypeError: The job is neither an int nor a text.
-            ValueError: The job is an int beyond 64 bits, or a text of more than 1024 characters.
+            TypeError: The job is neither an int nor a str.
+            ValueError: The job is an int beyond 64 bits, or a str of more than 1024 characters.
         """
         return self._report.job
 
@@ -120,14 +118,14 @@ class Worker:
             self._report_job()
 
     def job(self, job: int | str) -> Holding:
-        """Hold the job inside a `with` block; however the block ends, the job is let go of."""
+        """Hold the job for the duration of a `with` block, however the block ends."""
         return Holding(self, job)
 
     def progress(self, mark: int | str | None = None) -> None:
-        """Note that the work itself has moved on; without a mark, a counter does.
+        """Report progress of the work itself; without a mark, a counter is used.
 
-        Heartbeats come from a side thread and go on when the work hangs; this mark does
-        not. It is cheap, and goes out with the next frame.
+        Heartbeats come from a separate thread and continue when the work hangs; this mark does
+        not. It is cheap, and is sent with the next frame.
         """
         if mark is not None:
             checked("a mark of progress", mark)
@@ -136,13 +134,13 @@ class Worker:
             self._report.busy(None)
 
     def busy(self, for_s: float) -> Busy:
-        """Say that the work will not move for so long: until `progress`, or for a `with` block.
+        """Announce that there will be no progress for this time: until `progress`, or for a `with` block.
 
-        For a step that cannot report in between. A worker whose work does not move is ended
-        only where `health.progress_timeout_s` asks for that, and not before this time is over.
+        For a step that cannot report in between. A worker without progress is ended only if
+        `health.progress_timeout_s` is set, and not before this time is over.
 
         Raises:
-            ValueError: it is no time, or more than a week.
+            ValueError: the time is not positive, or is more than a week.
         """
         if not 0 < for_s <= LONGEST_BUSY_S:
             raise ValueError(f"a worker can be busy for up to {LONGEST_BUSY_S:g} s, not {for_s!r}")
@@ -152,15 +150,15 @@ class Worker:
         return Busy(self)
 
     def healthy(self) -> None:
-        """Say that all is well, and that a slow start or a trouble is over."""
+        """Report that the worker is healthy, and that a slow start or a problem is over."""
         self._say("healthy")
 
     def unhealthy(self, detail: str = "") -> None:
-        """Say that something is wrong. The supervisor ends a worker that stays so."""
+        """Report a problem. The supervisor ends a worker that stays unhealthy."""
         self._say("unhealthy", detail)
 
     def recovering(self, for_s: float = 30.0) -> Recovery:
-        """Ask for time to put something right: until `healthy`, or for a `with` block.
+        """Ask for time to recover: until `healthy`, or for a `with` block.
 
         The worker counts as unhealthy once the time has run out.
         """
@@ -168,7 +166,7 @@ class Worker:
         return Recovery(self)
 
     def shows_stacks_on(self, signum: int) -> None:
-        """Tell the supervisor by which signal it gets the stacks of this process; the runner does."""
+        """Notify the supervisor which signal makes this process write its stacks; the runner calls it."""
         with self._lock:
             self._report.stack_signal = signum
 
@@ -183,9 +181,9 @@ class Worker:
         self._report_now()
 
     def _report_now(self) -> None:
-        """Send a frame now, or soon if there were many: a supervisor ends whoever sends too much."""
+        """Send a frame now, or soon if there were many: the supervisor ends a worker that sends too many."""
         if self._heartbeat is None or self._heartbeat.is_scheduled:
-            return  # the beat that comes tells it
+            return  # the scheduled beat reports it
         now = time.monotonic()
         wait_s = self._rate_limit.wait_s(now)
         if wait_s:
@@ -200,7 +198,7 @@ class Worker:
             frame = self._report.frame(time.monotonic())
             finished_job, self._finished_job = self._finished_job, None
             if finished_job is not None and self._report.job is None:
-                # Begun and ended since the last frame: without a word nobody would look for its result.
+                # It began and ended since the last frame; the supervisor checks only jobs that were reported.
                 self._channel.send({**frame, "current_job": finished_job})
             self._channel.send(frame)
 
@@ -216,7 +214,7 @@ class Worker:
                 self._database = address
                 self._addressed.set()
             case _:
-                pass  # of a newer supervisor, or too late
+                pass  # from a newer supervisor, or too late
 
     def _connect(self, heartbeat: Heartbeat) -> None:
         os.register_at_fork(after_in_child=self._disconnect)
@@ -231,7 +229,7 @@ class Worker:
         end_orphan()
 
     def _disconnect(self) -> None:
-        # The thread that held the lock at the moment of the fork does not exist in the child.
+        # The thread that held the lock at the time of the fork does not exist in the child.
         self._lock = threading.RLock()
         channel, self._channel, self._heartbeat = self._channel, None, None
         if channel is not None:
@@ -239,7 +237,7 @@ class Worker:
 
 
 class Holding:
-    """A job that is held for the length of a `with` block."""
+    """A job that is held for the duration of a `with` block."""
 
     def __init__(self, worker: Worker, job: int | str) -> None:
         self._worker = worker
@@ -251,13 +249,13 @@ class Holding:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Another thread may have taken the next job by now, which is not ours to clear.
+        # Another thread may hold the next job by now, which must not be cleared.
         if self._worker.current_job == self._job:
             self._worker.current_job = None
 
 
 class Recovery:
-    """A recovery that a `with` block ends: healthy after it, unhealthy if it raised."""
+    """A recovery that ends with a `with` block: healthy after it, unhealthy if it raised."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -275,7 +273,7 @@ class Recovery:
 
 
 class Busy:
-    """A step of the work that does not move for a while; the end of a `with` block is progress."""
+    """A step without progress; the end of the `with` block is progress."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -290,10 +288,10 @@ class Busy:
 
 
 def slow_start(function: F) -> F:
-    """Mark a worker's function that says `healthy` itself, when it is ready.
+    """Mark a worker's function that calls `healthy` itself when it is ready.
 
-    The runner says so for all others right before it calls them. What a module does while
-    it is imported counts as starting in any case.
+    For all others the runner reports healthy right before it calls them. The import of the module
+    always counts as starting.
     """
     function.slow_start = True  # type: ignore[attr-defined]
     return function

@@ -1,4 +1,4 @@
-"""What the one thread of a worker's runtime does: it beats, it listens, it ends an orphan."""
+"""The thread of a worker's runtime: it sends heartbeats, receives control lines and ends an orphan."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from .channel import Channel
 
 ORPHAN_GRACE_S = 0.5
-"""How long the job may go on after the supervisor has gone, before the process group is killed."""
+"""How long the job may continue after the supervisor has gone, before the process group is killed."""
 
 ORPHANED_EXIT = 1
 
 
 class Heartbeat:
-    """Sends a frame every interval and passes on what the supervisor wants.
+    """Sends a frame every interval and passes on the supervisor's control lines.
 
     It waits on the channel with the next heartbeat as its timeout, so a control line is
-    heard at once and an idle worker wakes up once an interval.
+    handled at once and an idle worker wakes up once an interval.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class Heartbeat:
                 self._handle(line)
             now = time.monotonic()
             if now >= self._next(due):
-                self._scheduled = None  # first: what is said from here on may need a beat of its own
+                self._scheduled = None  # first: a report from here on may need another beat
                 self._beat()
             if now >= due:
-                # A process that was stopped for a while does not send what it has missed.
+                # A process that was suspended for a while does not send the beats that it missed.
                 due = max(due + self._interval_s, time.monotonic())
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether a beat is to come soon, with all that is said until then."""
+        """Whether an early beat is scheduled, which includes every report until then."""
         return self._scheduled is not None
 
     def beat_by(self, when: float) -> None:
-        """Have a beat at this time, if the next one comes later. For any thread."""
+        """Schedule a beat for this time, if the next one comes later. May be called from any thread."""
         self._scheduled = when
         self._channel.wake()
 
@@ -69,7 +69,7 @@ class Heartbeat:
 
 
 def end_orphan() -> None:
-    """Give the job its grace; then kill this process, and all of its group if it leads one."""
+    """Wait for the grace period, then kill this process, and its whole group if it leads one."""
     import signal
 
     time.sleep(ORPHAN_GRACE_S)

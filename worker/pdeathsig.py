@@ -1,6 +1,6 @@
 """A shim that ends a program with its parent: `python -I -S pdeathsig.py PARENT_PID program args…`.
 
-For programs that know nothing of Rekindle. Run by path, so it imports nothing next to it.
+For programs that do not use Rekindle. Run by path, so it imports nothing from its package.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ORPHANED_EXIT = 1
 
 
 def die_with_parent(signum: int) -> bool:
-    """Have the kernel send this process the signal when its parent thread ends; tells if it will."""
+    """Have the kernel send this process the signal when its parent thread ends; whether it will."""
     if sys.platform != "linux":
         return False
     try:
@@ -28,18 +28,18 @@ def die_with_parent(signum: int) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Become the program, unless the parent has gone; returns an exit code only if that fails."""
+    """Exec the program, unless the parent has gone; returns an exit code only if that fails."""
     import signal
 
     parent, program = int(arguments[0]), arguments[1:]
     die_with_parent(signal.SIGKILL)
-    # A parent that went before the call above sends nothing any more.
+    # If the parent ended before the call above, no signal comes.
     if os.getppid() != parent:
         return ORPHANED_EXIT
-    # The interpreter ignores these two for itself, and an ignored signal stays so across exec.
+    # The interpreter ignores these two, and an ignored signal stays ignored across exec.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    # What a host does about these is its own affair, and stays across exec as well.
+    # The host may have changed these for itself, which would stay across exec as well.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     try:
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _environment() -> dict[bytes, bytes]:
-    """The environment as it came, without the LC_CTYPE that the interpreter adds in the C locale."""
+    """The environment as received, without the LC_CTYPE that the interpreter adds in the C locale."""
     environment = dict(os.environb)
     try:
         with open("/proc/self/environ", "rb") as file:

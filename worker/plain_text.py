@@ -1,14 +1,13 @@
-"""Pure: durations and foreign text as people read them.
+"""Pure: durations and untrusted text in a form for people.
 
-It stands here because supervisor, command line and store all may import this package, and it
-loads nothing but the standard library.
+It is here because supervisor, command line and store may all import this package.
 """
 
 from __future__ import annotations
 
 
 class _Escapes(dict[int, str]):
-    """Code points that `printable` replaces, worked out as they are met."""
+    """The replacement of each code point for `printable`, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -21,12 +20,12 @@ _ESCAPES = _Escapes({ord("\t"): " "})
 
 
 def printable(text: str) -> str:
-    """Foreign text as one line that cannot control a terminal: `\\x1b` stands for an escape."""
+    """Untrusted text as one line that cannot control a terminal: `\\x1b` stands for an escape."""
     return text if text.isprintable() else text.translate(_ESCAPES)
 
 
 def printable_lines(text: str) -> str:
-    """The same for several lines: their ends stay."""
+    """The same for several lines; newlines stay."""
     return "\n".join(printable(line.rstrip("\r")) for line in text.split("\n"))
 
 

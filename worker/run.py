@@ -1,13 +1,13 @@
 """The runner: `python -m rekindle.worker.run package.module:function`.
 
-It makes a process out of an importable function: it ties the process to its supervisor,
-turns SIGTERM into a request to stop, and calls the function, with the `Worker` if it takes
-a positional parameter. A coroutine function is run by asyncio.
+It runs an importable function as a process: it ties the process to its supervisor, turns
+SIGTERM into a request to stop, and calls the function, with the `Worker` if it takes a
+positional parameter. A coroutine function is run by asyncio.
 
-Exit codes: 0 when the function returns, whatever it returns; what `sys.exit` says; 1 after
-an exception, with its traceback on stderr; `CANNOT_START` when there is nothing to call.
+Exit codes: 0 when the function returns, regardless of the value; the code given to `sys.exit`; 1
+after an exception, with its traceback on stderr; `CANNOT_START` when there is nothing to call.
 
-What it leaves behind of its end, stacks and exceptions, goes to a place of its own (`last_words`).
+Stacks and the exception that ends the process go to a separate file (`crash_dump`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VARIADIC = 0x04  # inspect.CO_VARARGS, without the cost of inspect
 
 
 def main(arguments: list[str]) -> int:
-    """Run the one target named by the arguments; the exit code."""
+    """Run the target that the arguments name; the exit code."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m rekindle.worker.run package.module:function\n")
         return CANNOT_START
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tie_to_supervisor() -> bool:
-    """Have SIGTERM sent when the supervisor's thread ends; False if it has gone already."""
+    """Have SIGTERM sent when the supervisor's thread ends; False if the supervisor is already gone."""
     die_with_parent(signal.SIGTERM)
     supervisor = os.environ.get("REKINDLE_SUPERVISOR_PID")
     return supervisor is None or int(supervisor) == os.getppid()
@@ -69,7 +69,7 @@ def _prepare_process(worker: Worker) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _Terminate(worker))
-    # A handler and not SIG_IGN, which the programs that a worker starts would inherit.
+    # A handler instead of SIG_IGN, which the programs that a worker starts would inherit.
     signal.signal(signal.SIGINT, _ignore)
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
@@ -77,7 +77,7 @@ def _prepare_process(worker: Worker) -> None:
 
 
 def _take_over_import_path() -> None:
-    """Import what the host can; the environment that says so is not for the programs that we start."""
+    """Use the host's import path; the variables for it are not for the programs that the worker starts."""
     host_path = os.environ.pop("REKINDLE_PATH", None)
     if host_path is None:
         return
@@ -91,11 +91,11 @@ def _take_over_import_path() -> None:
 
 
 class _Terminate:
-    """The handler of SIGTERM: it stops the worker. A forked child has the default action back.
+    """The handler of SIGTERM: it stops the worker. A forked child gets the default action back.
 
-    Else `terminate` of multiprocessing would stop nothing but the child's copy of the worker,
-    and wait for ever. SIGTERM is held back during a fork, because the interpreter forgets a
-    signal that reaches a child before it is ready.
+    Otherwise `terminate` of multiprocessing would only stop the child's copy of the worker, and wait
+    indefinitely. SIGTERM is blocked during a fork, because the interpreter loses a signal that
+    reaches a child before it is ready.
     """
 
     def __init__(self, worker: Worker) -> None:
@@ -109,14 +109,14 @@ class _Terminate:
         )
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
-        # Not from here: the interrupted code may hold the lock of the very event to be set.
-        # There are no new threads while the interpreter shuts down, which is what was asked for.
+        # In another thread: the interrupted code may hold the lock of the event that `stop` sets.
+        # While the interpreter shuts down no thread can be started, and the process ends anyway.
         with suppress(RuntimeError):
             _thread.start_new_thread(self._stop, ())
 
     def _at_exit(self) -> None:
-        # The interpreter puts the default action back before it ends, and a late SIGTERM would
-        # make a death by signal out of a clean exit.
+        # The interpreter restores the default action before it ends; a late SIGTERM would then turn
+        # a clean exit into a death by signal.
         if signal.getsignal(signal.SIGTERM) is self:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
@@ -142,7 +142,7 @@ def _tell(dump: CrashDump | None, error: Exception) -> None:
 
 
 def _load(target: str, dump: CrashDump | None) -> Callable[..., object] | None:
-    """The function that the target names; None, with the reason on stderr, if there is none."""
+    """The function that the target names; None, with the reason on stderr, if it cannot be loaded."""
     import importlib
 
     module_name, _, path = target.partition(":")
@@ -188,7 +188,7 @@ def _takes_worker(function: Callable[..., object]) -> bool:
 
 
 def _end_what_it_started() -> None:
-    """Ask the rest of the process group to end; nobody else is left to do it."""
+    """Ask the rest of the process group to end, since the supervisor is gone."""
     if os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(0, signal.SIGTERM)

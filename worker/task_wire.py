@@ -1,4 +1,4 @@
-"""The line between an executor and its workers: a kind, a task's number, a length, the bytes."""
+"""The messages between an executor and its workers: a kind, a task's number, a length, the bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 HEADER = struct.Struct(">BQQ")
 
 MOST_BYTES = 1 << 30
-"""The longest message; who announces more is not listened to."""
+"""The longest message; a connection that announces more is dropped."""
 
-# ── what a worker says ──
+# ── from a worker ──
 HELLO, READY, STARTED, RETURNED, RAISED = range(1, 6)
-"""Who it is; that it takes tasks; that a task begins; what came of it."""
+"""Its identity; that it accepts tasks; that a task begins; the task's outcome."""
 
-# ── what it is told ──
+# ── to a worker ──
 SETUP, RUN = range(17, 19)
 
 
@@ -27,7 +27,7 @@ def packed(kind: int, task: int, payload: bytes) -> bytes:
 
 
 def receive(connection: socket) -> tuple[int, int, bytes] | None:
-    """The next message, waiting for it; None once the other side has gone."""
+    """Wait for the next message; None once the other side has closed."""
     header = _exactly(connection, HEADER.size)
     if header is None:
         return None

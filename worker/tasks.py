@@ -1,8 +1,8 @@
 """Runs an executor's tasks inside a supervised process, one after another.
 
-The executor listens on a socket that `REKINDLE_TASKS` names. The worker connects, says who it is,
-is encoded_error how to prepare, and then is sent one task at a time. It says that a task begins before it
-runs it: a worker that dies is guilty of the one that it had begun, and of no other.
+The executor listens on a socket that `REKINDLE_TASKS` names. The worker connects, identifies itself,
+receives its setup, and then one task at a time. It reports the start of a task before it runs it, so
+a death is attributed to the task that had started, and to no other.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAIN = "__rekindle_main__"
-"""What the host's program is called here, so that what its guard protects does not run."""
+"""The `__name__` of the host's program here, so that code under its `__main__` guard does not run."""
 
 LAST_WAIT_S = 10.0
-"""How long a worker that the executor let go of waits to be asked to stop."""
+"""How long a worker waits to be asked to stop after the executor closed the connection."""
 
 CANNOT_START = 3
 
 loading_main = False
-"""The host's program is being loaded in a worker: it must make no executor of its own meanwhile."""
+"""The host's program is being loaded in a worker: it must not create an executor meanwhile."""
 
 
 def serve(worker: Worker) -> None:
-    """Take tasks until the executor lets go."""
-    faulthandler.enable(all_threads=False)  # a segmentation fault then tells its line, on stderr
+    """Run tasks until the executor closes the connection."""
+    faulthandler.enable(all_threads=False)  # a segmentation fault then shows its line on stderr
     name, _, token = os.environ.pop("REKINDLE_TASKS").partition(":")
     hello = values.dumps({"token": token, "generation": worker.generation})
     with socket.socket(socket.AF_UNIX) as connection, suppress(ConnectionError):
         connection.connect(f"\0{name}")
         connection.sendall(task_wire.packed(task_wire.HELLO, 0, hello))
         _work(connection)
-    # Not gone yet: an end of our own would look like a crash.
+    # Wait for the request to stop: an earlier exit would look like a crash.
     worker.wait(LAST_WAIT_S)
 
 
@@ -63,14 +63,14 @@ def _work(connection: socket.socket) -> None:
 
 
 class TaskRunner:
-    """Where tasks are run, as the executor wants it."""
+    """Runs tasks with the executor's program, codec and initializer."""
 
     def __init__(self, setup: bytes) -> None:
         wanted: Any = values.loads(setup)
         self._program: dict[str, str] | None = wanted["program"]
         self._codec: Any = None
         if wanted["codec"] is not None:
-            load_main(self._program)  # what it reads may be of classes that are defined there
+            load_main(self._program)  # the codec may need classes that are defined there
             self._codec = resolve(wanted["codec"])
         if wanted["initializer"] is not None:
             self._initialize(wanted["initializer"])
@@ -83,13 +83,13 @@ class TaskRunner:
             sys.exit(CANNOT_START)
 
     def run(self, payload: bytes) -> tuple[int, bytes]:
-        """Run one task; what to say of it."""
+        """Run one task; the kind and payload of the message about its outcome."""
         try:
             result = self._call(payload)
             written = self._result(result)
             if len(written) > task_wire.MOST_BYTES:
                 raise ValueError(f"the result takes {len(written)} bytes, of at most {task_wire.MOST_BYTES}")
-        except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+        except BaseException as error:  # noqa: BLE001 - every exception goes to the caller
             return task_wire.RAISED, encoded_error(error)
         return task_wire.RETURNED, written
 
@@ -111,12 +111,12 @@ class TaskRunner:
             return values.dumps(result, "the result")
         except TypeError as error:
             raise TypeError(
-                f"{error}, which cannot travel back; give the executor a codec, or return plain values"
+                f"{error}, which cannot be sent back; give the executor a codec, or return plain values"
             ) from None
 
 
 def resolve(target: str) -> Any:
-    """What `package.module:name` stands for, or the module itself without a name."""
+    """The object that `package.module:name` names, or the module itself without a name."""
     module_name, _, path = target.partition(":")
     module = sys.modules.get(module_name) or importlib.import_module(module_name)
     named: Any = module
@@ -126,7 +126,7 @@ def resolve(target: str) -> Any:
 
 
 def load_main(program: dict[str, str] | None) -> None:
-    """Have the host's program here as a module, with its functions and classes, once."""
+    """Load the host's program as a module, once, for its functions and classes."""
     global loading_main
     if MAIN in sys.modules or program is None:
         return
@@ -153,7 +153,7 @@ def _loaded(program: dict[str, str]) -> ModuleType:
 
 
 def encoded_error(error: BaseException) -> bytes:
-    """An exception as data: its class by name, what it holds, and its traceback as text."""
+    """An exception as data: the name of its class, its state, and its traceback as text."""
     kind = type(error)
     module = "__main__" if kind.__module__ == MAIN else kind.__module__
     said: dict[str, object] = {
@@ -162,7 +162,7 @@ def encoded_error(error: BaseException) -> bytes:
         "trace": "".join(traceback.format_exception(kind, error, _trace(error))),
         "state": {name: held for name, held in vars(error).items() if _travels(held)},
     }
-    # An OSError keeps the name of its file out of its arguments.
+    # The arguments of an OSError do not include its file name.
     args = error.__reduce__()[1] if isinstance(error, OSError) else error.args
     if _travels(args):
         said["args"] = args
@@ -170,7 +170,7 @@ def encoded_error(error: BaseException) -> bytes:
 
 
 def _trace(error: BaseException) -> TracebackType | None:
-    """Where it came from, without our own part of the way, unless that is all."""
+    """Its traceback without the frames of this module, unless there are no others."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next

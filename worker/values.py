@@ -1,8 +1,8 @@
-"""Values as JSON and back, unchanged: what travels between a host and its tasks unless it says otherwise.
+"""Values as JSON and back, unchanged: the default format between a host and its tasks.
 
-Plain JSON turns a tuple into a list and every key into a text, without a word. Here what JSON lacks
-is written as an object with one tagged key (`{"$tuple": [1, 2]}`), and what cannot come back as it
-went is refused, with its place. Reading runs no code, whoever wrote it.
+Plain JSON silently turns a tuple into a list and every key into a string. Here a type that JSON lacks
+is written as an object with one tagged key (`{"$tuple": [1, 2]}`), and a value that could not be read
+back unchanged is refused, with its place. Reading never runs code, even from untrusted bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def dumps(value: object, name: str = "the value") -> bytes:
     """The value as bytes.
 
     Raises:
-        TypeError: some part of it is of another kind; the text says which, and where.
+        TypeError: a part of it is of an unsupported type; the message names the type and the place.
     """
     try:
         return json.dumps(_written(value, name), separators=(",", ":")).encode()
@@ -29,7 +29,7 @@ def loads(data: bytes) -> object:
     """The value that was written.
 
     Raises:
-        ValueError: these bytes are none of `dumps`.
+        ValueError: the bytes were not written by `dumps`.
     """
     try:
         return _read(json.loads(data))
@@ -38,7 +38,7 @@ def loads(data: bytes) -> object:
 
 
 def _written(value: object, place: str) -> object:
-    # By the exact type: an enum or a named tuple would come back as something less.
+    # By the exact type: an enum or a named tuple would lose its type.
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -82,7 +82,7 @@ def _read_tagged(tag: str, item: object) -> object:
     if tag == "$bytes" and isinstance(item, str):
         return binascii.a2b_base64(item, strict_mode=True)
     if not isinstance(item, list):
-        raise ValueError(f"{tag[:40]!r} holds no list")
+        raise ValueError(f"{tag[:40]!r} does not hold a list")
     match tag:
         case "$tuple":
             return tuple(_read(each) for each in item)
