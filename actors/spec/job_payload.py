@@ -1,4 +1,4 @@
-"""Pure: what may be put into a queue. Whatever is wrong is found here, not by the worker that meets it."""
+"""Pure: what may be put into a queue, checked here rather than by the worker that takes the job."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..errors import PayloadError, UnknownQueueError
 from ..facts.jobs import NewJob
 
 LONGEST_PAYLOAD = 1_000_000
-"""In bytes. A job names its data; it is not the place to keep them."""
+"""In bytes. A job refers to its data; large data belong elsewhere."""
 
 INT_RANGE = range(-(2**31), 2**31)
 
 
 def checked_queue(queue: str, served: Collection[str]) -> str:
-    """The queue, if somebody serves it.
+    """The queue, if a worker serves it.
 
     Raises:
-        UnknownQueueError: nobody does, and the job would wait for ever.
+        UnknownQueueError: no worker serves it, so the job would never be taken.
     """
     if queue not in served:
         raise UnknownQueueError(str(queue), served)
@@ -27,7 +27,7 @@ def checked_queue(queue: str, served: Collection[str]) -> str:
 
 
 def payload_text(payload: object) -> str:
-    """What is to be done as JSON text.
+    """The payload as JSON text.
 
     Raises:
         PayloadError: it is not JSON, or too long.
@@ -40,7 +40,7 @@ def payload_text(payload: object) -> str:
 
 
 def checked_text(text: str) -> str:
-    """JSON text that somebody else wrote, on one line.
+    """The JSON text of a caller, on one line.
 
     Raises:
         PayloadError: it is not JSON, or too long.
@@ -56,29 +56,29 @@ def checked_text(text: str) -> str:
 def new_job(
     text: str, now_wall_ms: int, *, priority: int = 0, delay_s: float = 0.0, max_retries: int | None = None
 ) -> NewJob:
-    """A job to be put into a queue.
+    """A new job.
 
     Raises:
-        PayloadError: a number makes no sense.
+        PayloadError: a number is not valid.
     """
     if not _is_int(priority) or priority not in INT_RANGE:
-        raise PayloadError(f"priority must be a whole number of 32 bits, is {priority!r:.40}")
+        raise PayloadError(f"priority must be a 32-bit integer, not {priority!r:.40}")
     if max_retries is not None and (not _is_int(max_retries) or not 0 <= max_retries < INT_RANGE.stop):
-        raise PayloadError(f"max_retries must be a whole number from 0 on, is {max_retries!r:.40}")
+        raise PayloadError(f"max_retries must be an integer of at least 0, not {max_retries!r:.40}")
     if isinstance(delay_s, bool) or not isinstance(delay_s, (int, float)) or not 0 <= delay_s <= 1e9:
-        raise PayloadError(f"delay_s must be a number of seconds from 0 on, is {delay_s!r:.40}")
+        raise PayloadError(f"delay_s must be from 0 to 1e9 seconds, not {delay_s!r:.40}")
     not_before = now_wall_ms + round(delay_s * 1000) if delay_s else None
     return NewJob(payload=text, priority=priority, not_before_wall_ms=not_before, max_retries=max_retries)
 
 
 def _short_enough(text: str) -> str:
     if len(text) > LONGEST_PAYLOAD:
-        raise PayloadError(f"the payload is too long: {len(text)} bytes, at most {LONGEST_PAYLOAD} are kept")
+        raise PayloadError(f"the payload is too long: {len(text)} bytes, the limit is {LONGEST_PAYLOAD}")
     return text
 
 
 def _no_number(word: str) -> Any:
-    raise PayloadError(f"the payload is not JSON: there is no number {word}")
+    raise PayloadError(f"the payload is not JSON: {word} is not a number")
 
 
 def _is_int(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Pure: what a changed set of specs means for the workers that run."""
+"""Pure: what a changed set of specs means for running workers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ class Changes(msgspec.Struct, frozen=True):
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
-    """Something changed that only a new process can take up."""
+    """Something changed that takes effect only in a new process."""
     adjusted: tuple[str, ...] = ()
-    """Only policies changed: they hold from the next decision on."""
+    """Only policies changed; they apply from the next decision on."""
     unchanged: tuple[str, ...] = ()
     lifted: tuple[str, ...] = ()
-    """Those of them that were failed, are another version now, and were given a fresh budget."""
+    """Workers that were failed, have changed, and got a new restart budget."""
     stays_failed: tuple[str, ...] = ()
-    """Those of `restarted` that get no process: only the end of their failure starts them."""
+    """Workers of `restarted` that stay failed, and so get no new process."""
     when_resumed: tuple[str, ...] = ()
-    """Those of `restarted` that a pause holds back."""
+    """Workers of `restarted` that are paused."""
     when_started: tuple[str, ...] = ()
-    """Those of `restarted` that are down until somebody starts them."""
+    """Workers of `restarted` that are stopped until an operator starts them."""
     when_restarted: tuple[str, ...] = ()
-    """Those of `restarted` that crashed: the restart that they wait for takes the change up."""
+    """Workers of `restarted` that crashed; their pending restart applies the change."""
 
 
 def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Changes:
-    """What leads from one set of workers to another."""
+    """The changes from one set of specs to another."""
     wanted = {spec.id: spec for spec in after}
     common = [id_ for id_ in wanted if id_ in before]
     changed = [id_ for id_ in common if wanted[id_] != before[id_]]
@@ -49,7 +49,7 @@ def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Ch
 
 
 def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
-    """Whether a running process cannot take up the change."""
+    """Whether the change takes effect only in a new process."""
     return _told_of_jobs(before) != _told_of_jobs(after) or any(
         getattr(before, name) != getattr(after, name)
         for name in ("run", "env", "inherit_env", "cwd", "user", "health")
@@ -57,6 +57,6 @@ def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
 
 
 def _told_of_jobs(spec: WorkerSpec) -> JobPolicy | None:
-    """What a process hears of its queues when it starts; what follows its crash is not its affair."""
+    """What a process receives about its queues when it starts; `crash_retries` is not part of it."""
     jobs = spec.jobs
     return None if jobs is None or not jobs.queues else replace(jobs, crash_retries=None)

@@ -12,27 +12,27 @@ from .worker_spec import WorkerSpec
 
 
 def check_order(specs: Iterable[WorkerSpec], newcomer: str | None = None) -> None:
-    """Refuse workers that wait for nobody we know, or for each other.
+    """Refuse workers that wait for an unknown worker, or for each other.
 
     Args:
-        specs: all of them.
-        newcomer: the only one that must name those who are there; None: all must.
+        specs: the specs of all workers.
+        newcomer: the only worker whose `after` must name known workers; None: every worker's must.
 
     Raises:
-        SpecError: naming the worker and whom it waits for.
+        SpecError: with the worker and the workers that it waits for.
     """
     after = {spec.id: spec.after for spec in specs}
     for id_, others in after.items():
         unknown = [other for other in others if other not in after]
         if unknown and newcomer in (None, id_):
-            raise SpecError(id_, [Problem("after", f"names no worker: {other!r}") for other in unknown])
+            raise SpecError(id_, [Problem("after", f"unknown worker: {other!r}") for other in unknown])
     cycle = find_cycle(after)
     if cycle:
-        raise SpecError(cycle[0], [Problem("after", f"goes round in a circle: {' → '.join(cycle)}")])
+        raise SpecError(cycle[0], [Problem("after", f"forms a cycle: {' → '.join(cycle)}")])
 
 
 def all_before(component_id: str, after: Mapping[str, Iterable[str]]) -> set[str]:
-    """All that a worker waits for, and that these wait for, and so on."""
+    """The workers that a worker waits for, directly or indirectly."""
     found: set[str] = set()
     todo = list(after.get(component_id, ()))
     while todo:
@@ -44,7 +44,7 @@ def all_before(component_id: str, after: Mapping[str, Iterable[str]]) -> set[str
 
 
 def find_cycle(after: Mapping[str, Iterable[str]]) -> list[str]:
-    """A chain of workers that ends where it began; empty if there is none."""
+    """A cycle of workers that wait for each other; empty if there is none."""
     done: set[str] = set()
 
     def walk(id_: str, chain: list[str]) -> list[str]:
@@ -63,7 +63,7 @@ def find_cycle(after: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def longest_stop_s(specs: Iterable[WorkerSpec]) -> float:
-    """How long stopping all of them may take: those that wait for each other stop one by one."""
+    """How long stopping all workers may take: workers that wait for each other stop one by one."""
     known = {spec.id: spec for spec in specs}
     times: dict[str, float] = {}
 

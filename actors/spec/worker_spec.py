@@ -177,12 +177,10 @@ class StopPolicy(Policy):
         "SIGTERM", "The signal that is sent instead of SIGTERM, by name or number: SIGINT, INT or 2."
     )
     ask_s: float = seconds(
-        10.0,
-        "How long to wait after the request to stop; for a plain command: after SIGTERM.",
+        10.0, "How long to wait after the request to stop; for a plain command: after SIGTERM."
     )
     term_s: float = seconds(
-        2.0,
-        "How long to wait after SIGTERM, where SIGTERM follows a request or the worker is unresponsive.",
+        2.0, "How long to wait after SIGTERM, where SIGTERM follows a request or the worker is unresponsive."
     )
     kill_s: float = seconds(1.0, "How long to wait after SIGKILL.")
     last_s: float = seconds(
@@ -324,10 +322,8 @@ class WorkerSpec:
         if "user" not in wrong and self.user is not None and (not self.user or "\0" in self.user):
             yield Problem("user", "is not a user name", self.user)
         if not {"run", "jobs"} & wrong.keys() and self.serves and not self.run.reports_health:
-            yield Problem(
-                "jobs.queues",
-                "require reports_health = true (the queue address is sent over the health channel)",
-            )
+            reason = "require reports_health = true (the queue address is sent over the health channel)"
+            yield Problem("jobs.queues", reason)
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
 

@@ -127,14 +127,14 @@ def test_the_policy_may_come_from_a_file(tmp_path: Path) -> None:
         (("--set", "restart_on=sometimes"), "one of always, on_failure, never"),
         (("--compare", "stedy"), "did you mean"),
         (("--preset", "nobody"), "is not one of"),
-        (("--exit", "300"), "write an exit code"),
-        (("--exit", "SIGNOTHING"), "write an exit code"),
+        (("--exit", "300"), "use a code from 0 to 255 or a signal name"),
+        (("--exit", "SIGNOTHING"), "use a code from 0 to 255 or a signal name"),
         (("--dies-after", "-1s"), "is no duration"),
         (("--worker", "web"), "needs --config FILE"),
-        (("--preset", "steady", "--config", "x.toml"), "not from both"),
-        (("--replay", "w", "--dies-after", "1s"), "does without --dies-after"),
-        (("--replay", "w", "--outage", "1s"), "does without --outage"),
-        (("--replay", "w", "--exit", "1"), "does without --exit"),
+        (("--preset", "steady", "--config", "x.toml"), "use either --preset or --config, not both"),
+        (("--replay", "w", "--dies-after", "1s"), "excludes --dies-after"),
+        (("--replay", "w", "--outage", "1s"), "excludes --outage"),
+        (("--replay", "w", "--exit", "1"), "excludes --exit"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -187,7 +187,7 @@ def test_a_long_timeline_is_shortened_unless_all_of_it_is_wanted() -> None:
 
 def test_policies_that_decide_alike_are_not_told_twice() -> None:
     said = simulate("--outage", "10m", "--compare", "patient")
-    assert "life by life as under steady" in said.stdout
+    assert "the same decisions as under steady" in said.stdout
     assert re.search(r"^POLICY +RESTARTS +IN AN HOUR +MEAN +UP +ENDS$", said.stdout, re.MULTILINE)
     assert re.search(r"^outage +━+$", said.stdout, re.MULTILINE)
 
@@ -271,7 +271,7 @@ def test_without_a_supervisor_a_replay_reads_the_database(tmp_path: Path) -> Non
     assert (was["verdict"], steady["verdict"], steady["deaths"]) == ("given_up", "lives_on", 2)
     said = simulate("--replay", "nobody", "--state", str(tmp_path))
     assert said.exit_code == 4
-    assert "no deaths of a worker called 'nobody' are recorded" in said.stderr
+    assert "no recorded deaths of a worker named 'nobody'" in said.stderr
 
 
 def test_the_file_says_where_the_deaths_of_a_replay_are(tmp_path: Path) -> None:

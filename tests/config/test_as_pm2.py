@@ -11,7 +11,7 @@ from rekindle.actors.deaths.death import Action
 from rekindle.actors.spec.worker_spec import RestartOn
 
 RESTART, FAILED = Action.RESTART, Action.MARK_FAILED
-CLUSTER = "PM2 runs these as a cluster, and all share one port. Here each needs its own."
+CLUSTER = "PM2 runs these as a cluster with one port; in Rekindle each needs its own."
 
 
 def said_of(**settings: Any) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_script_of_an_unknown_kind_says_what_pm2_would_have_done_with_it() -> 
     assert argv(app(script="./bin/www")) == ("./bin/www",)
     assert said_of(script="./bin/www") == [
         "PM2 runs ./bin/www with node, unless it is a binary.",
-        'Here it runs as it is: if it does not begin with #!, put "node" before it.',
+        'Rekindle runs it directly: unless it begins with #!, put "node" before it.',
     ]
 
 
@@ -135,6 +135,6 @@ def test_what_is_null_is_as_if_it_were_not_there() -> None:
 def test_an_app_that_is_not_started_by_itself_says_how_to_start_it() -> None:
     assert specs(from_pm2({"apps": [{"script": "a.js", "autostart": False, "instances": 1}]})) == {}
     assert said_of(script="a.js", autostart=False) == [
-        "Not started by itself (autostart). To start it: rekindle scale a 1"
+        "Not started automatically (autostart). To start it: rekindle scale a 1"
     ]
     assert said_of(script="a.js", autostart=True) == []

@@ -53,7 +53,7 @@ def test_one_that_cannot_be_started_is_given_up_also_where_startsecs_is_0() -> N
 def test_startretries_of_0_is_brought_over_as_near_as_it_can_be() -> None:
     text = from_supervisord("[program:a]\ncommand=run\nstartretries=0\n")
     assert specs(text)["worker:a:0"].restart.max_consecutive == 1
-    assert "startretries = 0: here it is tried once more." in remarks(text)
+    assert "startretries = 0: Rekindle retries at least once." in remarks(text)
 
 
 def test_a_program_that_is_never_restarted_has_no_retries() -> None:
@@ -121,7 +121,7 @@ def test_what_only_the_old_machine_knows_stays_and_is_told() -> None:
         "[program:a]\ncommand=run %(host_node_name)s %%(ENV_A)s\nstdout_logfile=%(ENV_B)s\n"
     )
     assert argv(specs(text)["worker:a:0"]) == ("run", "%(host_node_name)s", "%(ENV_A)s")
-    assert remarks(text)[-1] == "Put the value of %(host_node_name) in its place."
+    assert remarks(text)[-1] == "Replace %(host_node_name) with its value."
     assert "ENV_B" not in text
 
 
@@ -144,7 +144,7 @@ def test_a_signal_may_be_given_by_its_number(said: str, signal: str) -> None:
 def test_a_program_that_is_not_started_by_itself_says_how_to_start_it() -> None:
     text = from_supervisord("[program:a.b]\ncommand=run\nautostart=false\nnumprocs=3\n")
     assert specs(text) == {}
-    assert "Not started by itself (autostart). To start it: rekindle scale a-b 3" in remarks(text)
+    assert "Not started automatically (autostart). To start it: rekindle scale a-b 3" in remarks(text)
 
 
 def test_a_program_that_was_not_started_by_itself_starts_when_it_is_told(run: Run) -> None:

@@ -82,13 +82,13 @@ def test_what_supervisord_has_and_we_have_not_stands_in_comments() -> None:
     assert remarks(from_supervisord(WEB)) == [
         "Imported from web.conf.",
         "Left out: [eventlistener:mail].",
-        "Rekindle hands few variables down: name further ones in inherit_env.",
-        "For every worker that does not say otherwise. As in supervisord it is given up",
+        "Workers inherit few variables: list further ones in inherit_env.",
+        "Defaults for every worker. As in supervisord, a worker is given up",
         "after max_consecutive runs in a row shorter than reset_after_healthy_s.",
         "Was called web.app.",
         "Left out: priority = 999.",
-        "What it writes goes to Rekindle's log, and to: rekindle output web-app",
-        "Put the value of %(ENV_HOME) in its place.",
+        "Its output goes to Rekindle's log; to show it: rekindle output web-app",
+        "Replace %(ENV_HOME) with its value.",
     ]
 
 
@@ -114,14 +114,17 @@ def test_an_app_of_pm2_keeps_what_it_says() -> None:
     [
         ("[program:a]\n", "web.conf: [program:a]: has no command"),
         ("[program:a]\ncommand=a 'b\n", "web.conf: [program:a]: command: No closing quotation"),
-        ("[program:a]\ncommand=a\nnumprocs=many\n", "[program:a]: numprocs = many: is no whole number"),
-        ("[program:a]\ncommand=a\nautorestart=maybe\n", "is neither true, false nor unexpected"),
+        (
+            "[program:a]\ncommand=a\nnumprocs=many\n",
+            "[program:a]: numprocs = many: must be an integer of at least 0",
+        ),
+        ("[program:a]\ncommand=a\nautorestart=maybe\n", "must be true, false or unexpected"),
         ("[program:a]\ncommand=a\nenvironment=A\n", "environment = A: is not understood at 'A'"),
         ("[program:a]\ncommand=a\nnumprocs=100000\n", "worker.a.count = 100000: must be between 0 and 1000"),
         ("[program:a]\ncommand=a\nstopsignal=NO\n", "worker.a.stop.signal"),
         ("[program:a.b]\ncommand=a\n[program:a-b]\ncommand=a\n", "several workers that would be called a-b"),
-        ("[supervisord]\n", "names nothing to run"),
-        ("[program:a\ncommand=a\n", "is no file of supervisord's: File contains no section headers."),
+        ("[supervisord]\n", "does not name a program to run"),
+        ("[program:a\ncommand=a\n", "is not a supervisord file: File contains no section headers."),
     ],
 )
 def test_a_file_of_supervisord_that_is_not_understood_is_refused(text: str, said: str) -> None:
@@ -133,11 +136,14 @@ def test_a_file_of_supervisord_that_is_not_understood_is_refused(text: str, said
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"apps": []}, "names nothing to run"),
+        ({"apps": []}, "does not name a program to run"),
         ({"apps": [5]}, "apps[0]: must be an object"),
         ({"apps": [{"name": "a"}]}, "apps[0]: has no script"),
-        ({"apps": [{"script": "a", "kill_timeout": "soon"}]}, "apps[0]: kill_timeout = soon: is no time"),
-        ({"apps": [{"script": "a", "max_memory_restart": "much"}]}, "is no size"),
+        (
+            {"apps": [{"script": "a", "kill_timeout": "soon"}]},
+            "apps[0]: kill_timeout = soon: is not a duration",
+        ),
+        ({"apps": [{"script": "a", "max_memory_restart": "much"}]}, "is not a size"),
         ({"apps": [{"script": "a", "args": "'"}]}, "apps[0]: No closing quotation"),
     ],
 )
@@ -170,5 +176,5 @@ def test_what_was_brought_over_runs(run: Run) -> None:
 def test_an_ecosystem_that_is_a_program_is_refused_with_the_way_to_json(name: str, command: str) -> None:
     with pytest.raises(ConfigError) as caught:
         imported("module.exports = { apps: [] }", Path(name))
-    assert str(caught.value).startswith(f"{name}: is a program; make JSON of what it says, and import that: ")
+    assert str(caught.value).startswith(f"{name}: is a program; convert it to JSON and import that: ")
     assert command in str(caught.value)

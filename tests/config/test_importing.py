@@ -120,8 +120,8 @@ def test_a_hostile_plugin_name_is_refused() -> None:
         ("[]", "plugins.json: must be an object"),
         ("{}", 'plugins.json: has neither "plugins" nor "restart" nor "apps" at its top'),
         ('{"plugins": 3}', "plugins.json: plugins = 3: must be an object"),
-        ('{"restart": {"max_delay": NaN}}', "plugins.json: is not JSON: NaN is no number"),
-        ('{"restart": {}, "restart": {}}', "plugins.json: is not JSON: a key stands twice in one object"),
+        ('{"restart": {"max_delay": NaN}}', "plugins.json: is not JSON: NaN is not a number"),
+        ('{"restart": {}, "restart": {}}', "plugins.json: is not JSON: an object contains a key twice"),
         ("[" * 100_000, "plugins.json: is not JSON"),
     ],
 )
@@ -140,8 +140,8 @@ def test_json_that_is_not_understood_is_refused(text: str, said: str) -> None:
         ("crash_recovery:\n  a: 1\n    b: 2\n", "c.yaml:3: is not understood: only `key: value`"),
         ("crash_recovery:\n\ta: 1\n", "c.yaml:2: is not understood: only `key: value`"),
         ("crash_recovery:\n- a\n", "c.yaml:2: is not understood: only `key: value`"),
-        ("crash_recovery:\n  a: 1\n  a: 1\n", "c.yaml:3: a stands there twice"),
-        ("crash_recovery:\ncrash_recovery:\n", "c.yaml:2: crash_recovery stands there twice"),
+        ("crash_recovery:\n  a: 1\n  a: 1\n", "c.yaml:3: a is given twice"),
+        ("crash_recovery:\ncrash_recovery:\n", "c.yaml:2: crash_recovery is given twice"),
         ("%YAML 1.2\n", "c.yaml:1: is not understood: only `name:`"),
         (
             "crash_recovery:\n  crash_windw_secs: 1\n",

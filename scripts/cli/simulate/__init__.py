@@ -1,1 +1,1 @@
-"""What `rekindle simulate` asks of the forecast, and how it shows the answer: text, JSON, a picture."""
+"""`rekindle simulate`: from its options to forecasts, shown as text, JSON or a picture."""

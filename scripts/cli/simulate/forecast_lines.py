@@ -37,7 +37,7 @@ class Brush:
     """The characters to draw with."""
 
     shades: str
-    """From a part of the time in which it hardly runs to one in which it always does."""
+    """From hardly running to always running in a part of the time."""
     waits: str
     ended: str
     gone: str
@@ -53,7 +53,7 @@ ASCII = Brush(".:*#", "-", "x", " ", "=", "+", "=", "...")
 
 
 def brush_for(encoding: str | None) -> Brush:
-    """The characters that an encoding has."""
+    """The characters that an encoding supports."""
     try:
         f"{UNICODE.shades}─✗·━┴{UNICODE.eighths}…".encode(encoding or "ascii")
     except (UnicodeError, LookupError):
@@ -67,18 +67,18 @@ class Canvas:
 
     brush: Brush = UNICODE
     width: int | None = None
-    """None cuts nothing."""
+    """None: lines are not cut."""
     colour: bool = False
     everything: bool = False
-    """Show every life, however many there are."""
+    """Whether to show every generation."""
 
     def painted(self, text: str, code: str) -> str:
-        """The text in a colour, if there are any."""
+        """The text in a colour, if colours are on."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
 def lines(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
-    """Everything that is to be said, line by line."""
+    """The whole output, line by line."""
     end_ms = compared(answers)
     yield f"{printable(question.about)[:1].upper()}{printable(question.about)[1:]}."
     for number, each in enumerate(answers):
@@ -88,7 +88,7 @@ def lines(question: Question, answers: Sequence[Named], canvas: Canvas) -> Itera
         if twin is None:
             yield from timeline(each.forecast, canvas)
         else:
-            yield f"  life by life as under {printable(twin.name)}"
+            yield f"  the same decisions as under {printable(twin.name)}"
         yield verdict_words(each.forecast, question)
         yield f"{restart_words(each.forecast)}; {up_words(each.forecast, end_ms)}"
     yield ""
@@ -98,21 +98,21 @@ def lines(question: Question, answers: Sequence[Named], canvas: Canvas) -> Itera
         yield from comparison(answers, canvas)
     if question.seed is not None:
         yield ""
-        yield f"Chance takes a part of the delays (jitter); these are those of --seed {question.seed}."
+        yield f"The delays have random jitter; they are drawn with --seed {question.seed}."
 
 
 # ── life by life ─────────────────────────────────────────────────────────────────────────
 
 
 def same(one: Forecast, other: Forecast) -> bool:
-    """Whether two policies decide alike on everything."""
+    """Whether two policies make the same decisions."""
     return [(life.decision.action, life.died_ms) for life in one.lives] == [
         (life.decision.action, life.died_ms) for life in other.lives
     ] and one.at_ms == other.at_ms
 
 
 def timeline(forecast: Forecast, canvas: Canvas) -> list[str]:
-    """Each life with the decision on its death, and each delay as a bar."""
+    """Each generation with the decision on its death, and each delay as a bar."""
     if not forecast.lives:
         return []
     longest = max(life.decision.delay_ms for life in forecast.lives)
@@ -145,7 +145,7 @@ def _why(life: PastLife) -> str:
 
 
 def bar(value: int, longest: int, brush: Brush) -> str:
-    """A bar as long as a value's part of the longest."""
+    """A bar whose length is in proportion to the value."""
     if value <= 0:
         return ""
     parts = len(brush.eighths)
@@ -158,7 +158,7 @@ def bar(value: int, longest: int, brush: Brush) -> str:
 
 
 def strips(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
-    """One strip a policy over one axis of time."""
+    """One strip for each policy over a common time axis."""
     end_ms = span_of(each.forecast for each in answers)
     end_ms = max(end_ms, round((question.outage_ms or 0) * 1.05))
     label = min(_LABEL, max(cells(printable(each.name)) for each in answers))
@@ -175,7 +175,7 @@ def strips(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iter
 
 
 def strip(forecast: Forecast, end_ms: int, room: int, canvas: Canvas) -> str:
-    """The time from left to right: it runs, it waits, it is gone."""
+    """The time from left to right: running, waiting, down."""
     brush = canvas.brush
     ended = forecast.verdict in (Verdict.GIVEN_UP, Verdict.LEFT_DOWN)
     last = min(room - 1, int(forecast.at_ms / end_ms * room)) if ended else room
@@ -194,7 +194,7 @@ def strip(forecast: Forecast, end_ms: int, room: int, canvas: Canvas) -> str:
 
 
 def axis(end_ms: int, room: int, brush: Brush) -> tuple[str, str]:
-    """A line with marks, and what they mean."""
+    """A line with marks, and their labels."""
     marks, words = [brush.waits] * room, ""
     for moment in ticks(end_ms, max(2, room // 14)):
         at = min(room - 1, int(moment / end_ms * room))
@@ -207,7 +207,7 @@ def axis(end_ms: int, room: int, brush: Brush) -> tuple[str, str]:
 
 
 def legend(canvas: Canvas, verdicts: set[Verdict], indent: str) -> str:
-    """What the characters of a strip stand for."""
+    """The meaning of the characters of a strip."""
     brush = canvas.brush
     parts = [
         f"{canvas.painted(brush.shades[-1], _GREEN)} up (paler: only a part of the time)",
@@ -219,7 +219,7 @@ def legend(canvas: Canvas, verdicts: set[Verdict], indent: str) -> str:
     return indent + "   ".join(parts)
 
 
-# ── beside each other ────────────────────────────────────────────────────────────────────
+# ── comparison ───────────────────────────────────────────────────────────────────────────
 
 _ENDS = {
     Verdict.GIVEN_UP: "given up after",
@@ -230,7 +230,7 @@ _ENDS = {
 
 
 def comparison(answers: Sequence[Named], canvas: Canvas) -> list[str]:
-    """A row a policy."""
+    """One row for each policy."""
     end_ms = compared(answers)
     heading = ("POLICY", "RESTARTS", "IN AN HOUR", "MEAN", "UP", "ENDS")
     rows = []

@@ -1,7 +1,7 @@
-"""Pure: forecasts as one SVG: a strip a policy over one axis, and the restarts as they add up.
+"""Pure: forecasts as one SVG: a strip for each policy over one time axis, and cumulative restarts.
 
-The picture stands alone: no script, no font, no address. It follows the reader's choice of light
-or dark, and says in words (title, desc) what it shows.
+The picture is self-contained: no script, font or address. It follows the reader's choice of light
+or dark, and describes itself in words (title, desc).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def picture(question: Question, answers: Sequence[Named]) -> str:
 
 
 class _Canvas:
-    """Where things are."""
+    """The coordinates."""
 
     def __init__(self, end_ms: int, rows: int) -> None:
         self.end_ms = end_ms
@@ -73,7 +73,7 @@ class _Canvas:
         self.height = self.chart_bottom + 44
 
     def x(self, moment_ms: float) -> float:
-        """The place of a moment from left to right."""
+        """The x coordinate of a moment."""
         return round(_LEFT + min(1.0, moment_ms / self.end_ms) * (WIDTH - _LEFT - _RIGHT), 2)
 
 
@@ -111,7 +111,7 @@ def _outage(outage_ms: int, canvas: _Canvas) -> Iterator[str]:
     )
 
 
-# ── one strip a policy ───────────────────────────────────────────────────────────────────
+# ── one strip for each policy ────────────────────────────────────────────────────────────
 
 
 def _row(question: Question, answers: Sequence[Named], row: int, canvas: _Canvas) -> Iterator[str]:
@@ -144,12 +144,12 @@ def _down_at(forecast: Forecast, end_ms: int) -> int:
 
 
 def _bars(forecast: Forecast, canvas: _Canvas, top: int) -> str:
-    """Every life as a rectangle of one path; lives that no eye could part are joined."""
+    """Every generation as a rectangle of one path; those too close to distinguish are joined."""
     spans: list[list[float]] = []
     gap = (WIDTH - _LEFT - _RIGHT) / _MOST_RECTS if len(forecast.lives) > _MOST_RECTS else 0.25
     for since, to in forecast.up_spans(canvas.end_ms):
         left = canvas.x(since)
-        right = max(canvas.x(to), left + 0.8)  # what was there is seen, however short
+        right = max(canvas.x(to), left + 0.8)  # even the shortest generation is visible
         if spans and left - spans[-1][1] < gap:
             spans[-1][1] = max(right, spans[-1][1])
         else:
@@ -161,7 +161,7 @@ def _cross(x: float, y: float) -> str:
     return f'<path class="cross" d="M{x - 4:g} {y - 4:g}l8 8m0 -8l-8 8"/>'
 
 
-# ── the restarts, added up ───────────────────────────────────────────────────────────────
+# ── cumulative restarts ──────────────────────────────────────────────────────────────────
 
 
 def _chart(answers: Sequence[Named], canvas: _Canvas) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _steps(forecast: Forecast, most: int, canvas: _Canvas) -> str:
     for number, at in enumerate(forecast.restarts_ms(), start=1):
         x = canvas.x(at)
         if x - seen < 0.5 and number < forecast.restarts:
-            continue  # no eye could tell
+            continue  # too close to distinguish
         seen = x
         path += f"H{x:g}V{_y(number, most, canvas):g}"
     return f"{path}H{canvas.x(_down_at(forecast, canvas.end_ms)):g}"

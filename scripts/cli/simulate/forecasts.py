@@ -20,7 +20,7 @@ from ..config import Config, ConfigError, Group, load
 from ..console.exits import FAILED, say
 from ..render.text import printable
 from .named_forecast import Named, Question, lasting
-from .policies import AskedError, Candidate, of_group, of_preset, of_text
+from .policies import Candidate, QuestionError, of_group, of_preset, of_text
 from .recorded_deaths import recorded_lives
 
 DAY_S = 86_400.0
@@ -28,8 +28,8 @@ BAD_CONFIGURATION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The options, as they were given."""
+class SimulateRequest:
+    """The options of the command."""
 
     preset: str | None
     config: Path | None
@@ -46,11 +46,11 @@ class Asked:
     state: Path
 
 
-def answer(asked: Asked) -> tuple[Question, list[Named]]:
-    """What was asked, and a forecast for each policy.
+def answer(asked: SimulateRequest) -> tuple[Question, list[Named]]:
+    """The question, and a forecast for each policy.
 
     Raises:
-        AskedError: the options make no sense, or not together.
+        QuestionError: an option is not valid, or two options contradict each other.
     """
     _refuse_contradictions(asked)
     config = None if asked.config is None else _loaded(asked.config)
@@ -72,15 +72,15 @@ def answer(asked: Asked) -> tuple[Question, list[Named]]:
     return question, answers
 
 
-def _refuse_contradictions(asked: Asked) -> None:
+def _refuse_contradictions(asked: SimulateRequest) -> None:
     if asked.config is not None and asked.preset is not None:
-        raise AskedError("the policy comes from --preset or from --config, not from both")
+        raise QuestionError("use either --preset or --config, not both")
     if asked.worker is not None and asked.config is None:
-        raise AskedError("--worker names a worker of a file: it needs --config FILE")
+        raise QuestionError("--worker names a worker of a file: it needs --config FILE")
     given = {"--dies-after": asked.dies_after, "--outage": asked.outage, "--exit": asked.exit_}
     for name, value in given.items():
         if asked.replay is not None and value is not None:
-            raise AskedError(f"a replay brings its own deaths: --replay does without {name}")
+            raise QuestionError(f"a replay uses the recorded deaths: --replay excludes {name}")
 
 
 # ── which policy ─────────────────────────────────────────────────────────────────────────
@@ -94,7 +94,7 @@ def _loaded(file: Path) -> Config:
         raise SystemExit(BAD_CONFIGURATION) from None
 
 
-def _candidate(asked: Asked, config: Config | None) -> Candidate:
+def _candidate(asked: SimulateRequest, config: Config | None) -> Candidate:
     if config is None:
         return of_preset(asked.preset or "steady", asked.changes)
     return of_group(config, _group(config, asked.worker or asked.replay), asked.changes)
@@ -105,7 +105,7 @@ def _group(config: Config, name: str | None) -> Group:
         return config.groups[0]
     names = ", ".join(group.name for group in config.groups) or "none"
     if name is None:
-        raise AskedError(f"{config.path.name} has more than one group; name one with --worker: {names}")
+        raise QuestionError(f"{config.path.name} has more than one group; name one with --worker: {names}")
     for group in config.groups:
         if name == group.name or name in group.ids:
             return group
@@ -116,7 +116,7 @@ def _group(config: Config, name: str | None) -> Group:
 # ── how it dies ──────────────────────────────────────────────────────────────────────────
 
 
-def _deaths(asked: Asked, config: Config | None) -> tuple[DeathRecord, ...] | None:
+def _deaths(asked: SimulateRequest, config: Config | None) -> tuple[DeathRecord, ...] | None:
     if asked.replay is None:
         return None
     state = asked.state if config is None else config.state_dir
@@ -131,7 +131,7 @@ def _deaths(asked: Asked, config: Config | None) -> tuple[DeathRecord, ...] | No
     return deaths
 
 
-def _behaviour(asked: Asked, deaths: Sequence[DeathRecord] | None) -> Behaviour:
+def _behaviour(asked: SimulateRequest, deaths: Sequence[DeathRecord] | None) -> Behaviour:
     healthy_after = round((asked.healthy_after or 0.0) * 1000)
     if deaths is not None:
         return recorded(deaths, healthy_after_ms=healthy_after)
@@ -143,7 +143,7 @@ def _behaviour(asked: Asked, deaths: Sequence[DeathRecord] | None) -> Behaviour:
     )
 
 
-def _life_ms(asked: Asked) -> int:
+def _life_ms(asked: SimulateRequest) -> int:
     return max(1, round((1.0 if asked.dies_after is None else asked.dies_after) * 1000))
 
 
@@ -156,11 +156,11 @@ def _exit(text: str | None) -> Exit:
         return Exit(signal=signal.Signals["SIG" + text.upper().removeprefix("SIG")])
     except KeyError:
         shown = printable(text)
-        raise AskedError(f"{shown!r} is no way to end; write an exit code, 0 to 255, or SIGKILL") from None
+        raise QuestionError(f"{shown!r} is not an exit; use a code from 0 to 255 or a signal name") from None
 
 
 def _question(
-    asked: Asked, candidates: Sequence[Candidate], deaths: Sequence[DeathRecord] | None
+    asked: SimulateRequest, candidates: Sequence[Candidate], deaths: Sequence[DeathRecord] | None
 ) -> Question:
     jittered = any(each.policy.jitter for each in candidates)
     outage_ms = None if asked.outage is None else round(asked.outage * 1000)
@@ -172,7 +172,7 @@ def _question(
     )
 
 
-def _about(asked: Asked, deaths: Sequence[DeathRecord] | None, outage_ms: int | None) -> str:
+def _about(asked: SimulateRequest, deaths: Sequence[DeathRecord] | None, outage_ms: int | None) -> str:
     if deaths is not None:
         many = len(deaths)
         return f"the {many} recorded death{'' if many == 1 else 's'} of {asked.replay}"

@@ -1,4 +1,4 @@
-"""Pure: a forecast under a name, the moments on its axis, and what is said of it in words."""
+"""Pure: a forecast with a name, its time axis, and its description in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A forecast, and what its policy is called."""
+    """A forecast and the name of its policy."""
 
     name: str
     forecast: Forecast
@@ -27,19 +27,19 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What was asked, in words, and what all answers have in common."""
+    """The question in words, and what all answers have in common."""
 
     about: str
-    """Who dies, and how: `a worker that dies 3 s after every start`."""
+    """What dies, and how: `a worker that dies 3 s after every start`."""
     outage_ms: int | None = None
     replayed: str | None = None
-    """The worker whose deaths these are."""
+    """The worker whose recorded deaths are replayed."""
     seed: int | None = None
-    """Where the jitter comes from; None without any."""
+    """The seed of the jitter; None if there is no jitter."""
 
 
 def span_of(forecasts: Iterable[Forecast]) -> int:
-    """Until when forecasts are shown beside each other: a little past the last verdict."""
+    """The end of the common time axis: a little after the last verdict."""
     ends = []
     for each in forecasts:
         open_end = each.verdict is Verdict.STILL_DYING
@@ -48,7 +48,7 @@ def span_of(forecasts: Iterable[Forecast]) -> int:
 
 
 def up_shares(forecast: Forecast, end_ms: int, cells: int) -> list[float]:
-    """The share of each of so many equal parts of the time in which it runs."""
+    """The time divided into `cells` equal parts: the share of each in which the worker runs."""
     size = max(1.0, end_ms / cells)
     ran = [0.0] * cells
     for since, to in forecast.up_spans(end_ms):
@@ -59,13 +59,13 @@ def up_shares(forecast: Forecast, end_ms: int, cells: int) -> list[float]:
 
 
 def ticks(end_ms: int, most: int) -> list[int]:
-    """At most so many round moments from 0 up to the end."""
+    """At most `most` round moments from 0 to the end."""
     step = next((each for each in _STEPS if end_ms // each < most), end_ms or 1)
     return list(range(0, end_ms + 1, step))
 
 
 def clock(milliseconds: int) -> str:
-    """A moment as a clock shows it: `0:49`, `3:45:03`; with milliseconds where there are some."""
+    """A moment as a clock shows it: `0:49`, `3:45:03`; with milliseconds unless they are zero."""
     seconds, rest = divmod(milliseconds, 1000)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
@@ -74,7 +74,7 @@ def clock(milliseconds: int) -> str:
 
 
 def lasting(milliseconds: int) -> str:
-    """A duration, exactly and in the words that people use: `3 s`, `1 min 30 s`, `3 h 45 min`."""
+    """A duration in at most two units: `3 s`, `1 min 30 s`, `3 h 45 min`."""
     if milliseconds < _MINUTE:
         return f"{milliseconds / 1000:g} s"
     units = (("d", _DAY), ("h", HOUR_MS), ("min", _MINUTE), ("s", _SECOND))
@@ -93,7 +93,7 @@ def ordinal(number: int) -> str:
 
 
 def verdict_words(forecast: Forecast, question: Question) -> str:
-    """How it ends, in one sentence."""
+    """The verdict in one sentence."""
     at, deaths = lasting(forecast.at_ms), ordinal(len(forecast.lives))
     match forecast.verdict:
         case Verdict.GIVEN_UP:
@@ -122,7 +122,7 @@ def _early(forecast: Forecast, question: Question) -> str:
 
 
 def restart_words(forecast: Forecast) -> str:
-    """How often it is restarted: in all, within an hour, on average."""
+    """The number of restarts: in all, within an hour, on average."""
     many = forecast.restarts
     told = f"{many} restart{'' if many == 1 else 's'}"
     if many:
@@ -132,19 +132,19 @@ def restart_words(forecast: Forecast) -> str:
 
 
 def mean_per_hour(forecast: Forecast) -> float | None:
-    """Restarts per hour until the verdict; None if that was too soon for an average to mean anything."""
+    """Restarts per hour until the verdict; None if that took less than an hour."""
     if forecast.at_ms < HOUR_MS:
         return None
     return round(forecast.restarts * HOUR_MS / forecast.at_ms, 3)
 
 
 def up_words(forecast: Forecast, end_ms: int) -> str:
-    """How much of a time it runs."""
+    """How much of the time the worker runs."""
     up = forecast.up_ms(end_ms)
     share = 100 * up / end_ms if end_ms else 0.0
     return f"up {lasting(up)} of {lasting(end_ms)} ({share:.3g} %)"
 
 
 def compared(answers: Sequence[Named]) -> int:
-    """Over which time answers are compared: until the last verdict of all."""
+    """The time over which answers are compared: until the last verdict."""
     return max((each.forecast.at_ms for each in answers), default=0)

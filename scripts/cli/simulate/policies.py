@@ -1,7 +1,4 @@
-"""The policies that are asked about: a preset or a worker of a file, with single fields changed.
-
-Raises `AskedError` with one sentence for whatever was not meant like that.
-"""
+"""The policies to simulate: of a preset or of a worker in a file, with single fields changed."""
 
 from __future__ import annotations
 
@@ -22,27 +19,27 @@ _NUMBER = re.compile(r"-?[0-9]+")
 _WORDS: Mapping[str, object] = {"none": None, "true": True, "yes": True, "false": False, "no": False}
 
 
-class AskedError(ValueError):
-    """What was asked for makes no sense; the text says what does."""
+class QuestionError(ValueError):
+    """An option is not valid; the text says which values are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A policy under the name that it is shown by."""
+    """A policy and the name that is shown for it."""
 
     name: str
     policy: RestartPolicy
 
 
 def of_preset(name: str, changes: Iterable[str] = ()) -> Candidate:
-    """A preset, changed.
+    """The policy of a preset, with changes.
 
     Raises:
-        AskedError: there is no such preset or field, or its value makes no sense.
+        QuestionError: the preset or a field is unknown, or a value is not valid.
     """
     if name not in PRESETS:
         hint = nearest(name, list(PRESETS)) or "; there are: " + ", ".join(PRESETS)
-        raise AskedError(f"{name!r} is no preset{hint}")
+        raise QuestionError(f"{name!r} is not a preset{hint}")
     return changed(Candidate(name, PRESETS[name].restart), changes)
 
 
@@ -50,14 +47,14 @@ def of_text(text: str) -> Candidate:
     """A preset with changes, in one word: `patient,max_lifetime=50,window_s=10m`.
 
     Raises:
-        AskedError: as `of_preset`.
+        QuestionError: as `of_preset`.
     """
     name, *changes = (part.strip() for part in _outside_brackets(text))
     return of_preset(name, changes)
 
 
 def of_group(config: Config, group: Group, changes: Iterable[str] = ()) -> Candidate:
-    """What a file says of a group of workers, changed."""
+    """The policy of a group of workers in a file, with changes."""
     return changed(Candidate(f"{group.name} in {config.path.name}", group.template.restart), changes)
 
 
@@ -65,7 +62,7 @@ def changed(candidate: Candidate, changes: Iterable[str]) -> Candidate:
     """A policy with some of its fields changed, each by `field=value`.
 
     Raises:
-        AskedError: with everything that is wrong with them.
+        QuestionError: with all problems.
     """
     settings = dict(_setting(change) for change in changes)
     if not settings:
@@ -73,8 +70,8 @@ def changed(candidate: Candidate, changes: Iterable[str]) -> Candidate:
     problems: list[Problem] = []
     policy = overridden("restart", candidate.policy, settings, problems)
     if problems:
-        told = "; ".join(f"{each.field.removeprefix('restart.')} {each.reason}" for each in problems)
-        raise AskedError(told)
+        reasons = (f"{each.field.removeprefix('restart.')} {each.reason}" for each in problems)
+        raise QuestionError("; ".join(reasons))
     name = ", ".join((candidate.name, *(f"{key}={_shown(value)}" for key, value in settings.items())))
     return Candidate(name, policy)
 
@@ -83,10 +80,10 @@ def _setting(change: str) -> tuple[str, object]:
     name, given, value = change.partition("=")
     name = name.strip().removeprefix("restart.")
     if not given or not value.strip():
-        raise AskedError(f"{change!r} changes nothing; write FIELD=VALUE, such as max_in_window=10")
+        raise QuestionError(f"{change!r} changes nothing; write FIELD=VALUE, such as max_in_window=10")
     if name not in FIELDS:
         hint = nearest(name, list(FIELDS)) or "; there are: " + ", ".join(FIELDS)
-        raise AskedError(f"{name!r} is no field of a restart policy{hint}")
+        raise QuestionError(f"{name!r} is not a field of a restart policy{hint}")
     return name, _value(name, value.strip())
 
 
@@ -101,7 +98,7 @@ def _value(name: str, text: str) -> object:
     try:
         return seconds_of(text)  # 10m reads better than 600
     except ValueError as error:
-        raise AskedError(f"{name}: {error}") from None
+        raise QuestionError(f"{name}: {error}") from None
 
 
 def _number(text: str) -> int | float | str:

@@ -22,13 +22,13 @@ def recorded_lives(component_id: str, state: Path, database: str | None = None) 
     """The deaths of a worker, oldest first, at most `MOST_DEATHS` of them.
 
     Args:
-        component_id: whose.
+        component_id: the worker.
         state: the state directory of its supervisor.
-        database: where it is kept, if not in the state directory.
+        database: the database, if it is not in the state directory.
 
     Raises:
-        ControlError: the supervisor said no; `UnknownWorkerError` if nobody knows the worker.
-        NoSupervisorError: none runs, and there is no database either.
+        ControlError: the supervisor refused; `UnknownWorkerError` if the worker is unknown.
+        NoSupervisorError: no supervisor runs, and there is no database.
         StoreError: the database cannot be read.
     """
     try:
@@ -39,16 +39,16 @@ def recorded_lives(component_id: str, state: Path, database: str | None = None) 
 
 
 def _from_database(
-    component_id: str, state: Path, database: str | None, nobody: NoSupervisorError
+    component_id: str, state: Path, database: str | None, cause: NoSupervisorError
 ) -> tuple[DeathRecord, ...]:
     where = database or str(state / DATABASE_NAME)
     if "://" not in where and not Path(where).exists():
-        raise NoSupervisorError(f"{nobody}, and there is no database at {where}") from None
+        raise NoSupervisorError(f"{cause}, and there is no database at {where}") from None
     from rekindle.persistence.past_deaths import recorded_deaths
 
     deaths = recorded_deaths(where, component_id, limit=MOST_DEATHS)
     if not deaths:
-        message = f"no deaths of a worker called {component_id!r} are recorded"
+        message = f"no recorded deaths of a worker named {component_id!r}"
         raise UnknownWorkerError(message, "unknown_worker", 404)
     return tuple(reversed(deaths))
 

@@ -1,4 +1,4 @@
-"""How the picture looks: by day, and by night."""
+"""The style of the picture, light and dark."""
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -15,7 +15,7 @@ def waiting(id_: str, *after: str, ask_s: float = 1.0) -> WorkerSpec:
 
 
 def test_a_worker_that_nobody_declared_cannot_be_waited_for() -> None:
-    with pytest.raises(SpecError, match=r"worker 'a': after: names no worker: 'b'"):
+    with pytest.raises(SpecError, match=r"worker 'a': after: unknown worker: 'b'"):
         check_order([waiting("a", "b")])
 
 

@@ -1,4 +1,4 @@
-"""What the actors of a real supervisor do, written down as it happens; and how they are made to fail."""
+"""Records what the actors of a real supervisor do, and makes them fail where the scenario says so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from .plan import Plan, acted
 
 
 class Journal:
-    """The history of a real run: a file that everybody appends to, whole lines at a time."""
+    """The history of a real run: a file to which every process appends whole lines."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -59,35 +59,35 @@ class Journal:
         )
 
     def now(self) -> float:
-        """Seconds of the scenario."""
+        """The time of the scenario, in seconds."""
         return (time.monotonic() - self._plan.epoch) * self._plan.speed
 
     def wall(self, wall_ms: int) -> int:
-        """A moment of the wall clock, so that differences are seconds of the scenario."""
+        """A wall-clock time, scaled so that differences are in scenario time."""
         return round(wall_ms * self._plan.speed)
 
     def wall_now(self) -> int:
-        """The wall clock now, likewise."""
+        """The current wall-clock time, scaled likewise."""
         return self.wall(time.time_ns() // 1_000_000)
 
     def note(self, entry: AnyEntry) -> None:
-        """Write something down; after that not even kill -9 undoes it."""
+        """Append an entry; it survives a SIGKILL of this process."""
         os.write(self._fd, msgspec.json.encode(entry) + b"\n")
 
 
 class JumpingClock(RealClock):
-    """The system's clocks; the wall clock may be set."""
+    """The clocks of the system, with a wall clock that a scenario can set."""
 
     def __init__(self) -> None:
         self.offset_ms = 0
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970, as far as anybody here knows."""
+        """Milliseconds since 1970, shifted by the scenario."""
         return super().wall_ms() + self.offset_ms
 
 
-class Tap:
-    """Sees every message before its actor does."""
+class ActorRecorder:
+    """Sees every message before its actor handles it; records it, and injects faults."""
 
     def __init__(self, plan: Plan, journal: Journal, reached: Callable[[int], None]) -> None:
         self.clock = JumpingClock()
@@ -104,11 +104,11 @@ class Tap:
     # ── phases and mistakes ──────────────────────────────────────────────────────────────
 
     def arm(self, phase: Phase, worker: str, number: int, *, deadly: bool) -> None:
-        """Tell when a worker is in a phase; or die of it, at once."""
+        """Report when a worker enters a phase, or kill this process at that moment."""
         self._armed.append((phase, worker, number, deadly))
 
     def at(self, phase: Phase, worker: str, in_s: float = 0.0) -> None:
-        """A worker is in a phase, or will be."""
+        """A worker is in a phase, or will be in `in_s` seconds."""
         for armed in [each for each in self._armed if each[:2] == (phase, worker)]:
             self._armed.remove(armed)
             if in_s:
@@ -120,26 +120,26 @@ class Tap:
 
     def _fire(self, number: int, deadly: bool) -> None:
         if deadly:
-            # Said with the last breath: whoever waits for us learns which move it was.
+            # Reported before the kill, so that the scenario learns which move killed the process.
             self._reached(number)
             os.kill(os.getpid(), signal.SIGKILL)
             threading.Event().wait()
         self._reached(number)
 
     def kept(self, worker: str) -> None:
-        """The death of a worker has just been committed."""
+        """The death of a worker was committed."""
         self.at(Phase.AFTER_COMMIT, worker)
 
     def tell(self, actor: str, message: object) -> None:
-        """Tell an actor something that nobody would."""
+        """Send an actor a message that no other actor would send."""
         self.refs[actor].tell(message)
 
     def generation(self, worker: str) -> int:
-        """The latest one that was started."""
+        """The latest generation that was started."""
         return self._generations.get(worker, 0)
 
     def is_stable(self, worker: str) -> bool:
-        """Whether the present life of a worker would stay healthy."""
+        """Whether the current generation of a worker would stay healthy."""
         life = self._lives.get(worker)
         return life is not None and is_stable(life)
 
@@ -169,10 +169,10 @@ class Tap:
                 pass
         if self.mistakes.get(name):
             self.mistakes[name] -= 1
-            raise ScriptedMistakeError("the scenario has it raise")
+            raise ScriptedMistakeError("raised by the scenario")
 
     def _prepare(self, worker: str, generation: int) -> None:
-        """Set the scene for the next life of a worker, just before it is started."""
+        """Prepare the files of the next generation of a worker, just before it starts."""
         folder = Path(self._plan.folder)
         with (folder / f"{worker}.starts").open("ab") as starts:
             number = starts.tell()
@@ -189,7 +189,7 @@ class Tap:
             self.at(Phase.SPAWN, worker)
 
     def decides(self, keep: Persist) -> None:
-        """The Supervisor has something written down."""
+        """The Supervisor sends decisions to be persisted."""
         for item in keep.items:
             entry = decided(self._journal.now(), item, lambda worker: None)
             if isinstance(entry, Decided):
@@ -205,114 +205,115 @@ class Tap:
         self.at(Phase.BACKOFF, message.component_id, delay_s / 2)
 
     def timer_gone(self, message: BackoffElapsed, *, fired: bool) -> None:
-        """A restart is not pending any more."""
+        """A restart is no longer pending."""
         kind = TimerFired if fired else TimerDropped
         self._journal.note(kind(self._journal.now(), message.component_id, message.generation))
 
 
-class _Overheard:
-    """The persistence actor as the Supervisor sees it; records each decision before passing it on."""
+class _RecordingPersistence:
+    """Stands before the persistence actor and records each decision of the Supervisor."""
 
-    def __init__(self, persistence: Receiver, tap: Tap) -> None:
+    def __init__(self, persistence: Receiver, recorder: ActorRecorder) -> None:
         self._persistence = persistence
-        self._tap = tap
+        self._recorder = recorder
 
     def tell(self, message: Any) -> None:
-        """Hear it, then tell it on."""
+        """Record the message, then forward it."""
         if isinstance(message, Persist):
-            self._tap.decides(message)
+            self._recorder.decides(message)
         self._persistence.tell(message)
 
 
-class _WatchedTimer(HeapTimer):
-    """The timer of a restart."""
+class _RecordingTimer(HeapTimer):
+    """The timer of a restart; records when it is cancelled."""
 
-    __slots__ = ("tap",)
+    __slots__ = ("recorder",)
 
-    def __init__(self, receiver: Receiver, message: BackoffElapsed, tap: Tap) -> None:
+    def __init__(self, receiver: Receiver, message: BackoffElapsed, recorder: ActorRecorder) -> None:
         super().__init__(receiver, message)
-        self.tap = tap
+        self.recorder = recorder
 
     def cancel(self) -> None:
-        """Call it off, unless it has fired."""
+        """Cancel it, unless it has fired."""
         message = self.message
         if isinstance(message, BackoffElapsed):
-            self.tap.timer_gone(message, fired=False)
+            self.recorder.timer_gone(message, fired=False)
         super().cancel()
 
 
-class _Restart:
-    """Hears that the delay of a restart is over, and tells the Supervisor."""
+class _RestartReceiver:
+    """Receives the end of a restart delay, records it and forwards it to the Supervisor."""
 
-    def __init__(self, receiver: Receiver, tap: Tap) -> None:
-        self.timer: _WatchedTimer | None = None
+    def __init__(self, receiver: Receiver, recorder: ActorRecorder) -> None:
+        self.timer: _RecordingTimer | None = None
         self._receiver = receiver
-        self._tap = tap
+        self._recorder = recorder
 
     def tell(self, message: Any) -> None:
-        """It is over."""
+        """The delay has elapsed."""
         if self.timer is not None:
             self.timer.message = None
-        self._tap.timer_gone(message, fired=True)
+        self._recorder.timer_gone(message, fired=True)
         self._receiver.tell(message)
 
 
-class _WatchedTimers:
-    """Timers that write restarts down."""
+class _RecordingTimers:
+    """Timers that record restarts."""
 
-    def __init__(self, timekeeper: Timekeeper, tap: Tap) -> None:
+    def __init__(self, timekeeper: Timekeeper, recorder: ActorRecorder) -> None:
         self._timekeeper = timekeeper
-        self._tap = tap
+        self._recorder = recorder
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> Timer:
-        """Tell the receiver the message once the delay has passed."""
+        """Send the message to the receiver after the delay."""
         if not isinstance(message, BackoffElapsed):
             return self._timekeeper.after(delay_s, receiver, message)
-        self._tap.timer_set(delay_s, message)
-        restart = _Restart(receiver, self._tap)
-        restart.timer = _WatchedTimer(receiver, message, self._tap)
+        self._recorder.timer_set(delay_s, message)
+        restart = _RestartReceiver(receiver, self._recorder)
+        restart.timer = _RecordingTimer(receiver, message, self._recorder)
         inner = self._timekeeper.after(delay_s, restart, message)
-        return _Both(inner, restart.timer)
+        return _TimerPair(inner, restart.timer)
 
 
-class _Both:
-    """A timer and the one that writes down what becomes of it."""
+class _TimerPair:
+    """A timer, and the one that records its end."""
 
     def __init__(self, inner: Timer, watched: Timer) -> None:
         self._inner = inner
         self._watched = watched
 
     def cancel(self) -> None:
-        """Call both off."""
+        """Cancel both."""
         self._inner.cancel()
         self._watched.cancel()
 
 
-class TappedRuntime(ThreadRuntime):
-    """Threads and the real clock, with a tap on every actor."""
+class RecordingRuntime(ThreadRuntime):
+    """Threads and the real clock, with every actor recorded."""
 
-    def __init__(self, tap: Tap) -> None:
+    def __init__(self, recorder: ActorRecorder) -> None:
         super().__init__()
-        self._tap = tap
-        self.clock = tap.clock
-        self.timers = _WatchedTimers(self._timekeeper, tap)
-        self._tapped: dict[type[pykka.Actor], type[pykka.Actor]] = {}
+        self._recorder = recorder
+        self.clock = recorder.clock
+        self.timers = _RecordingTimers(self._timekeeper, recorder)
+        self._classes: dict[type[pykka.Actor], type[pykka.Actor]] = {}
 
     def start(self, actor: Any, /, *args: Any, **kwargs: Any) -> pykka.ActorRef[Any]:
-        """Start an actor with a tap on it."""
+        """Start an actor whose messages are recorded."""
         if actor.__name__ == "Supervisor":
-            kwargs["persistence"] = _Overheard(kwargs["persistence"], self._tap)
-        tapped = self._tapped.get(actor) or self._tapped.setdefault(actor, _tapped(actor, self._tap))
-        ref = super().start(tapped, *args, **kwargs)
-        self._tap.refs[actor.__name__] = ref
+            kwargs["persistence"] = _RecordingPersistence(kwargs["persistence"], self._recorder)
+        if actor not in self._classes:
+            self._classes[actor] = _recorded(actor, self._recorder)
+        ref = super().start(self._classes[actor], *args, **kwargs)
+        self._recorder.refs[actor.__name__] = ref
         return ref
 
 
-def _tapped(actor: Any, tap: Tap) -> Any:
-    name, right = actor.__name__, actor.handle
+def _recorded(actor: Any, recorder: ActorRecorder) -> Any:
+    name, original = actor.__name__, actor.handle
 
     def handle(self: Any, message: Any) -> None:
-        tap.before(name, self, message)
-        right(self, message)
+        recorder.before(name, self, message)
+        original(self, message)
 
     return type(name, (actor,), {"__module__": actor.__module__, "__doc__": actor.__doc__, "handle": handle})

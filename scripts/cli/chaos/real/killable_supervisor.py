@@ -1,8 +1,8 @@
 """A supervisor of a real run, to be killed: `python -m rekindle.cli.chaos.real.killable_supervisor FOLDER`.
 
-Runs the plan in FOLDER, writes what its actors do to FOLDER/history, takes orders from standard
-input, one JSON line each, and answers on standard output. It waits for the order to open the store,
-and for the one to begin; it ends when standard input does.
+Runs the plan in FOLDER and records what its actors do in FOLDER/history. It reads orders from
+standard input, one JSON line each, and answers on standard output. It waits for an order to open
+the store and for another one to begin, and ends when standard input ends.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ from rekindle.actors.simulation.scenarios.history import Ordered, Reported, Supe
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.persistence import open_store
 
-from .journal import Journal, Tap, TappedRuntime
+from .journal import ActorRecorder, Journal, RecordingRuntime
 from .plan import Plan
 
 BUSY_MS = 200
-"""How long a commit waits for whoever has the database locked."""
+"""How long a commit waits for the lock of the database."""
 
 
 class SlowStore(FaultyStore):
-    """A store that can be slow for real."""
+    """A store that can delay its commits in real time."""
 
     takes_s = 0.0
 
     def commit(self, records: Any) -> Any:
-        """Keep them, in its own time."""
+        """Commit the records, after the delay of the scenario."""
         if self.state is DatabaseState.SLOW:
             time.sleep(self.takes_s)
         return super().commit(records)
 
 
-class TappedSystem(System):
-    """A system whose actors are watched."""
+class RecordingSystem(System):
+    """A system whose actors are recorded."""
 
-    def __init__(self, plan: Plan, store: SlowStore, tap: Tap) -> None:
+    def __init__(self, plan: Plan, store: SlowStore, recorder: ActorRecorder) -> None:
         super().__init__(
             plan.specs(), store=store.as_store(), max_concurrent_starts=plan.max_concurrent_starts
         )
-        self._tap = tap
+        self._recorder = recorder
 
-    def _make_runtime(self) -> TappedRuntime:
-        return TappedRuntime(self._tap)
+    def _make_runtime(self) -> RecordingRuntime:
+        return RecordingRuntime(self._recorder)
 
 
 class Host:
-    """Takes the orders of the scenario."""
+    """Carries out the orders of the scenario."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.journal = Journal(plan)
-        self.tap = Tap(plan, self.journal, self._reached)
+        self.recorder = ActorRecorder(plan, self.journal, self._reached)
         real = open_store(plan.database, busy_timeout_ms=BUSY_MS)
-        self.store = SlowStore(real, now=self.journal.now, note=self._stored, kept=self.tap.kept)
-        self.system = TappedSystem(plan, self.store, self.tap)
+        self.store = SlowStore(real, now=self.journal.now, note=self._stored, kept=self.recorder.kept)
+        self.system = RecordingSystem(plan, self.store, self.recorder)
         self._lock = threading.Lock()
 
     def _stored(self, entry: Any) -> None:
@@ -80,7 +80,7 @@ class Host:
         self.say({"reached": number})
 
     def say(self, document: dict[str, Any]) -> None:
-        """Tell the scenario something."""
+        """Send a document to the scenario."""
         with self._lock:
             sys.stdout.write(json.dumps(document) + "\n")
             sys.stdout.flush()
@@ -106,19 +106,19 @@ class Host:
     def _obey(self, order: dict[str, Any]) -> None:
         match order["do"]:
             case "arm":
-                self.tap.arm(Phase(order["phase"]), order["of"], order["number"], deadly=order["deadly"])
+                self.recorder.arm(Phase(order["phase"]), order["of"], order["number"], deadly=order["deadly"])
             case "mistake":
-                self.tap.mistakes[order["actor"]] = order["times"]
+                self.recorder.mistakes[order["actor"]] = order["times"]
             case "clock":
-                self.tap.clock.offset_ms += order["by_ms"]
+                self.recorder.clock.offset_ms += order["by_ms"]
             case "database":
                 self.store.takes_s = order["takes_s"]
                 self.store.state = DatabaseState(order["state"])
             case "late_frame":
-                generation = self.tap.generation(order["worker"]) - order["generations"]
-                self.tap.tell("HealthMonitor", FrameReceived(order["worker"], generation, HEALTHY))
+                generation = self.recorder.generation(order["worker"]) - order["generations"]
+                self.recorder.tell("HealthMonitor", FrameReceived(order["worker"], generation, HEALTHY))
             case "stale_timer":
-                generation = self.tap.generation(order["worker"]) - order["generations"]
+                generation = self.recorder.generation(order["worker"]) - order["generations"]
                 self.system.supervisor.tell(BackoffElapsed(order["worker"], generation, generation))
             case "report":
                 report = self.system.report()
@@ -157,26 +157,26 @@ class Host:
             status.streak_count,
             None if status.next_attempt_in_s is None else status.next_attempt_in_s * self.plan.speed,
             alive=status.pid is not None and Path(f"/proc/{status.pid}").exists(),
-            stable=self.tap.is_stable(status.component_id),
+            stable=self.recorder.is_stable(status.component_id),
             waits=bool(status.waits_for),
         )
         return msgspec.to_builtins(entry)
 
 
 class _Receiver:
-    """Hears what it is told."""
+    """Passes each message to a function."""
 
     def __init__(self, hear: Callable[[Any], object]) -> None:
         self._hear = hear
 
     def tell(self, message: Any) -> None:
-        """Hear it."""
+        """Pass the message on."""
         self._hear(message)
 
 
 def main() -> None:
     """Run until standard input ends."""
-    # Ctrl-C reaches the whole group; whoever started us decides what becomes of us.
+    # Ctrl-C reaches the whole process group; the parent process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout.write('{"ready": true}\n')
     sys.stdout.flush()

@@ -86,12 +86,12 @@ def simulate(svg: Path | None, as_json: bool, everything: bool, **asked: Any) ->
     It reads from the running supervisor, or from the database in the state directory if there is
     none.
     """
-    from ...simulate.forecasts import Asked, answer
-    from ...simulate.policies import AskedError
+    from ...simulate.forecasts import SimulateRequest, answer
+    from ...simulate.policies import QuestionError
 
     try:
-        question, answers = answer(Asked(**asked))
-    except AskedError as error:
+        question, answers = answer(SimulateRequest(**asked))
+    except QuestionError as error:
         raise click.UsageError(str(error)) from None
     if svg is not None:
         from ...simulate.forecast_svg import picture

@@ -1,4 +1,4 @@
-"""Pure: a worker as another supervisor's file describes it, written as Rekindle's."""
+"""Pure: a worker of another supervisor's file, written as TOML for Rekindle."""
 
 from __future__ import annotations
 
@@ -13,32 +13,30 @@ from ..loader import parse
 from ..problems import ConfigError, ConfigProblem, KeyPath
 from ..toml.toml_text import table_text
 
-HANDED_DOWN = "Rekindle hands few variables down: name further ones in inherit_env"
-
 
 @dataclass(slots=True)
-class BroughtOver:
-    """One worker, or the defaults: settings by their tables, and what is to be said about them."""
+class ImportedWorker:
+    """One worker, or the defaults: its settings by table, and remarks about them."""
 
     at: KeyPath
-    """The table that it becomes."""
+    """The key of its TOML table."""
     settings: dict[str, object] = field(default_factory=dict)
     tables: dict[str, dict[str, object]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
-    def called(cls, name: str) -> BroughtOver:
-        """A worker that was called so, under the nearest name that it may have here."""
+    def called(cls, name: str) -> ImportedWorker:
+        """A worker with the nearest name that Rekindle allows."""
         worker = cls(("worker", _worker_name(name)))
         if worker.name != name:
             worker.remarks.append(f"Was called {name}.")
         return worker
 
     @classmethod
-    def defaults(cls, whose: str, *, restart_on: str, short_runs: int) -> BroughtOver:
-        """What another supervisor does unless it is told otherwise; only short runs make it give up."""
+    def defaults(cls, whose: str, *, restart_on: str, short_runs: int) -> ImportedWorker:
+        """The defaults of another supervisor, which gives up only after short runs."""
         defaults = cls(("defaults",))
-        defaults.remarks.append(f"For every worker that does not say otherwise. As in {whose} it is given up")
+        defaults.remarks.append(f"Defaults for every worker. As in {whose}, a worker is given up")
         defaults.remarks.append("after max_consecutive runs in a row shorter than reset_after_healthy_s.")
         defaults.tables["restart"] = {
             "restart_on": restart_on,
@@ -51,27 +49,27 @@ class BroughtOver:
 
     @property
     def name(self) -> str:
-        """What it is called here."""
+        """Its name in Rekindle."""
         return self.at[-1]
 
     @property
     def never_restarted(self) -> bool:
-        """Whether one that ended stays where it is, so that no limit means anything."""
+        """Whether a worker that ended stays down, so that limits have no meaning."""
         return self.tables.get("restart", {}).get("restart_on") == "never"
 
     def leave_out(self, key: str, value: object) -> None:
-        """Say that there is nothing like it here."""
+        """Remark that a key has no equivalent."""
         self.remarks.append(f"Left out: {key} = {value}.")
 
     def tell_of_output(self) -> None:
-        """Say where what it writes is to be found; it has no files of its own."""
-        self.remarks.append(f"What it writes goes to Rekindle's log, and to: rekindle output {self.name}")
+        """Remark where its output goes: it has no log files of its own."""
+        self.remarks.append(f"Its output goes to Rekindle's log; to show it: rekindle output {self.name}")
 
     def wait_for_an_order(self) -> None:
-        """Have none of them at first, and say how to have as many as the old file says."""
+        """Start none at first, and remark how to start as many as in the old file."""
         many, self.settings["count"] = self.settings.get("count", 1), 0
         self.remarks.append(
-            f"Not started by itself (autostart). To start it: rekindle scale {self.name} {many}"
+            f"Not started automatically (autostart). To start it: rekindle scale {self.name} {many}"
         )
 
     def set(self, table: str, key: str, value: object) -> None:
@@ -79,7 +77,7 @@ class BroughtOver:
         self.tables.setdefault(table, {})[key] = value
 
     def text(self) -> str:
-        """Its part of the file."""
+        """Its part of the TOML file."""
         remarks = "".join(f"# {printable(remark)}\n" for remark in self.remarks)
         own = [table_text(self.at, self.settings)] if self.settings else []
         further = (table_text((*self.at, name), table) for name, table in self.tables.items())
@@ -92,21 +90,22 @@ def _worker_name(name: str) -> str:
 
 
 def file_text(
-    path: Path, defaults: BroughtOver, workers: Sequence[BroughtOver], left_out: Iterable[str]
+    path: Path, defaults: ImportedWorker, workers: Sequence[ImportedWorker], left_out: Iterable[str]
 ) -> str:
-    """The whole file; it loads.
+    """The whole TOML file, which loads without problems.
 
     Raises:
-        ConfigError: Rekindle refuses what the old file says.
+        ConfigError: the old file has settings that Rekindle refuses.
     """
     if not workers:
-        raise ConfigError([ConfigProblem(str(path), "names nothing to run")])
+        raise ConfigError([ConfigProblem(str(path), "does not name a program to run")])
     names = [worker.name for worker in workers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         reason = f"has several workers that would be called {', '.join(twice)}: rename them"
         raise ConfigError([ConfigProblem(str(path), reason)])
-    heading = [f"Imported from {path.name}.", *(f"Left out: {each}." for each in left_out), f"{HANDED_DOWN}."]
+    heading = [f"Imported from {path.name}.", *(f"Left out: {each}." for each in left_out)]
+    heading.append("Workers inherit few variables: list further ones in inherit_env.")
     text = "".join(f"# {printable(line)}\n" for line in heading)
     text = "\n".join((text, *(part.text() for part in (defaults, *workers))))
     try:

@@ -1,9 +1,9 @@
-"""Pure: what other supervisors' files say, as a Rekindle file: two older formats (CF-06) here.
+"""Pure: converts the file of another supervisor into a Rekindle file; two older formats (CF-06) here.
 
 JSON: `{"plugins": {NAME: {"restart": {...}}}}`, or one `{"restart": {...}}` alone. YAML: a
-`crash_recovery` block. Both become settings over the preset that was made from them, so only
-what they say differs. What has no equivalent is said in a comment, never dropped in silence.
-Files of supervisord and PM2 have modules of their own.
+`crash_recovery` block. Both become settings over the preset that was derived from them.
+A setting without an equivalent becomes a comment; none is dropped silently. Files of supervisord
+and PM2 have modules of their own.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ _SECTION = re.compile(r"^\[(program:|supervisord\])", re.MULTILINE)
 
 
 def imported(text: str, path: Path) -> str:
-    """The TOML of an older file; it loads.
+    """The TOML of an older file, which loads without problems.
 
     Raises:
-        ConfigError: the file is not understood, with everything that is wrong in it.
+        ConfigError: the file is not valid; with all its problems.
     """
     if path.suffix in (".js", ".cjs", ".mjs"):
         raise ConfigError([ConfigProblem(str(path), _is_a_program(path))])
@@ -94,14 +94,14 @@ def imported(text: str, path: Path) -> str:
 
 
 def _is_a_program(path: Path) -> str:
-    """Why such a file is refused, and how to have node say what it would say."""
+    """Why such a file is refused, and how to convert it to JSON with node."""
     name = json.dumps(str(path) if path.is_absolute() else f"./{path}")
     if path.suffix == ".mjs":
         script = f"import file from {name}; console.log(JSON.stringify(file))"
         node = f"node --input-type=module -e {shlex.quote(script)}"
     else:
         node = f"node -p {shlex.quote(f'JSON.stringify(require({name}))')}"
-    return f"is a program; make JSON of what it says, and import that: {node} > ecosystem.json"
+    return f"is a program; convert it to JSON and import that: {node} > ecosystem.json"
 
 
 def _from_json(text: str, path: Path) -> str:
@@ -114,8 +114,8 @@ def _from_json(text: str, path: Path) -> str:
     for name, (where, table) in blocks.items():
         restart, findings = decoded(_mapping(table, where, path), PluginRestart, _unknown)
         changes = {FROM_PLUGIN[key]: value for key, value in restart.items()}
-        worker = {"preset": "plugin", "command": ["echo", f"say here what {name} runs"]}
-        written = "# The old file does not say what to run: put its command here.\n"
+        worker = {"preset": "plugin", "command": ["echo", f"the command of {name}"]}
+        written = "# The old file has no command: replace this one.\n"
         written += table_text(("worker", name), worker)
         written += "\n" + table_text(("worker", name, "restart"), changes)
         problems += (_problem(path, where, finding) for finding in findings)
@@ -142,7 +142,7 @@ def _from_yaml(text: str, path: Path) -> str:
     problems += _refused(written, path, where, FROM_CRASH_RECOVERY)
     if problems:
         raise ConfigError(problems)
-    example = '\n# The old file names no workers: add yours.\n# [worker.NAME]\n# command = ["program"]\n'
+    example = '\n# The old file has no workers: add yours.\n# [worker.NAME]\n# command = ["program"]\n'
     return "\n".join((_heading(path, others), written)) + _remarks(recovery) + example
 
 
@@ -152,12 +152,12 @@ def _heading(path: Path, left_out: Iterable[str]) -> str:
 
 
 def _remarks(recovery: Given) -> str:
-    """What the old settings without an equivalent come to."""
+    """Comments about old settings without an equivalent."""
     lines = []
     if "clear_assignees_enabled" in recovery:
         lines.append("# clear_assignees_enabled: the job of a dead worker is always released.")
     if "show_notifications" in recovery:
-        lines.append("# show_notifications: every crash is told to whoever listens.")
+        lines.append("# show_notifications: every crash is published as an event.")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -176,18 +176,18 @@ def _json(text: str, path: Path) -> Mapping[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("an object contains a key twice")
     return table
 
 
 def _no_constant(word: str) -> Never:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _restart_blocks(
     document: Mapping[str, Any], path: Path
 ) -> tuple[dict[str, tuple[KeyPath, object]], list[str]]:
-    """The blocks by the names of their workers, and what else the file holds."""
+    """The blocks by worker name, and the other keys of the file."""
     if "restart" in document:
         left_out = [dotted((key,)) for key in document if key != "restart"]
         return {"imported": (("restart",), document["restart"])}, left_out
@@ -221,7 +221,7 @@ def _problem(path: Path, where: KeyPath, finding: Finding) -> ConfigProblem:
 
 
 def _refused(written: str, path: Path, where: KeyPath, names: Mapping[str, str]) -> list[ConfigProblem]:
-    """What Rekindle itself refuses in the TOML, told by the keys of the old file."""
+    """The problems that Rekindle finds in the TOML, under the keys of the old file."""
     try:
         parse(written, path)
     except ConfigError as error:

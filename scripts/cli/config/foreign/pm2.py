@@ -1,6 +1,6 @@
 """Pure: the apps of a PM2 ecosystem file (JSON), as a Rekindle file.
 
-What has no equivalent is said in a comment, never dropped in silence. What PM2 does with every
+A key without an equivalent becomes a comment; none is dropped silently. What PM2 does with every
 app becomes the defaults.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..problems import ConfigError, ConfigProblem
-from .imported_worker import BroughtOver, file_text
+from .imported_worker import ImportedWorker, file_text
 from .pm2_values import megabytes, seconds, text, whole, words
 
 INTERPRETERS = {
@@ -19,7 +19,7 @@ INTERPRETERS = {
     ".ls": "lsc", ".py": "python3", ".sh": "bash", ".rb": "ruby", ".pl": "perl", ".php": "php",
 }  # fmt: skip
 OF_CLUSTERS = ("node", "bun")
-"""What PM2 can run several of as a cluster, which shares one port."""
+"""Interpreters of which PM2 can run several as a cluster, which shares one port."""
 
 OUTPUT = {
     "error", "error_file", "err_file", "out_file", "output", "log", "log_file", "log_date_format", "log_type",
@@ -37,10 +37,10 @@ BACKOFF_RESET_S = 30
 
 
 def from_pm2(document: Mapping[str, Any], path: Path) -> str:
-    """The TOML of an ecosystem file; it loads.
+    """The TOML of an ecosystem file, which loads without problems.
 
     Raises:
-        ConfigError: it says what cannot be, or nothing to run.
+        ConfigError: the file is not valid, or does not name a program to run.
     """
     apps = document["apps"]
     workers, problems = [], []
@@ -51,33 +51,33 @@ def from_pm2(document: Mapping[str, Any], path: Path) -> str:
             problems.append(ConfigProblem(str(path), str(error), f"apps[{number}]"))
     if problems:
         raise ConfigError(problems)
-    defaults = BroughtOver.defaults("PM2", restart_on="always", short_runs=SHORT_RUNS)
+    defaults = ImportedWorker.defaults("PM2", restart_on="always", short_runs=SHORT_RUNS)
     defaults.tables["stop"] = {"signal": "SIGINT", "ask_s": KILL_TIMEOUT_S}
     return file_text(path, defaults, workers, [key for key in document if key != "apps"])
 
 
-def _app(app: object) -> BroughtOver:
+def _app(app: object) -> ImportedWorker:
     if not isinstance(app, Mapping):
         raise TypeError("must be an object")
     app = {key: value for key, value in app.items() if value is not None}
     script = app.get("script")
     if not isinstance(script, str) or not script:
         raise ValueError("has no script")
-    worker = BroughtOver.called(str(app.get("name") or Path(script).stem))
+    worker = ImportedWorker.called(str(app.get("name") or Path(script).stem))
     worker.settings["command"] = _command(worker, script, app)
-    # Whether it is restarted, and how many there are, decides what the other keys come to.
+    # The meaning of the other keys depends on these two.
     for key in sorted(app, key=lambda key: key not in ("autorestart", "instances")):
         if not _take(worker, key, app[key]):
             worker.leave_out(key, text(app[key]))
     if app.get("exp_backoff_restart_delay") and not {"max_restarts", "min_uptime"} & set(app):
-        _back_off_for_ever(worker)
+        _remove_limit(worker)
     if OUTPUT & set(app):
         worker.tell_of_output()
     return worker
 
 
-def _command(worker: BroughtOver, script: str, app: Mapping[str, Any]) -> list[str]:
-    """What PM2 would run; where it would look at the file first, that is said."""
+def _command(worker: ImportedWorker, script: str, app: Mapping[str, Any]) -> list[str]:
+    """The command that PM2 would run; a remark says where PM2 would examine the file first."""
     if " " in script:
         for key in OF_THE_COMMAND:
             if key in app:
@@ -87,30 +87,30 @@ def _command(worker: BroughtOver, script: str, app: Mapping[str, Any]) -> list[s
     interpreter = _interpreter(script, app) or ("node" if options else None)
     if interpreter is None:
         worker.remarks.append(f"PM2 runs {script} with node, unless it is a binary.")
-        worker.remarks.append('Here it runs as it is: if it does not begin with #!, put "node" before it.')
+        worker.remarks.append('Rekindle runs it directly: unless it begins with #!, put "node" before it.')
     elif Path(script).suffix in (".ts", ".tsx") and interpreter == "bun":
         worker.remarks.append("Before version 5.3.1 PM2 ran it with ts-node.")
     _tell_of_cluster(worker, interpreter, app)
     before = [] if interpreter in (None, "none") else [interpreter, *options]
-    # A program without an interpreter is looked up, unless a folder is named.
+    # A program without an interpreter is looked up in PATH, unless its name contains a folder.
     return [*before, script, *words(app.get("args") or [])]
 
 
 def _interpreter(script: str, app: Mapping[str, Any]) -> str | None:
-    """What runs the script; None: PM2 looks whether it is a binary, and takes node if not."""
-    said = app.get("interpreter") or app.get("exec_interpreter")
-    return INTERPRETERS.get(Path(script).suffix) if said is None else text(said)
+    """The interpreter of the script; None: PM2 uses node unless the script is a binary."""
+    given = app.get("interpreter") or app.get("exec_interpreter")
+    return INTERPRETERS.get(Path(script).suffix) if given is None else text(given)
 
 
-def _tell_of_cluster(worker: BroughtOver, interpreter: str | None, app: Mapping[str, Any]) -> None:
+def _tell_of_cluster(worker: ImportedWorker, interpreter: str | None, app: Mapping[str, Any]) -> None:
     may_be = interpreter is None or Path(interpreter).name.endswith(OF_CLUSTERS)
     mode = text(app.get("exec_mode", "cluster" if may_be else "fork"))
     if mode.startswith("cluster") and whole(app.get("instances", 1)) != 1:
-        worker.remarks.append("PM2 runs these as a cluster, and all share one port. Here each needs its own.")
+        worker.remarks.append("PM2 runs these as a cluster with one port; in Rekindle each needs its own.")
 
 
-def _take(worker: BroughtOver, key: str, value: Any) -> bool:
-    """Set what a key of PM2's stands for; False: there is nothing like it."""
+def _take(worker: ImportedWorker, key: str, value: Any) -> bool:
+    """Translate a key of PM2; False if it has no equivalent."""
     match key:
         case _ if key in ("name", "script", *OF_THE_COMMAND):
             pass
@@ -141,8 +141,8 @@ def _take(worker: BroughtOver, key: str, value: Any) -> bool:
     return True
 
 
-def _take_restart(worker: BroughtOver, key: str, value: Any) -> bool:
-    """Set what a key about restarts stands for; False: there is nothing like it."""
+def _take_restart(worker: ImportedWorker, key: str, value: Any) -> bool:
+    """Translate a key about restarts; False if it has no equivalent."""
     match key:
         case "max_restarts" if whole(value):
             worker.set("restart", "max_consecutive", whole(value))
@@ -160,22 +160,22 @@ def _take_restart(worker: BroughtOver, key: str, value: Any) -> bool:
     return True
 
 
-def _delay(worker: BroughtOver, first_s: float, longest_s: float) -> None:
+def _delay(worker: ImportedWorker, first_s: float, longest_s: float) -> None:
     worker.set("restart", "initial_delay_s", first_s)
     worker.set("restart", "max_delay_s", longest_s)
     if first_s < 1:
         worker.set("restart", "min_delay_s", first_s)
 
 
-def _back_off_for_ever(worker: BroughtOver) -> None:
-    """The delays of PM2 soon take it past the time in which it counts short runs."""
+def _remove_limit(worker: ImportedWorker) -> None:
+    """With growing delays, PM2 soon stops counting short runs, so it never gives up."""
     if not worker.never_restarted:
         worker.set("restart", "max_consecutive", None)
         worker.set("restart", "reset_after_healthy_s", BACKOFF_RESET_S)
 
 
-def _stop_at(worker: BroughtOver, codes: list[Any]) -> None:
-    """An exit with 0 may be the end of it; with any other code it is always a failure here."""
+def _stop_at(worker: ImportedWorker, codes: list[Any]) -> None:
+    """Exit code 0 can prevent a restart; any other code is always a failure in Rekindle."""
     others = [code for code in codes if whole(code) != 0]
     if len(others) < len(codes):
         worker.set("restart", "restart_on", "on_failure")

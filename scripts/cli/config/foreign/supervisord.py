@@ -1,7 +1,7 @@
 """Pure: the programs of a supervisord file, as a Rekindle file.
 
-What has no equivalent is said in a comment, never dropped in silence; what is the same in both
-by nature is not spoken of. What holds for every program becomes the defaults.
+A key without an equivalent becomes a comment; none is dropped silently. A key for what Rekindle
+always does needs no comment. What applies to every program becomes the defaults.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from pathlib import Path
 
 from ..file_tables import MOST_MEMBERS
 from ..problems import ConfigError, ConfigProblem
-from .imported_worker import BroughtOver, file_text
+from .imported_worker import ImportedWorker, file_text
 from .supervisord_values import FALSE, TRUE, Expressions, variables, whole, words
 
 Section = Mapping[str, str]
 
 SUPERVISORD, PROGRAM, GROUP = "supervisord", "program:", "group:"
 OF_THE_SUPERVISOR = (SUPERVISORD, "supervisorctl", "unix_http_server", "inet_http_server", "rpcinterface:")
-"""Sections about supervisord itself, which Rekindle has no use for."""
+"""Sections about supervisord itself, which Rekindle does not need."""
 
 HANDED_ON = ("directory", "umask")
-"""What supervisord sets for itself, and its programs get from it."""
+"""Keys that supervisord sets for itself and that its programs inherit."""
 
 OUTPUT = re.compile(r"(stdout|stderr)_\w+|redirect_stderr")
 SAME_ANYWAY = {"stopasgroup", "killasgroup", "process_name"}
-"""Groups are always ended, and ids are always numbered."""
+"""Rekindle always ends the process group, and always numbers ids."""
 
 
 def from_supervisord(text: str, path: Path) -> str:
-    """The TOML of a supervisord file; it loads.
+    """The TOML of a supervisord file, which loads without problems.
 
     Raises:
-        ConfigError: the file is not understood, or says what cannot be.
+        ConfigError: the file is not valid.
     """
     sections = _sections(text, path)
     groups = _groups(sections)
-    defaults = BroughtOver.defaults(SUPERVISORD, restart_on="on_failure", short_runs=3)
+    defaults = ImportedWorker.defaults(SUPERVISORD, restart_on="on_failure", short_runs=3)
     expressions = Expressions({"here": str(path.absolute().parent)})
-    programs: list[BroughtOver] = []
+    programs: list[ImportedWorker] = []
     problems: list[ConfigProblem] = []
     with _told(SUPERVISORD, path, problems):
         _take_defaults(defaults, sections.get(SUPERVISORD, {}), expressions)
-    # What is set for all of them may be used in each of them.
+    # Every program may refer to the variables that are set for all programs.
     everywhere = expressions.with_variables(defaults.tables.get("env", {})).known
     for section, said in sections.items():
         if section.startswith(PROGRAM):
@@ -60,7 +60,7 @@ def from_supervisord(text: str, path: Path) -> str:
 
 @contextmanager
 def _told(section: str, path: Path, problems: list[ConfigProblem]) -> Iterator[None]:
-    """What is wrong in a section joins the problems."""
+    """Add an error in a section to the problems."""
     try:
         yield
     except ValueError as error:
@@ -72,13 +72,13 @@ def _sections(text: str, path: Path) -> dict[str, Section]:
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        reason = f"is no file of supervisord's: {error.message.splitlines()[0]}"
+        reason = f"is not a supervisord file: {error.message.splitlines()[0]}"
         raise ConfigError([ConfigProblem(str(path), reason)]) from None
     return {section: dict(parser[section]) for section in parser.sections()}
 
 
 def _groups(sections: Mapping[str, Section]) -> dict[str, str]:
-    """The group of each program of this file that is in one."""
+    """The group of each program that belongs to one."""
     groups: dict[str, str] = {}
     for section, said in sections.items():
         if section.startswith(GROUP):
@@ -89,7 +89,7 @@ def _groups(sections: Mapping[str, Section]) -> dict[str, str]:
 
 
 def _left_out(sections: Mapping[str, Section], groups: set[str]) -> Iterator[str]:
-    """The sections, and the keys beside programs, that nothing here stands for."""
+    """The sections, and the keys outside programs, that have no equivalent."""
     for section, said in sections.items():
         if section == SUPERVISORD:
             yield from (f"[{section}] {key} = {said[key]}" for key in HANDED_ON if key in said)
@@ -99,7 +99,7 @@ def _left_out(sections: Mapping[str, Section], groups: set[str]) -> Iterator[str
             yield f"[{section}]"
 
 
-def _take_defaults(defaults: BroughtOver, said: Section, expressions: Expressions) -> None:
+def _take_defaults(defaults: ImportedWorker, said: Section, expressions: Expressions) -> None:
     if "user" in said:
         defaults.settings["user"] = expressions.expanded("user", said["user"])
     if "environment" in said:
@@ -107,13 +107,13 @@ def _take_defaults(defaults: BroughtOver, said: Section, expressions: Expression
     _tell_of_unknown(defaults, expressions)
 
 
-def _programs(name: str, said: Section, known: Mapping[str, object]) -> list[BroughtOver]:
-    """One worker for all processes of a program; one for each if their numbers tell them apart."""
+def _programs(name: str, said: Section, known: Mapping[str, object]) -> list[ImportedWorker]:
+    """One worker for all processes of a program, or one for each if its settings use the number."""
     many, first = _number("numprocs", said, known, "1"), _number("numprocs_start", said, known, "0")
     known = {**known, "numprocs": many}
     if _is_numbered(said) and 1 < many <= MOST_MEMBERS:
         return _numbered(name, said, known, range(first, first + many))
-    return [_program(BroughtOver.called(name), said, {**known, "process_num": first}, many)]
+    return [_program(ImportedWorker.called(name), said, {**known, "process_num": first}, many)]
 
 
 def _number(key: str, said: Section, known: Mapping[str, object], otherwise: str) -> int:
@@ -122,11 +122,11 @@ def _number(key: str, said: Section, known: Mapping[str, object], otherwise: str
 
 def _numbered(
     name: str, said: Section, known: Mapping[str, object], numbers: Iterable[int]
-) -> list[BroughtOver]:
-    """A worker for each number; what is to be said about all of them is said about the first."""
-    workers: list[BroughtOver] = []
+) -> list[ImportedWorker]:
+    """A worker for each number; the first one carries the remarks that apply to all."""
+    workers: list[ImportedWorker] = []
     for number in numbers:
-        worker = BroughtOver(BroughtOver.called(f"{name}-{number}").at)
+        worker = ImportedWorker(ImportedWorker.called(f"{name}-{number}").at)
         workers.append(_program(worker, said, {**known, "process_num": number}))
         further = worker.remarks if len(workers) == 1 else []
         worker.remarks = [f"Was number {number} of {name}.", *further]
@@ -141,8 +141,10 @@ def _is_same_anyway(key: str) -> bool:
     return key in SAME_ANYWAY or OUTPUT.fullmatch(key) is not None
 
 
-def _program(worker: BroughtOver, said: Section, known: Mapping[str, object], count: int = 1) -> BroughtOver:
-    """The worker, with what its section says."""
+def _program(
+    worker: ImportedWorker, said: Section, known: Mapping[str, object], count: int = 1
+) -> ImportedWorker:
+    """The worker, with the settings of its section."""
     if known["group_name"] != known["program_name"]:
         worker.remarks.append(f"Was in the group {known['group_name']}.")
     if not said.get("command"):
@@ -154,7 +156,7 @@ def _program(worker: BroughtOver, said: Section, known: Mapping[str, object], co
     worker.settings["command"] = words(expressions.expanded("command", said["command"]))
     if count != 1:
         worker.settings["count"] = count
-    # Whether it is restarted decides what the other keys come to.
+    # The meaning of the other keys depends on autorestart.
     for key in sorted(said, key=lambda key: key != "autorestart"):
         value = said[key] if _is_same_anyway(key) else expressions.expanded(key, said[key])
         if not _take(worker, key, value.strip()):
@@ -165,15 +167,15 @@ def _program(worker: BroughtOver, said: Section, known: Mapping[str, object], co
     return worker
 
 
-def _tell_of_unknown(part: BroughtOver, expressions: Expressions) -> None:
-    part.remarks += (f"Put the value of %({name}) in its place." for name in expressions.unknown)
+def _tell_of_unknown(part: ImportedWorker, expressions: Expressions) -> None:
+    part.remarks += (f"Replace %({name}) with its value." for name in expressions.unknown)
 
 
-def _take(worker: BroughtOver, key: str, value: str) -> bool:
-    """Set what a key of supervisord's stands for; False: there is nothing like it."""
+def _take(worker: ImportedWorker, key: str, value: str) -> bool:
+    """Translate a key of supervisord; False if it has no equivalent."""
     match key:
         case "command" | "numprocs" | "numprocs_start" | "environment":
-            pass  # these were taken before
+            pass  # translated before
         case "directory":
             worker.settings["cwd"] = value
         case "user":
@@ -202,10 +204,10 @@ def _take(worker: BroughtOver, key: str, value: str) -> bool:
     return True
 
 
-def _set_retries(worker: BroughtOver, retries: int) -> None:
+def _set_retries(worker: ImportedWorker, retries: int) -> None:
     worker.set("restart", "max_consecutive", max(1, retries))
     if not retries:
-        worker.remarks.append("startretries = 0: here it is tried once more.")
+        worker.remarks.append("startretries = 0: Rekindle retries at least once.")
 
 
 def _restart_on(value: str) -> str:
@@ -214,5 +216,5 @@ def _restart_on(value: str) -> str:
     if value in TRUE:
         return "always"
     if value != "unexpected":
-        raise ValueError(f"autorestart = {value}: is neither true, false nor unexpected")
+        raise ValueError(f"autorestart = {value}: must be true, false or unexpected")
     return "on_failure"

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 
 TRUE, FALSE = {"true", "on", "yes", "1"}, {"false", "off", "no", "0"}
 
-# A width of more digits than these would be a way to fill the memory.
+# The digits of a width are limited, because a large width could exhaust the memory.
 _EXPRESSION = re.compile(r"%(?:%|\((\w+)\)[#0 +-]*\d{0,3}(?:\.\d{1,3})?[a-zA-Z])")
 _VARIABLE = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^,]*?)\s*(?:,|$)")
 
 
 @dataclass(slots=True)
 class Expressions:
-    """What the %(names) in a file stand for, and those that it uses and nobody knows here."""
+    """The values of the %(names) in a file, and the names without a known value."""
 
     known: Mapping[str, object]
     unknown: dict[str, None] = field(default_factory=dict)
     """Names in the order of their first use."""
 
     def expanded(self, key: str, value: str) -> str:
-        """The value with the expressions in it that are known; the others stay as they are.
+        """The value with its known expressions expanded; the others stay unchanged.
 
         Raises:
-            ValueError: one asks for what its value is not, such as a word as a number.
+            ValueError: an expression does not fit its value, such as %d for a word.
         """
         try:
             return _EXPRESSION.sub(self._expansion, value)
@@ -34,7 +34,7 @@ class Expressions:
             raise ValueError(f"{key} = {value}: {error}") from None
 
     def with_variables(self, variables: Mapping[str, object]) -> Expressions:
-        """These, and %(ENV_NAME)s for each of the variables."""
+        """These expressions, and %(ENV_NAME)s for each variable."""
         more = {f"ENV_{name}": value for name, value in variables.items()}
         return Expressions({**self.known, **more}, dict(self.unknown))
 
@@ -46,10 +46,10 @@ class Expressions:
 
 
 def words(command: str) -> list[str]:
-    """A command's words.
+    """The words of a command.
 
     Raises:
-        ValueError: a quotation does not end.
+        ValueError: a quotation mark is missing.
     """
     try:
         return shlex.split(command)
@@ -58,13 +58,13 @@ def words(command: str) -> list[str]:
 
 
 def whole(key: str, value: str) -> int:
-    """A number that is not negative.
+    """An integer of at least 0.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not one.
     """
     if not value.isascii() or not value.isdecimal():
-        raise ValueError(f"{key} = {value}: is no whole number")
+        raise ValueError(f"{key} = {value}: must be an integer of at least 0")
     return int(value)
 
 
@@ -72,7 +72,7 @@ def variables(text: str) -> dict[str, object]:
     """The variables of an `environment`: A=1,B="2,3".
 
     Raises:
-        ValueError: it is no list of variables.
+        ValueError: the text is not a list of variables.
     """
     found: dict[str, object] = {}
     at = 0

@@ -1,8 +1,8 @@
-"""Pure: one block of plain settings out of a YAML file, and nothing else of YAML.
+"""Pure: reads one block of plain settings from a YAML file; no other YAML.
 
-Understood are `name:` at the start of a line, below it `key: value` lines of one indentation
-whose values are true, false or numbers, blank lines and comments. Whatever else stands in the
-block is refused rather than guessed at; other blocks are passed over.
+It understands `name:` at the start of a line, and below it `key: value` lines with the same
+indentation whose values are true, false or numbers, blank lines and comments. Anything else in the
+block is refused; other blocks are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FLAGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 
 class YamlError(ValueError):
-    """Something that this reader does not understand, with its line."""
+    """A line that this reader does not understand."""
 
     def __init__(self, line: int, reason: str) -> None:
         self.line = line
@@ -42,13 +42,13 @@ def block(text: str, name: str) -> tuple[dict[str, object], tuple[str, ...]]:
             key = _top_key(number, line, name)
             inside = key == name
             if inside and found:
-                raise YamlError(number, f"{name} stands there twice")
+                raise YamlError(number, f"{name} is given twice")
             found = found or inside
             others += () if inside else (key,)
         elif inside:
             setting = _setting(number, line, indent)
             if setting["key"] in settings:
-                raise YamlError(number, f"{setting['key']} stands there twice")
+                raise YamlError(number, f"{setting['key']} is given twice")
             indent = setting["indent"]
             settings[setting["key"]] = _value(number, setting["value"])
     if not found:
