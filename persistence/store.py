@@ -55,6 +55,7 @@ from .jobs.job_queue import JobQueue
 from .retention import Pruning
 from .sql import statements as sql
 from .sql.alert_rows import alert_values, forget_alerts, load_alerts
+from .sql.compiled import DeathStatements
 from .sql.decoding import audit_entry, death_record, event_record, remembered
 from .sql.encoding import (
     MOST_BUNDLES,
@@ -69,7 +70,6 @@ from .sql.encoding import (
     stand_in,
     storable,
 )
-from .sql.hot_statements import HotStatements
 from .sql.usage_rows import usage_noted, usage_values, usages_of
 
 
@@ -106,7 +106,7 @@ class SqlStore:
         self._writing = Writing(writer, file, when_connected)
         self._closed = False
         self._upserts = sql.upserts(writer.dialect.name)
-        self._hot = HotStatements(self._upserts, writer.dialect)
+        self._hot = DeathStatements(self._upserts, writer.dialect)
         self._keep: dict[type[Record], Callable[[list[Any]], None]] = {
             DeathRecord: self._keep_deaths,
             DeathAmended: self._amend_deaths,

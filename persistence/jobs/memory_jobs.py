@@ -230,7 +230,9 @@ class MemoryJobs:
     def _settle(self, job: JobView, end: ClaimsReleased) -> JobSettled:
         count = sound_count(job.crash_count)
         if count is None:
-            logger.warning("job {} has the crash count {!r}: counted as 0", job.id, job.crash_count)
+            logger.warning(
+                "store: job {} has an invalid crash count, taken as 0: {!r}", job.id, job.crash_count
+            )
         _, alone = self._runs.pop(job.id)
         verdict = judged(count or 0, counted=end.counted, retries=end.crash_retries, alone=alone)
         toxic_since = None if verdict.error is None else end.at_wall_ms

@@ -230,7 +230,9 @@ def test_jr_07_a_corrupt_crash_count_counts_as_zero_with_a_warning(
     assert sql_queues.jobs.get(job).crash_count == 0
     sql_queues.crash(job)
     assert sql_queues.jobs.get(job).crash_count == 1
-    assert any(line.startswith(f"WARNING job {job} has the crash count") for line in logs)
+    assert any(
+        line.startswith(f"WARNING store: job {job} has an invalid crash count, taken as 0: ") for line in logs
+    )
 
 
 def test_a_claim_and_the_death_of_its_holder_are_one_transaction_s_worth(sql_queues: Queues) -> None:
