@@ -28,7 +28,7 @@ from .messages.internal.to_broker import (
 )
 from .messages.topics import Topics, event_topic
 from .ports import Receiver
-from .rules.current_states import Current
+from .rules.current_states import CurrentStates
 from .runtime.resilient_actor import ResilientActor, tell
 
 RECENT = 256
@@ -76,7 +76,7 @@ class Broker(ResilientActor):
         self._last_id = last_id
         """The number of the latest published event."""
         self._persisted_id = last_id
-        self._current = Current()
+        self._current = CurrentStates()
         self._unfolded: list[_Change] = []
         """What is published and not in the current states yet: no subscriber needs them."""
         self._subscribers: tuple[_Subscriber, ...] = ()

@@ -1,4 +1,4 @@
-"""The persistence actor: the one door to the store. It serialises all restart-counter writes.
+"""The persistence actor: the only way to the store. It serialises all restart-counter writes.
 
 Every record and every event goes to this actor. It numbers the events, collects records and
 events in a batch, has the batch committed in one transaction, and hands the committed events to
@@ -14,9 +14,9 @@ joins the batch. At most one commit is under way; what arrives meanwhile forms t
 event that comes without a record waits a moment for one: a commit of its own would delay the
 commit of a death that follows it. Usage samples are written with the next commit.
 
-A store that is locked, full or missing costs nothing but time: the batch waits, in order, and is
-tried again with growing delays. A store that another supervisor has taken over is left alone for
-good: a write would overwrite what the other supervisor knows.
+While the store is locked, full or missing, the batch waits in order and is retried with growing
+delays. After another supervisor has taken over the store, this actor never writes again: a write
+would overwrite the state of the other supervisor.
 
 The Supervisor is notified when the store degrades, recovers or is taken over; the store writer
 sends it `BatchKept` for deaths. The JobDesk gets `JobsSettled`.
@@ -101,10 +101,10 @@ class PersistenceActor(ResilientActor):
         self._number = 0
         """Of the latest commit."""
         self._is_due = False
-        """The batch is to be committed as soon as the store writer is free."""
+        """Commit the batch as soon as the store writer is free."""
         self._flushes: list[Receiver] = []
         self._flushing: list[Receiver] = []
-        """Those whose answer is the end of the commit that is under way."""
+        """The receivers that get `Flushed` when the commit that is under way ends."""
         self._sampled_at: float | None = None
         """Since when a usage sample has waited in the batch."""
         self._failures = 0
@@ -170,10 +170,10 @@ class PersistenceActor(ResilientActor):
                 self._commit_soon()
         self._publish()
 
-    # ── what comes in ────────────────────────────────────────────────────────────────────
+    # ── incoming items ────────────────────────────────────────────────────────────────────
 
     def _take(self, message: object, items: tuple[Record | Event | Notice, ...]) -> None:
-        """Put these in their places, once."""
+        """Add these items to the batch and the outbox, once."""
         if message is self._taken:
             return
         self._taken = message
@@ -223,14 +223,14 @@ class PersistenceActor(ResilientActor):
             self._linger_timer = self._runtime.timers.after(self._linger_s, self.actor_ref, CommitDue())
 
     def _commit_old_samples(self) -> None:
-        """No commit is worth a usage sample, unless nothing else is written for long."""
+        """Commit for the sake of usage samples only if nothing else has been written for long."""
         now = self._runtime.clock.monotonic()
         self._sampled_at = now if self._sampled_at is None else self._sampled_at
         if now - self._sampled_at >= SAMPLES_WAIT_S:
             self._ask_for_commit()
 
     def _commit(self) -> None:
-        """Hand the batch to the store writer, unless it is busy: then its answer leads here again."""
+        """Send the batch to the store writer, unless it is busy: its reply then calls this again."""
         if self._in_flight is not None:
             return
         self._flushing, self._flushes = self._flushes, []
@@ -295,7 +295,7 @@ class PersistenceActor(ResilientActor):
             tell(each, Flushed(len(self._batch.records)))
 
     def _stand_down(self, error: StoreOwnedError) -> None:
-        """Stop writing for good: another supervisor's workers are not in the state that this one knows."""
+        """Stop writing for good: this supervisor does not know the state of the other one's workers."""
         if self._stood_down:
             return
         self._stood_down = True
@@ -305,10 +305,10 @@ class PersistenceActor(ResilientActor):
         self._degraded(str(error))
         self._answer_flushes()
 
-    # ── to the others ────────────────────────────────────────────────────────────────────
+    # ── to other actors ────────────────────────────────────────────────────────────────────
 
     def _degraded(self, reason: str) -> None:
-        """Notify the Supervisor each time, which shows how much waits; publish each reason once."""
+        """Notify the Supervisor each time, since it shows how many records wait; publish a reason once."""
         self._outbox.from_memory = True
         event = StoreDegraded(reason, len(self._batch.records))
         if self._to is not None:
@@ -331,7 +331,7 @@ class PersistenceActor(ResilientActor):
         self._limit_the_wait()
 
     def _limit_the_wait(self) -> None:
-        """Have one timer end the wait for the store, for everything that waits."""
+        """Set one timer that ends the wait for the store, for all waiting events."""
         since = self._outbox.oldest_wait
         if since is not None and self._overdue_timer is None:
             delay = max(0.0, since + SAVE_TIMEOUT_S - self._runtime.clock.monotonic())

@@ -86,7 +86,7 @@ class StoreWriter(ResilientActor):
 
     def _commit(self, commit: Commit) -> None:
         if self._result is not None and self._result.number == commit.number:
-            tell(self.persistence, self._result)  # written already; this actor raised after it
+            tell(self.persistence, self._result)  # already written; this actor raised afterwards
             return
         begun = self._runtime.clock.monotonic()
         try:
@@ -126,10 +126,10 @@ class StoreWriter(ResilientActor):
             self._prune_later(PRUNE_AGAIN_S)
 
     def _plausible_wall_ms(self) -> int:
-        """The time of day; if the clock was set forward, the time it would show otherwise.
+        """The wall-clock time; if the clock was set forward, the time that it would show otherwise.
 
-        A clock that is set forward must not make rows old. A machine without a battery begins in
-        1970: there the later time is the right one.
+        A clock that is set forward must not make rows old. A machine without a clock battery starts
+        in 1970: there the later time is correct.
         """
         now_ms, (began, began_ms) = self._runtime.clock.wall_ms(), self._began
         if began_ms < EARLIEST_WALL_MS:

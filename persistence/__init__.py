@@ -1,4 +1,4 @@
-"""What is remembered: restart history in SQLite, PostgreSQL, or memory.
+"""The stores: restart history in SQLite, PostgreSQL or memory.
 
 SQLAlchemy is loaded by `open_store`, not by importing this package.
 """
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["BUSY_TIMEOUT_MS", "MemoryStore", "open_past", "open_queue", "open_store"]
 
 BUSY_TIMEOUT_MS = 500
-"""How long a commit waits for another writer before it is given up, to be tried again."""
+"""How long a commit waits for another writer before it fails and is retried later."""
 
 QUEUE_TIMEOUT_MS = 5000
-"""The same for those who put jobs into queues: workers take turns at the same file."""
+"""The same for programs that enqueue jobs: they compete with the workers for the file."""
 
 
 def open_store(
@@ -30,15 +30,15 @@ def open_store(
 
     Args:
         where: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
-        exclusive: be its only supervisor until it is closed.
+        exclusive: own the store, as its only supervisor, until it is closed.
         busy_timeout_ms: how long a commit waits for another writer.
 
     Raises:
-        StoreOwnedError: another supervisor has it; the text names its pid.
-        StoreDamagedError: it is not a database, or a broken one. It is left as it is.
+        StoreOwnedError: another supervisor owns it; the message names its pid.
+        StoreDamagedError: it is not a database, or a corrupt one. It is left unchanged.
         StoreTooNewError: a newer Rekindle wrote it.
         StoreUnavailableError: it cannot be read or written now.
-        StoreError: the address makes no sense, or psycopg is missing.
+        StoreError: the address is invalid, or psycopg is missing.
     """
     from .store_opener import open_sql_store
 
@@ -46,13 +46,13 @@ def open_store(
 
 
 def open_past(where: str | os.PathLike[str]) -> SqlStore:
-    """Open a store to look at what it remembers: nothing is created, changed or locked.
+    """Open a store to read its history: nothing is created, changed or locked.
 
     Raises:
-        StoreDamagedError: it is not a database, or a broken one.
+        StoreDamagedError: it is not a database, or a corrupt one.
         StoreTooNewError: a newer Rekindle wrote it.
-        StoreUnavailableError: it is not there, cannot be read now, or is of an older Rekindle.
-        StoreError: the address makes no sense, or psycopg is missing.
+        StoreUnavailableError: it does not exist, cannot be read now, or is of an older Rekindle.
+        StoreError: the address is invalid, or psycopg is missing.
     """
     from .store_opener import open_to_look
 
@@ -60,10 +60,10 @@ def open_past(where: str | os.PathLike[str]) -> SqlStore:
 
 
 def open_queue(where: str | os.PathLike[str], *, busy_timeout_ms: int = QUEUE_TIMEOUT_MS) -> JobQueue:
-    """Open the queues of a store, for a program that is no supervisor: a web server that enqueues, say.
+    """Open the queues of a store for a program that is not a supervisor, such as a web server.
 
     Raises:
-        StoreError: as `open_store` does, save that a supervisor may be at work there.
+        StoreError: like `open_store`, except that a supervisor may own the store.
     """
     from .store_opener import open_sql_store
 

@@ -1,4 +1,4 @@
-"""Pure: what waits for the store, within bounds. Rows may be given up, counts never."""
+"""Pure: the records that wait for the store, within bounds. Rows may be dropped, counts never."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_WAITING = 10_000
 """Above this many waiting records the oldest deaths keep their counts and lose their rows."""
 
 MOST_EVENTS = 10_000
-"""Above this many waiting events the oldest are given up."""
+"""Above this many waiting events the oldest are dropped."""
 
 MOST_BUNDLES_WAITING = 500
 """Above this many waiting records a death waits without the long parts of its bundle, to bound the memory."""
@@ -69,7 +69,7 @@ class Batch:
         self._compact()
 
     def put_back(self, earlier: Batch) -> None:
-        """Put what could not be written before what came since."""
+        """Put the records of a failed commit before those that arrived since."""
         removed = {record.component_id for record in self.records if isinstance(record, StateRemoved)}
         mirror = {id_: state for id_, state in earlier.mirror.items() if id_ not in removed}
         self.records = [*earlier.records, *self.records]
@@ -88,7 +88,7 @@ class Batch:
     def _compact(self) -> None:
         if len(self.records) > max(MOST_WAITING, self._compact_above):
             self.records = compacted(self.records, MOST_WAITING // 2)
-            # Some records are never given up: compacting at every further record would be quadratic.
+            # Some records are never dropped: compacting at every further record would be quadratic.
             self._compact_above = len(self.records) + MOST_WAITING // 4
 
 
@@ -113,14 +113,14 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
             case HealthMirrored() | UsageNoted() | EndKept():
                 pass
             case _:
-                # A reset or a failure, say: what was counted before it must stay before it.
+                # For example a reset or a failure: what was counted before it must stay before it.
                 others += [*tallies[getattr(record, "component_id", "")].taken(), record]
     rest = [record for tally in tallies.values() for record in tally.taken()]
     return [*others, *rest, *records[split:]]
 
 
 def _last_words(waiting: Iterable[Record]) -> list[Record]:
-    """The records without what was said of an alert before the last time: each says all of it."""
+    """The records with only the latest state of each alert: every record carries all of it."""
     records = list(waiting)
     last = {each.alert.id: index for index, each in enumerate(records) if isinstance(each, AlertKept)}
     return [
@@ -136,13 +136,13 @@ def without_long_parts(record: DeathRecord | DeathAmended) -> DeathRecord | Deat
 
 
 class _Tally(msgspec.Struct):
-    """What the given-up records of one worker come to."""
+    """The sums over the dropped records of one worker."""
 
     cleared: StreakCleared | None = None
     counted: RestartsCounted | None = None
-    """Since the streak was cleared, as far as the streak goes."""
+    """Its streak counts only since the streak was cleared."""
     lost: int = 0
-    """The latest generation whose row is given up; how it ended at last is of no use any more."""
+    """The latest generation whose row is dropped: amendments of that row are dropped too."""
 
     def clear(self, record: StreakCleared) -> None:
         self.cleared = record
@@ -171,7 +171,7 @@ class _Tally(msgspec.Struct):
         )
 
     def taken(self) -> list[Record]:
-        """Its records, in the order in which they count; afterwards there are none."""
+        """Its records, in the order in which they count; the tally is empty afterwards."""
         records: list[Record] = [record for record in (self.cleared, self.counted) if record is not None]
         self.cleared = self.counted = None
         return records

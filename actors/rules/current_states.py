@@ -1,7 +1,7 @@
-"""Pure: how everything is now, from what happened.
+"""Pure: the current state of every topic, derived from events.
 
-Takes events one after the other and says which topics' states they changed. An event that
-leaves a state as it was changes nothing.
+Takes events one after the other and returns the states that they change. An event that leaves a
+state as it was returns nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TYPES: dict[type[State], str] = {
 }
 
 
-class Current:
+class CurrentStates:
     """The states of all topics."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Current:
         self._stamps: dict[str, tuple[int, int | None]] = {}
         """When each state was reached, and by which event."""
         self._jobs: dict[int, StateChanged] = {}
-        """Those that are being executed: many states, one topic."""
+        """The jobs that are being executed: many states, one topic."""
         self._errors: dict[str, str] = {}
         self._stood_down = False
 
@@ -76,7 +76,7 @@ class Current:
         return (*(self._told(topic) for topic in self._states if chosen(topic)), *executed)
 
     def take(self, said: Event | Notice, at_wall_ms: int, event_id: int | None) -> tuple[StateChanged, ...]:
-        """What changes by this."""
+        """Take an event or a notice; return the states that it changes."""
         changes = tuple(
             self._changed(topic, state, at_wall_ms, event_id) for topic, state in self._news_of(said)
         )
@@ -132,7 +132,7 @@ class Current:
             case WorkerUnkillable(component_id=id_, pid=pid):
                 yield from self._blame(id_, f"{id_} survives SIGKILL (pid {pid})")
             case StoreDegraded(reason=reason):
-                yield from self._blame("", f"the store is away: {reason}")
+                yield from self._blame("", f"persistence is degraded: {reason}")
             case StoreRecovered():
                 yield from self._blame("", None)
             case StoodDown(reason=reason):

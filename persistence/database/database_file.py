@@ -1,6 +1,6 @@
-"""The SQLite file: judged before it is opened, created whole or not at all, never overwritten.
+"""The SQLite file: checked before it is opened, created atomically, never overwritten.
 
-The file itself is only ever opened by SQLite. A process that opens and closes a database
+Only SQLite opens the file itself. A process that opens and closes a database
 file by other means drops the locks that SQLite holds on it in the same process.
 """
 
@@ -23,16 +23,16 @@ _LOCK_POLL_S = 0.02
 
 
 def side_file(database: Path, suffix: str) -> Path:
-    """A file that lives beside the database: `.lock`, `-wal`."""
+    """A file beside the database: `.lock`, `-wal`."""
     return database.with_name(database.name + suffix)
 
 
 def prepare(database: Path, create: Callable[[Path], None]) -> None:
-    """See to it that a plausible database is there; `create` fills a new one under another name.
+    """Make sure that a plausible database exists; `create` fills a new one under a temporary name.
 
     Raises:
         StoreDamagedError: it is too small to be a database, or empty beside traces of use.
-        StoreUnavailableError: it is no file, or cannot be reached or created.
+        StoreUnavailableError: it is not a file, or cannot be reached or created.
     """
     try:
         if _is_fresh(database):
@@ -54,50 +54,50 @@ def _is_fresh(database: Path) -> bool:
     if size >= _SMALLEST_DATABASE:
         return False
     if size > 0:
-        raise StoreDamagedError(f"the store {database} is damaged: {size} bytes are no database")
-    # SQLite would play an old log back into a new database.
+        raise StoreDamagedError(f"the store {database} is damaged: {size} bytes are too few for a database")
+    # SQLite would replay an old log into a new database.
     traces = ["-wal", "-journal"] if found is None else ["-wal", "-journal", "-shm", ".lock", ".migrating"]
     for trace in (side_file(database, suffix) for suffix in traces):
         if trace.exists():
             state = "missing" if found is None else "empty"
             raise StoreDamagedError(
-                f"the store {database} is damaged: it is {state}, but {trace.name} is there"
+                f"the store {database} is damaged: it is {state}, but {trace.name} exists"
             )
     return True
 
 
 class SameFile:
-    """Whether the names of a database and of its log still lead to the files that were opened.
+    """Whether the paths of a database and of its log still name the files that were opened.
 
-    SQLite goes on with a file that was removed, as the kernel lets it; what it writes goes with it.
+    SQLite continues with a file that was removed, and everything that it writes is lost.
     """
 
     def __init__(self, database: Path) -> None:
-        # As text: they are looked up while a worker is down.
+        # As text, which is faster: they are looked up while a worker is down.
         self._database = str(database)
         self.log_name = str(side_file(database, "-wal"))
         self._identity = self._look()
         self._log: tuple[int, int] | None = None
 
     def learn_log(self) -> None:
-        """Remember the log, which is there while somebody writes."""
+        """Remember the identity of the log, which exists while a transaction is open."""
         self._log = None
         with suppress(OSError):
             self._log = identity(self.log_name)
 
     @property
     def has_lost_log(self) -> bool:
-        """Whether it is certain that what is written now goes into a log that nobody will find."""
+        """Whether writes certainly go into a log that was removed."""
         try:
             return self._log is not None and identity(self.log_name) != self._log
         except OSError:
             return False
 
     def confirm(self) -> None:
-        """Refuse to write into nothing.
+        """Refuse to write into a file that was removed.
 
         Raises:
-            StoreUnavailableError: it was removed, another one has its name, or nothing can be told.
+            StoreUnavailableError: the file was removed or replaced, or cannot be inspected.
         """
         found = self._look()
         if found != self._identity:
@@ -138,16 +138,16 @@ def _sync_directory(directory: Path) -> None:
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor to `flock`: not inherited, not through a link, readable to nobody else."""
+    """A descriptor to `flock`: not inherited, not through a link, private to the user."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a side file; whoever has it is done within moments, or hangs.
+    """Hold the lock of a side file; another holder releases it within moments, unless it hangs.
 
     Raises:
-        StoreUnavailableError: it was not to be had for a minute.
+        StoreUnavailableError: another process held it for a minute.
     """
     deadline = time.monotonic() + _LOCK_PATIENCE_S
     descriptor = open_lock(path)
@@ -162,7 +162,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take the lock if nobody has it. It belongs to this descriptor, not to the process."""
+    """Take the lock if it is free. It belongs to this descriptor, not to the process."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What the database drivers raise, told in Rekindle's own words: one sentence, no SQL, no password."""
+"""Translates the errors of database drivers into Rekindle's: one sentence, no SQL, no password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAMAGED_POSTGRESQL = {"XX001", "XX002"}  # data_corrupted, index_corrupted
 _NO_PERMISSION = "42501"
 
 _DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error)
-"""What talking to a database may raise; a transaction of SQLite is begun by its driver itself."""
+"""The driver's own too: it begins the transactions of SQLite, not SQLAlchemy."""
 
 
 @contextmanager
@@ -23,8 +23,8 @@ def translated(name: str) -> Iterator[None]:
     """Let no exception of SQLAlchemy or of SQLite's driver out of the block.
 
     Raises:
-        StoreUnavailableError: locked, full, read-only, gone: trying again may help.
-        StoreDamagedError: corrupt, or its tables are not ours.
+        StoreUnavailableError: locked, full, read-only or unreachable; a retry may help.
+        StoreDamagedError: corrupt, or with tables that do not match.
     """
     try:
         yield
@@ -33,9 +33,9 @@ def translated(name: str) -> Iterator[None]:
 
 
 def failure(name: str, error: Exception) -> StoreError:
-    """The error to raise instead of this one, which is SQLAlchemy's or the driver's."""
+    """The error to raise instead of one of SQLAlchemy or of the driver."""
     orig = (error.orig if isinstance(error, DBAPIError) else None) or error
-    # PostgreSQL's messages go on with hints and positions; the first line says what is wrong.
+    # PostgreSQL's messages continue with hints and positions; the first line names the problem.
     said = str(orig).strip().partition("\n")[0].rstrip(":. \t") or type(orig).__name__
     if _is_damage(orig):
         return StoreDamagedError(f"the store {name} is damaged: {said}")
@@ -45,7 +45,7 @@ def failure(name: str, error: Exception) -> StoreError:
 def _is_damage(orig: BaseException) -> bool:
     if isinstance(orig, sqlite3.Error):
         code = getattr(orig, "sqlite_errorcode", 0) & 0xFF
-        # The bare SQLITE_ERROR is a statement that does not fit the tables: one is missing, say.
+        # The bare SQLITE_ERROR: the statement does not fit the tables, for example because one is missing.
         return code in _DAMAGED_SQLITE or code == sqlite3.SQLITE_ERROR
     state = getattr(orig, "sqlstate", None) or ""
     misfit = state.startswith("42") and state != _NO_PERMISSION

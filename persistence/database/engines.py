@@ -1,6 +1,6 @@
 """Engines for the two databases: how a connection is set up, and how a transaction begins.
 
-Every engine hands out fresh connections; whoever wants to keep one keeps it.
+Engines do not pool: every connection is new, and its user decides how long to keep it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost
 
 BEGIN_WRITING = "BEGIN IMMEDIATE"
-"""How SQLite's writers begin: a deferred transaction that reads first and writes later fails at once
-when another one wrote."""
+"""How SQLite's writers begin: a deferred transaction that reads first fails at once at its first write if
+another one wrote meanwhile."""
 
 
 def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> Engine:
@@ -25,9 +25,9 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
     Args:
         path: the file; it is never created.
         begin: the statement that begins a transaction.
-        pragmas: settings of each connection, in this order.
+        pragmas: the settings of each connection, in this order.
 
-    A connection raises StoreUnavailableError while it would damage the database.
+    Connecting raises StoreUnavailableError while the connection would damage the database.
     """
     url = URL.create("sqlite", database=f"file:{_uri_escaped(path)}", query={"mode": "rw", "uri": "true"})
     # isolation_level None keeps the driver from beginning transactions of its own.
@@ -45,9 +45,9 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
         cursor.close()
 
     def begin_transaction(connection: Connection) -> None:
-        # By the driver itself, which takes a fifth of the time; every death waits for it.
+        # By the driver, in a fifth of the time; every death waits for it.
         driver: Any = connection.connection.dbapi_connection
-        if not driver.in_transaction:  # the store begins by itself, and others join it
+        if not driver.in_transaction:  # the store has begun it already
             driver.execute(begin)
 
     event.listen(engine, "do_connect", confirm_log)
@@ -59,8 +59,8 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
 def postgresql_engine(url: URL, *, lock_timeout_ms: int) -> Engine:
     """An engine on a PostgreSQL server, reached with psycopg.
 
-    A server that went away is noticed within seconds, not after the kernel's quarter of an
-    hour; settings in the URL win.
+    A lost server is noticed within seconds, not after the kernel's 15 minutes; settings in the URL
+    take precedence.
 
     Raises:
         StoreError: psycopg is not installed.
@@ -87,5 +87,5 @@ def postgresql_engine(url: URL, *, lock_timeout_ms: int) -> Engine:
 
 
 def _uri_escaped(path: str) -> str:
-    # SQLite's own three: a percent sign first, else the others are escaped twice.
+    # The three characters that SQLite reserves; the percent sign first, else the others are escaped twice.
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -1,4 +1,4 @@
-"""One supervisor a store: two that restart the same workers would undo each other's work."""
+"""One supervisor per store: two that restart the same workers would undo each other's work."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ class Ownership(Protocol):
     """The exclusive right to a store."""
 
     def confirm(self) -> None:
-        """Raise `StoreOwnedError` if somebody else took over; cheap enough for every commit."""
+        """Raise `StoreOwnedError` if another supervisor took over; cheap enough for every commit."""
 
     def release(self) -> None:
-        """Give it up. Safe to call twice."""
+        """Release it. Safe to call twice."""
 
 
 class Unowned:
-    """No claim at all: for those who only look, and for tests of two at once."""
+    """No lock: for readers, and for tests with two stores at once."""
 
     def confirm(self) -> None:
-        """Nothing to lose."""
+        """Do nothing."""
 
     def release(self) -> None:
-        """Nothing to give up."""
+        """Do nothing."""
 
 
 GONE_S = 1.0
-"""How long a lock is waited for whose owner is gone: a process that it was just starting has a copy of it,
-until it has become its program."""
+"""How long to wait for a lock whose owner has ended: a child that the owner was just starting has a copy
+of the descriptor until it calls exec."""
 
 
 def _is_gone(pid: str) -> bool:
-    """Whether it has ended, reaped or not."""
+    """Whether the process has ended, reaped or not."""
     if not pid.isdecimal():
         return False
     try:
@@ -75,7 +75,7 @@ def _is_gone(pid: str) -> bool:
 
 
 class FileOwnership:
-    """A `flock` beside the database; the kernel gives it up with the process, however that ends."""
+    """A `flock` beside the database; the kernel releases it when the process ends, even by SIGKILL."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -85,11 +85,11 @@ class FileOwnership:
         self._claim()
 
     def confirm(self) -> None:
-        """Take the lock again if its file was removed: that one keeps nobody out any more."""
+        """Take the lock again if its file was removed: other processes do not see the old one."""
         try:
             is_ours = self._descriptor is not None and identity(self._name) == self._file
         except OSError as error:
-            raise StoreUnavailableError(f"{self._name} cannot be looked at: {error.strerror}") from error
+            raise StoreUnavailableError(f"{self._name} cannot be inspected: {error.strerror}") from error
         if not is_ours:
             self.disown()
             self._claim()
@@ -111,19 +111,19 @@ class FileOwnership:
         found = os.fstat(descriptor)
         self._file = found.st_dev, found.st_ino
         _held_by_files.add(self)
-        with suppress(OSError):  # information for people and for the refusal above; the lock is what counts
+        with suppress(OSError):  # for people and for the error above; only the lock counts
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Give the lock back; the file stays, since removing it would race with the next owner."""
+        """Release the lock; the file stays, since removing it would race with the next owner."""
         if self._descriptor is not None:
-            # Not only by closing it: a fork that has just begun may have a copy still.
+            # Not only by closing it: a fork that has just begun may still have a copy.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.disown()
 
     def disown(self) -> None:
-        """Close the descriptor, and leave the lock to those who share it."""
+        """Close the descriptor, but leave the lock to the processes that share it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -133,7 +133,7 @@ _held_by_files: WeakSet[FileOwnership] = WeakSet()
 
 
 def _disown() -> None:
-    """A fork of the host shares the descriptor, and would hold the lock for as long as it lives."""
+    """Close the descriptors in a fork of the host, which would hold the lock for as long as it lives."""
     for ownership in tuple(_held_by_files):
         ownership.disown()
 
@@ -142,12 +142,12 @@ os.register_at_fork(after_in_child=_disown)
 
 
 class ServerOwnership:
-    """An advisory lock of a PostgreSQL session that is kept for nothing else.
+    """An advisory lock of a PostgreSQL session that serves no other purpose.
 
-    The lock goes when the session does (the server restarted, say), so `confirm` looks
-    whether the session is still there and takes the lock again when it is not. A server that has
-    not noticed yet that our former session is gone (a cut cable tells it nothing) is told so: we
-    are not to be overtaken by ourselves.
+    The lock ends with the session (for example when the server restarts), so `confirm` checks whether
+    the session is alive and takes the lock again if it is not. If the server has not noticed that
+    our former session is gone (for example after a network failure), that session is terminated:
+    it must not lock us out.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -155,7 +155,7 @@ class ServerOwnership:
         self._name = name
         self._session: Connection | None = None
         self._backend: int | None = None
-        """What the server calls the latest session that held the lock."""
+        """The server's process id of the latest session that held the lock."""
         self._claim()
 
     def confirm(self) -> None:
@@ -179,7 +179,7 @@ class ServerOwnership:
                 me = f"rekindle pid {os.getpid()} on {socket.gethostname()}"
                 _, backend = session.execute(_NAME_ME, {"name": me[:63]}).one()
                 if session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
-                    # Not before: a session without the lock must never pass for one that has it.
+                    # Only now: a session without the lock must never be taken for one with it.
                     self._session, self._backend = session, backend
                     return
                 self._refuse(session)
@@ -189,7 +189,7 @@ class ServerOwnership:
                     session.close()
 
     def _refuse(self, session: Connection) -> None:
-        """Say who has the lock."""
+        """Raise an error that names the owner of the lock."""
         owner = session.execute(_OWNER, {"space": _LOCK_SPACE}).first()
         if owner is not None and owner.pid == self._backend:
             session.execute(_END_SESSION, {"pid": self._backend})
@@ -203,7 +203,7 @@ class ServerOwnership:
             driver = session.connection.driver_connection
             if driver is None or driver.closed:
                 return False
-            # An idle session hears nothing from its server, save for its end.
+            # The server sends nothing to an idle session, except when it ends.
             poll = select.poll()
             poll.register(driver.fileno(), select.POLLIN)
             if not poll.poll(0):

@@ -1,4 +1,4 @@
-"""Engines that only look: nothing is created, migrated or locked, so a supervisor may be at work."""
+"""Read-only engines: nothing is created, migrated or locked, so a supervisor may use the store meanwhile."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PATIENCE_MS = 2000
 
 
 def read_only_engine(where: str) -> tuple[Engine, str]:
-    """An engine on a store that is there, and the store's name without its password.
+    """An engine on an existing store, and the store's name without its password.
 
     Raises:
-        StoreDamagedError: it is no database.
-        StoreUnavailableError: it is not there.
-        StoreError: the address makes no sense.
+        StoreDamagedError: it is not a database.
+        StoreUnavailableError: it does not exist.
+        StoreError: the address is invalid.
     """
     if "://" not in where:
         return _sqlite(where)
@@ -54,4 +54,4 @@ def _sqlite(path: str) -> tuple[Engine, str]:
 
 
 def _never(database: Path) -> None:
-    raise StoreUnavailableError(f"the store {database} has just gone away")
+    raise StoreUnavailableError(f"the store {database} was removed just now")

@@ -1,9 +1,9 @@
-"""Room in SQLite's write-ahead log, made before it is needed.
+"""Extends SQLite's write-ahead log before the space is needed.
 
-A log that grows has its new length written with every sync, which takes half as long again: 0.15 of the
-3 ms for which a worker is down. One that has been in use for a while grows no more: SQLite begins it
-anew whenever all of it is in the database. So a new one is given that length at once. What lies behind
-the last frame SQLite takes for what is left of former ones, and zeros are no frame.
+While the log grows, every sync also writes its new length and takes half as long again: 0.15 of the 3 ms
+for which a worker is down. After a while the log stops growing, because SQLite restarts it from the
+beginning after a checkpoint. So a new log gets that length at once. SQLite ignores what follows the last
+valid frame, and zeros are not a valid frame.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 
 PIECE = 4096
-"""Written in pieces of a page: the kernel keeps what was written at once as one, and is slower then at
-writing a little into it (0.2 ms for a death's frames, against 0.1)."""
+"""Written page by page: the kernel caches a large write as one unit, and small writes into it are slower
+then (0.2 ms for the frames of a death, against 0.1)."""
 
 PLENTY = 16
-"""So many times what is taken has to be free: a disk that is nearly full has none to spare."""
+"""The free space must be at least this multiple of the length: a nearly full disk has none to spare."""
 
 
 def make_room(log: Path, length: int) -> None:
-    """Lengthen the log, if it is shorter; where that cannot be done it is only slower.
+    """Lengthen the log if it is shorter; if that fails, commits are only slower.
 
-    For whoever has begun to write, as nobody else does meanwhile. SQLite has no locks on this file that
-    would go when it is closed here.
+    Call it within a write transaction, since no other process writes then. SQLite holds no locks on this
+    file that closing it here would drop.
     """
     with suppress(OSError):
         descriptor = os.open(log, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

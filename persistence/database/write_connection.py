@@ -1,9 +1,9 @@
-"""The one connection that is kept for writing, and its transactions.
+"""The one connection that is kept open for writing, and its transactions.
 
-SQLAlchemy makes the connection and all statements. The transaction itself is begun and ended by
-the driver: SQLAlchemy's own bookkeeping takes 0.1 ms (of the 0.6 for which a worker is down so that
-its death be written), and the statements of that moment need none of it. Whatever goes through
-SQLAlchemy's connection joins the same transaction.
+SQLAlchemy makes the connection and all statements. The driver begins and ends the transaction:
+SQLAlchemy's own bookkeeping takes 0.1 of the 0.6 ms that a worker's restart waits for the commit of its
+death, and those statements need none of it. Statements through SQLAlchemy's connection join the same
+transaction.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Writing:
     def __init__(
         self, engine: Engine, file: SameFile | None = None, when_connected: Callable[[], None] | None = None
     ) -> None:
-        """Transactions of an engine; in the first one of each connection that call is made."""
+        """Transactions of an engine; `when_connected` runs within the first one of each connection."""
         self._engine = engine
         self._file = file
         self._when_connected = when_connected
-        # PostgreSQL's driver begins by itself, with the first statement.
+        # PostgreSQL's driver begins the transaction at the first statement.
         self._begin = BEGIN_WRITING if engine.dialect.name == "sqlite" else None
         self.errors: tuple[type[Exception], ...] = (SQLAlchemyError, engine.dialect.loaded_dbapi.Error)
-        """What the block may raise over the database; the connection is to be dropped then."""
+        """The database errors that the block may raise; the caller must then drop the connection."""
         self._kept: Connection | None = None
         self._driver: Any = None
         self._has_warned = False
         self.cursor: DBAPICursor
-        """The driver's own, for what is sent as it is."""
+        """The driver's own, for compiled statements."""
 
     @property
     def connection(self) -> Connection:
@@ -52,7 +52,7 @@ class Writing:
         return self._kept
 
     def execute(self, statement: Executable, rows: Rows | Row | None = None) -> None:
-        """Run one of those statements, for every row if there are rows."""
+        """Run a statement through SQLAlchemy, once per row if there are rows."""
         self.connection.execute(statement, rows)
 
     def __enter__(self) -> None:
@@ -70,14 +70,14 @@ class Writing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._kept is None:
-            raise ResourceClosedError("it was closed meanwhile")
-        # Who began it on SQLAlchemy's side must hear there, too, that it is over.
+            raise ResourceClosedError("the connection was closed during the transaction")
+        # If SQLAlchemy joined the transaction, it must be the one that ends it.
         party = self._kept if self._kept.in_transaction() else self._driver
         if kind is None:
             party.commit()
             self._see_to_log()
             return
-        with suppress(Exception):  # what is worth telling is why it came to this
+        with suppress(Exception):  # the error that led here matters more
             party.rollback()
 
     def _connect(self) -> None:
@@ -94,25 +94,25 @@ class Writing:
             self._has_warned = False
 
     def _see_to_log(self) -> None:
-        """Have what was committed in the database itself, if it would go with a log that was removed.
+        """Checkpoint after each commit if the log was removed: else the commits would be lost with it.
 
-        The connection stays: it is the only way to what the others wrote who have the same log.
+        The connection stays open: it is the only access to what other processes wrote to the same log.
         """
         if self._file is None or not self._file.has_lost_log:
             return
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("{} was removed while it is in use; restart all who use it", self._file.log_name)
+            logger.warning("store: {} was removed while in use; restart all its users", self._file.log_name)
         with suppress(*self.errors):
             self._driver.execute("PRAGMA wal_checkpoint").fetchall()
 
     def drop(self) -> None:
-        """Let go of the connection; the next transaction opens another."""
+        """Close the connection; the next transaction opens another."""
         kept, self._kept, self._driver = self._kept, None, None
         if kept is None:
             return
         with suppress(*self.errors):
-            self.cursor.close()  # SQLite keeps its files open for as long as a statement is
-        # It may be broken: nothing is to be said to it any more.
+            self.cursor.close()  # SQLite keeps its files open until every statement is closed
+        # It may be broken, so nothing more is sent to it.
         kept.invalidate()
         kept.close()

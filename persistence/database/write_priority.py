@@ -1,9 +1,9 @@
-"""Precedence over workers at an SQLite file.
+"""Priority over workers when writing to an SQLite file.
 
-Workers that serve queues take turns at the file without a pause, one commit after the other. Whoever
-waits for it in SQLite's way, by looking again after a while, would hardly ever find it free: a death
-would not be written down because jobs are being done. So whoever is not a worker says that it wants
-the file, and workers let it go first (`rekindle.worker.jobs.sqlite`).
+Workers that serve queues write to the file without a pause. SQLite waits for a lock by polling, so
+another process would hardly ever find the file free, and a death would not be persisted while jobs are
+executed. So a process that is not a worker announces that it wants to write, and workers let it go
+first (`rekindle.worker.jobs.sqlite`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SUFFIX = ".want"
 class Precedence:
     """Held for the length of a `with` block; used by one thread at a time.
 
-    It is a courtesy and no lock: where it cannot be had, SQLite's own lock still does its work.
+    It is advisory: if it cannot be taken, SQLite's own lock still protects the file.
     """
 
     def __init__(self, database: Path | None) -> None:
-        """For the file of a database; PostgreSQL has none, and needs none."""
+        """For the file of a database; None for PostgreSQL, which needs no precedence."""
         self._path = None if database is None else side_file(database, SUFFIX)
         self._descriptor: int | None = None
         _all.add(self)
@@ -45,13 +45,13 @@ class Precedence:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._descriptor is not None:
-            try:  # noqa: SIM105  # quicker, and a worker is down meanwhile
+            try:  # noqa: SIM105  # faster, and a worker is down meanwhile
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             except OSError:
                 pass
 
     def close(self) -> None:
-        """Let go of the descriptor."""
+        """Close the descriptor."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -61,7 +61,7 @@ _all: WeakSet[Precedence] = WeakSet()
 
 
 def _forked() -> None:
-    """A fork of whoever is killed meanwhile would have all workers wait for it, for as long as it lives."""
+    """Close the descriptors in a fork: if its parent is killed, workers would wait while it lives."""
     for precedence in tuple(_all):
         precedence.close()
 

@@ -93,7 +93,7 @@ def test_f21_a_damaged_store_is_not_owned_by_who_was_refused(tmp_path: Path) -> 
 
 def test_a_log_without_its_database_is_not_played_into_a_new_one(tmp_path: Path) -> None:
     (tmp_path / "rekindle.db-wal").write_bytes(b"x")
-    with pytest.raises(StoreDamagedError, match=r"it is missing, but rekindle\.db-wal is there"):
+    with pytest.raises(StoreDamagedError, match=r"it is missing, but rekindle\.db-wal exists"):
         open_store(tmp_path / "rekindle.db")
     assert not (tmp_path / "rekindle.db").exists()
 

@@ -97,7 +97,7 @@ def test_an_outage_of_the_store_is_seen_in_the_systems_state(new_system: SystemF
     system.memory.fault = None
     system.run_to(60)
     assert words(listener, "system:health") == [
-        SystemHealthState("degraded", ("the store is away: database is locked",)),
+        SystemHealthState("degraded", ("persistence is degraded: database is locked",)),
         SystemHealthState(),
     ]
 

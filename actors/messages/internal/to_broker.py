@@ -12,20 +12,20 @@ from .to_supervisor import JobChanged
 
 
 class Subscribe(msgspec.Struct, frozen=True):
-    """Send this receiver every event from now on; with topics, a `Snapshot` and then what changes."""
+    """Send this receiver every event from now on; with topics, a `Snapshot` and then the changes."""
 
     receiver: Receiver
     topics: tuple[str, ...] | None = None
 
 
 class Unsubscribe(msgspec.Struct, frozen=True):
-    """Send this receiver nothing more."""
+    """Stop sending to this receiver."""
 
     receiver: Receiver
 
 
 class WorkerKnown(msgspec.Struct, frozen=True):
-    """This worker exists, in this shown status; nothing happened to it."""
+    """This worker exists and has this shown status; no event led to it."""
 
     component_id: str
     status: ShownStatus
@@ -49,7 +49,7 @@ class QueuesSeen(msgspec.Struct, frozen=True):
 Notice = WorkerKnown | WorkerForgotten | JobChanged | QueuesSeen
 """Changes a state without being an event: it has no number and is not persisted.
 
-Notices go to the persistence actor too, which keeps them in order with the events.
+Notices pass through the persistence actor too, so that they stay in order with the events.
 """
 
 
@@ -61,7 +61,7 @@ class Unnumbered(msgspec.Struct, frozen=True):
 
 
 class Publish(msgspec.Struct, frozen=True):
-    """Publish these, in order."""
+    """Publish these items in order."""
 
     items: tuple[Published | Unnumbered, ...]
     persisted_id: int

@@ -1,4 +1,4 @@
-"""What the ResourceMonitor, the JobDesk and the QueueWatch are told."""
+"""Messages to the ResourceMonitor, the JobDesk and the QueueWatch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import Published, Snapshot, StateChanged
 
 
 class WatchUsage(msgspec.Struct, frozen=True):
-    """Look at this incarnation now and then."""
+    """Sample this incarnation's usage from time to time."""
 
     component_id: str
     generation: int
@@ -22,14 +22,14 @@ class WatchUsage(msgspec.Struct, frozen=True):
 
 
 class UnwatchUsage(msgspec.Struct, frozen=True):
-    """This incarnation is gone."""
+    """This incarnation has ended; stop sampling it."""
 
     component_id: str
     generation: int
 
 
 class LookDue(msgspec.Struct, frozen=True):
-    """Timer: time for the next look at one worker."""
+    """Timer: the next sample of one worker is due."""
 
     component_id: str
     generation: int
@@ -39,12 +39,12 @@ ResourceMessage = WatchUsage | UnwatchUsage | LookDue
 
 
 class IncarnationEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker that serves queues is gone: what it had claimed is to be released."""
+    """A worker that serves queues has ended: release its claims."""
 
     component_id: str
     generation: int
     counted: bool
-    """Whether it was a crash."""
+    """Whether the end counts as a crash."""
     crash_retries: int | None
     cause: str
     exit: Exit
@@ -52,7 +52,7 @@ class IncarnationEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobsSettled(msgspec.Struct, frozen=True):
-    """What became of jobs whose claims were released, now that it is kept."""
+    """The outcome of the jobs whose claims were released, now that it is persisted."""
 
     settled: tuple[JobSettled, ...]
 
@@ -61,27 +61,27 @@ DeskMessage = IncarnationEnded | JobsSettled
 
 
 class WatchQueues(msgspec.Struct, frozen=True):
-    """These queues are served, by these workers; without any there is nothing to look at."""
+    """These workers serve these queues; without queues there is nothing to watch."""
 
     queues: tuple[str, ...]
     workers: frozenset[str]
 
 
 class QueuesTouched(msgspec.Struct, frozen=True):
-    """Something may have changed in the queues; with these jobs, as far as they are known."""
+    """The queues may have changed; `job_ids` are the changed jobs, as far as they are known."""
 
     job_ids: tuple[int, ...] = ()
 
 
 class ToxicSeen(msgspec.Struct, frozen=True):
-    """How many toxic jobs each queue has, as a look showed that began at that time."""
+    """How many toxic jobs each queue had at that time."""
 
     by_queue: Mapping[str, int]
     looked_at_wall_ms: int
 
 
 class LookAtQueues(msgspec.Struct, frozen=True):
-    """Timer: it is time to look."""
+    """Timer: the next look at the queues is due."""
 
 
 WatchMessage = WatchQueues | QueuesTouched | LookAtQueues | Snapshot | StateChanged | Published

@@ -1,4 +1,4 @@
-"""What the HealthMonitor is told."""
+"""Messages to the HealthMonitor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 
 
 class Attend(msgspec.Struct, frozen=True):
-    """These are the Supervisor, the Broker and the JobDesk to tell."""
+    """Send reports to this Supervisor, Broker and JobDesk."""
 
     supervisor: Receiver
     broker: Receiver
@@ -19,7 +19,7 @@ class Attend(msgspec.Struct, frozen=True):
 
 
 class Register(msgspec.Struct, frozen=True):
-    """Watch this incarnation. Refused while the worker is failed."""
+    """Watch this incarnation; refused while the worker is marked as failed."""
 
     component_id: str
     generation: int
@@ -28,7 +28,7 @@ class Register(msgspec.Struct, frozen=True):
 
 
 class Unregister(msgspec.Struct, frozen=True):
-    """Forget the worker without a word; its end is expected, or it was reset."""
+    """Forget the worker without reporting its end, which is expected; or it was reset."""
 
     component_id: str
 
@@ -40,14 +40,14 @@ class MarkFailed(msgspec.Struct, frozen=True):
 
 
 class SetPaused(msgspec.Struct, frozen=True):
-    """While a worker is paused its silence means nothing."""
+    """Expect no heartbeats from the worker while it is paused."""
 
     component_id: str
     paused: bool
 
 
 class FrameReceived(msgspec.Struct, frozen=True):
-    """A worker said something about itself."""
+    """A worker sent a frame over its channel."""
 
     component_id: str
     generation: int
@@ -55,14 +55,14 @@ class FrameReceived(msgspec.Struct, frozen=True):
 
 
 class ChannelClosed(msgspec.Struct, frozen=True):
-    """A worker's channel ended although its process still runs."""
+    """A worker closed its channel although its process still runs."""
 
     component_id: str
     generation: int
 
 
 class ProtocolViolated(msgspec.Struct, frozen=True):
-    """A worker sent too much that cannot be understood."""
+    """A worker sent too many invalid frames."""
 
     component_id: str
     generation: int
@@ -70,7 +70,7 @@ class ProtocolViolated(msgspec.Struct, frozen=True):
 
 
 class ExpectLimitKill(msgspec.Struct, frozen=True):
-    """This incarnation is being killed for using too much; that is the cause of the death to come."""
+    """This incarnation is being killed because it exceeded a limit: record that as the cause of its death."""
 
     component_id: str
     generation: int
@@ -78,11 +78,11 @@ class ExpectLimitKill(msgspec.Struct, frozen=True):
 
 
 class MirrorDue(msgspec.Struct, frozen=True):
-    """Timer: write the changes of health for people to read."""
+    """Timer: persist the changes of health for people to read."""
 
 
 class DeadlineReached(msgspec.Struct, frozen=True):
-    """Timer: some worker's deadline may have passed."""
+    """Timer: the deadline of a worker may have passed."""
 
     due: float
 

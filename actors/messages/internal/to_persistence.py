@@ -14,13 +14,13 @@ from .to_monitor import Attend
 
 
 class Persist(msgspec.Struct, frozen=True):
-    """Write these in one transaction, as soon as possible; number and publish the events among them."""
+    """Write these items in one transaction as soon as possible; number and publish the events."""
 
     items: tuple[Record | Event, ...]
 
 
 class CommitBatch(msgspec.Struct, frozen=True):
-    """The actor to itself: commit everything that was queued before this message."""
+    """From the actor to itself: commit everything that was queued before this message."""
 
 
 class CommitDue(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class CommitDue(msgspec.Struct, frozen=True):
 
 
 class RetryCommit(msgspec.Struct, frozen=True):
-    """Timer: try again to write what the store did not take."""
+    """Timer: retry the commit that failed."""
 
     attempt: int
 
@@ -38,7 +38,7 @@ class PublishOverdue(msgspec.Struct, frozen=True):
 
 
 class Flush(msgspec.Struct, frozen=True):
-    """Write everything now, as far as possible, and answer with `Flushed`."""
+    """Write everything now, as far as possible, and reply with `Flushed`."""
 
     reply_to: Receiver
 
@@ -69,7 +69,7 @@ class Committed(msgspec.Struct, frozen=True):
 
     number: int
     settled: tuple[JobSettled, ...] = ()
-    """What became of the jobs whose claims were released."""
+    """The outcome of the jobs whose claims were released."""
 
 
 class CommitFailed(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What the Supervisor says about its breakers to itself, and to whoever probes for them."""
+"""Messages about breakers: timers of the Supervisor, and requests to the prober."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ...spec.breaker_policy import BreakerPolicy
 
 
 class BreakerDue(msgspec.Struct, frozen=True):
-    """A wait of this breaker may be over."""
+    """Timer: a wait of this breaker may be over."""
 
     name: str
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """Look whether what the workers need is there, and answer with `ProbeAnswered`."""
+    """Check whether the workers' dependency is available, and reply with `ProbeAnswered`."""
 
     policy: BreakerPolicy
     reply_to: Receiver
 
 
 class ProbeAnswered(msgspec.Struct, frozen=True):
-    """What came of a probe; `wrong` is None where all is well."""
+    """The result of a probe; `wrong` is None if it succeeded."""
 
     name: str
     wrong: str | None

@@ -1,4 +1,4 @@
-"""Of a process's life: to its proxy and from it."""
+"""Messages to a worker's proxy, and those from it about the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...spec.worker_spec import WorkerSpec
 
 
 class ProcessStarted(msgspec.Struct, frozen=True):
-    """The process is there."""
+    """The process runs."""
 
     component_id: str
     generation: int
@@ -19,7 +19,7 @@ class ProcessStarted(msgspec.Struct, frozen=True):
 
 
 class SpawnFailed(msgspec.Struct, frozen=True):
-    """The process could not be started; the text is the system's own."""
+    """The process could not be started; `error` is the operating system's text."""
 
     component_id: str
     generation: int
@@ -36,13 +36,13 @@ class ProcessExited(msgspec.Struct, frozen=True):
 
 
 class ProcessFound(msgspec.Struct, frozen=True):
-    """What runs under this id now, by the process table; generation None is nothing."""
+    """What runs under this id according to the process table; generation None: nothing."""
 
     component_id: str
     generation: int | None
     pid: int | None = None
     told: int = 0
-    """For a proxy: the latest generation that it was to start when it asked."""
+    """For a proxy: the latest generation that it had been asked to start when it sent the request."""
 
 
 class StartProcess(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class StartProcess(msgspec.Struct, frozen=True):
 
 
 class StopProcess(msgspec.Struct, frozen=True):
-    """End this incarnation, step by step; one that hangs says first where."""
+    """Stop this incarnation step by step; a hung one first dumps its stack."""
 
     generation: int
     urgency: Urgency
@@ -60,24 +60,24 @@ class StopProcess(msgspec.Struct, frozen=True):
 
 
 class UseSpec(msgspec.Struct, frozen=True):
-    """From the next start on, this is what the worker is."""
+    """Use this spec from the next start on."""
 
     spec: WorkerSpec
 
 
 class PauseProcess(msgspec.Struct, frozen=True):
-    """Tell the worker to idle, or to go on."""
+    """Pause the worker, or let it continue."""
 
     generation: int
     paused: bool
 
 
 class ReportProcess(msgspec.Struct, frozen=True):
-    """Tell the Supervisor `ProcessReported`: what runs now."""
+    """Report to the Supervisor what runs now, as `ProcessReported`."""
 
 
 class LadderElapsed(msgspec.Struct, frozen=True):
-    """Timer: a step of the stop ladder has waited long enough."""
+    """Timer: a step of the stop ladder has timed out."""
 
     generation: int
     step: int

@@ -1,4 +1,4 @@
-"""What our own actors tell the Supervisor."""
+"""Messages from our own actors to the Supervisor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .to_proxy import ProcessStarted
 
 
 class ProcessGone(msgspec.Struct, frozen=True):
-    """Nothing is left of this incarnation; `forced` is the signal of ours that ended it."""
+    """No process of this incarnation is left; `forced` is the signal with which we ended it."""
 
     component_id: str
     generation: int
@@ -24,10 +24,10 @@ class ProcessGone(msgspec.Struct, frozen=True):
 
 
 class ProcessReported(msgspec.Struct, frozen=True):
-    """What runs under this id, by its proxy; generation None is nothing.
+    """What runs under this id according to its proxy; generation None: nothing.
 
-    `told` is the latest incarnation that the proxy was to start: what the Supervisor asked
-    for since is not in the answer.
+    `told` is the latest incarnation that the proxy had been asked to start: later requests of the
+    Supervisor are not reflected here.
     """
 
     component_id: str
@@ -36,14 +36,14 @@ class ProcessReported(msgspec.Struct, frozen=True):
 
 
 class RegistrationRefused(msgspec.Struct, frozen=True):
-    """The HealthMonitor holds the worker for failed."""
+    """The HealthMonitor has marked the worker as failed."""
 
     component_id: str
     generation: int
 
 
 class JobChanged(msgspec.Struct, frozen=True):
-    """A worker took or left a job."""
+    """A worker began or ended a job."""
 
     component_id: str
     generation: int
@@ -59,14 +59,14 @@ class BackoffElapsed(msgspec.Struct, frozen=True):
 
 
 class HealthSustained(msgspec.Struct, frozen=True):
-    """Timer: a worker stayed healthy for as long as its policy asks."""
+    """Timer: a worker stayed healthy for as long as its policy requires."""
 
     component_id: str
     generation: int
 
 
 class LimitExceeded(msgspec.Struct, frozen=True):
-    """An incarnation uses more than it may and is to be killed."""
+    """An incarnation exceeds a resource limit and must be killed."""
 
     component_id: str
     generation: int
@@ -74,7 +74,7 @@ class LimitExceeded(msgspec.Struct, frozen=True):
 
 
 class RecycleDue(msgspec.Struct, frozen=True):
-    """Timer, or from the ResourceMonitor: this incarnation should make room for a new one."""
+    """Timer, or from the ResourceMonitor: replace this incarnation with a new one."""
 
     component_id: str
     generation: int
@@ -86,7 +86,7 @@ class SaveOverdue(msgspec.Struct, frozen=True):
 
 
 class PauseElapsed(msgspec.Struct, frozen=True):
-    """Timer: some pause may be over."""
+    """Timer: a pause may be over."""
 
 
 class BatchKept(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class BatchKept(msgspec.Struct, frozen=True):
 
 
 class Declare(msgspec.Struct, frozen=True):
-    """The workers to supervise, and what is remembered of them; once, before anything else."""
+    """The workers to supervise, and their history; the first message, sent once."""
 
     specs: tuple[WorkerSpec, ...]
     remembered: Remembered
