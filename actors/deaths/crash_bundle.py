@@ -1,4 +1,4 @@
-"""Pure: the crash bundle, everything that is known of one death in one record, within bounds."""
+"""Pure: the crash bundle: all evidence of one death in one bounded record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUT = "\n  … (cut here) …\n"
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """One death of one incarnation: what it died of, how sure that is, and the evidence."""
+    """One death: the diagnosis, its confidence, and the evidence."""
 
     component_id: str
     generation: int
@@ -90,7 +90,7 @@ def lean(bundle: Bundle) -> Bundle:
 
 
 def crashes_among(bundles: Iterable[Bundle]) -> tuple[Crashed, ...]:
-    """What grouping needs of them; an end that an operator requested is not a crash."""
+    """The crashes to group; an end that an operator requested is not a crash."""
     return tuple(
         Crashed(each.crash, each.finding, each.sentence, each.at_wall_ms, each.generation)
         for each in bundles
@@ -99,7 +99,7 @@ def crashes_among(bundles: Iterable[Bundle]) -> tuple[Crashed, ...]:
 
 
 def _shortened(words: str) -> str:
-    """Both ends of it: the error stands first, the main thread last."""
+    """Both ends of the text: the error is first, the main thread last."""
     if len(words) <= LONGEST_WORDS:
         return words
     half = LONGEST_WORDS // 2

@@ -1,9 +1,8 @@
 """Pure: which deaths are the same crash, and how often it happened.
 
-Two deaths are the same crash when they were found to be of the same kind, ended by the same
-code or signal, and the same functions led there. Line numbers, addresses, values and times
-differ from death to death and do not count. Starts that failed are told apart by the system's
-words, without the paths in them.
+Two deaths are the same crash if they have the same finding, exit code or signal, and functions on
+the stack. Line numbers, addresses, values and times are ignored. Failed starts are distinguished by
+the error of the operating system, without its paths.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from .stack_traces import read
 LENGTH = 12
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 OUTER_FRAMES = 4
-"""A hung worker is caught anywhere in its loop; how it came there stays the same."""
+"""A hung worker is caught anywhere in its loop, so only the outer frames are compared."""
 
 
 def crash_of(finding: Finding, cause: Cause, exit_: Exit, last_words: str, detail: str = "") -> str:
-    """The fingerprint of a crash; the detail is that of a start that failed."""
+    """The fingerprint of a crash; `detail` is the error of a failed start."""
     trace = read(last_words)
     if finding is Finding.NOT_STARTED:
         parts = [finding, cause, _QUOTED.sub("", detail)]
@@ -37,12 +36,12 @@ def crash_of(finding: Finding, cause: Cause, exit_: Exit, last_words: str, detai
 
 
 class CrashGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """The same crash, every time that it happened."""
+    """All occurrences of one crash."""
 
     crash: str
     finding: Finding
     sentence: str
-    """Of the latest time."""
+    """Of the latest occurrence."""
     times: int
     first_wall_ms: int
     last_wall_ms: int
@@ -60,7 +59,7 @@ class Crashed(msgspec.Struct, frozen=True):
 
 
 def grouped(newest_first: Iterable[Crashed]) -> tuple[CrashGroup, ...]:
-    """The groups, the one that happened last first."""
+    """The groups, the latest first."""
     groups: dict[str, list[Crashed]] = {}
     for crashed in newest_first:
         groups.setdefault(crashed.crash, []).append(crashed)

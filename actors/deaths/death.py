@@ -11,7 +11,7 @@ from .evidence import Remains
 
 
 class Cause(StrEnum):
-    """Why a worker counts as dead; the raw exit code and signal stand beside it."""
+    """Why a worker counts as dead; exit code and signal are recorded beside it."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
@@ -27,28 +27,28 @@ class Cause(StrEnum):
 
 
 HUNG = frozenset({Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS, Cause.STARTUP_TIMEOUT, Cause.RECOVERY_TIMEOUT})
-"""Causes of a worker that lives and does not do what it should."""
+"""Causes that mean that the process still ran."""
 
 Job = int | str
-"""What a worker may name as the job that it works on."""
+"""The job that a worker reports."""
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How a process ended. Both are None when the status was lost to somebody else."""
+    """How a process ended. Both are None if other code in the host collected the status."""
 
     code: int | None = None
     signal: int | None = None
 
     @property
     def cause(self) -> Cause:
-        """What an unexpected end of this kind is called."""
+        """The cause of death for an unexpected exit."""
         if self.signal is not None:
             return Cause.SIGNALLED
         return Cause.UNKNOWN if self.code is None else Cause.EXITED
 
     @property
     def clean(self) -> bool:
-        """Whether the process said that all was well."""
+        """Whether the process exited with code 0."""
         return self.code == 0
 
     def __str__(self) -> str:
@@ -65,18 +65,18 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause
     exit: Exit = Exit()
     detail: str = ""
-    """More about the cause, for people: an errno's text, how many heartbeats were missed."""
+    """More about the cause: the text of an errno, the number of missed heartbeats."""
     healthy_for_ms: int = 0
     """How long it had been continuously healthy when it died."""
     uptime_ms: int = 0
     job: Job | None = None
     pid: int | None = None
     silent_ms: int | None = None
-    """How long before its death it was last heard of; None is never."""
+    """The time from its last message to its death; None without a message."""
     progress: Job | None = None
     """Its last mark of progress."""
     remains: Remains | None = None
-    """What the process left behind; None while it is not known to have ended."""
+    """What the process left behind; None until it has ended."""
 
     @property
     def output(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended_well(self) -> bool:
-        """Whether it ended by itself and said that all was well."""
+        """Whether it exited by itself with code 0."""
         return self.cause is Cause.EXITED and self.exit.clean
 
     def __str__(self) -> str:
@@ -101,12 +101,12 @@ _SIGNAL_NAMES = {int(signal): signal.name for signal in signals.Signals}
 
 
 def signal_name(number: int) -> str:
-    """SIGKILL for 9; the number itself where it has no name."""
+    """SIGKILL for 9; the number if it has no name."""
     return _SIGNAL_NAMES.get(number) or f"signal {number}"
 
 
 def signal_number(signal: int | str) -> int | None:
-    """9 for 9, SIGKILL and KILL; None for what is no signal."""
+    """9 for 9, SIGKILL and KILL; None if it is not a signal."""
     if isinstance(signal, int):
         return int(signal) if signal in signals.valid_signals() else None
     name = signal.upper()
@@ -115,11 +115,11 @@ def signal_number(signal: int | str) -> int | None:
 
 
 class Action(StrEnum):
-    """What becomes of a dead worker."""
+    """The decision on a death."""
 
     RESTART = "restart"
     MARK_FAILED = "mark_failed"
     NOTIFY_ONLY = "notify_only"
     HELD = "held"
-    """A breaker is open: not counted, and brought back when it closes."""
+    """A breaker is open: not counted, restarted when it closes."""
     NONE = "none"

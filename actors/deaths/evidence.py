@@ -1,4 +1,4 @@
-"""Pure: what a process leaves behind when it ends, beside its exit status."""
+"""Pure: what a process leaves behind when it ends, besides its exit status."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from types import MappingProxyType
 import msgspec
 
 Line = tuple[str, str]
-"""A line of output: `out` or `err`, and what was written."""
+"""A line of output: `out` or `err`, and the text."""
 
 Versions = Mapping[str, str]
-"""The version of each worker that somebody looked at, by its id."""
+"""The version of each worker that was read, by id."""
 
 
 def no_versions() -> Versions:
-    """Nobody has looked."""
+    """No version was read."""
     return MappingProxyType({})
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process used, by the kernel's account at its end."""
+    """What a process used, as the kernel reports at its end."""
 
     user_ms: int
     system_ms: int
     peak_rss_kb: int
     peak_is_a_bound: bool = False
-    """The kernel hands the peak of whoever starts a process on to it: it used no more than this."""
+    """A process inherits the peak of its parent, so this is only an upper bound."""
     major_faults: int = 0
 
 
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
-    """Which code under which configuration; short hashes."""
+    """Short hashes of a worker's code and configuration."""
 
     code: str = ""
-    """Empty where a file of it could not be read."""
+    """Empty if a file could not be read."""
     configuration: str = ""
 
     @property
     def version(self) -> str | None:
-        """Both in one word; None where nothing is known."""
+        """Both in one word; None if unknown."""
         return f"{self.code}-{self.configuration}" if self.configuration else None
 
 
 def changed(old: str | None, new: str | None) -> str | None:
     """What differs between two versions, in words; None if nothing does or it is not known.
 
-    The old one may have failed because its code could not be read. A new one that cannot be
-    read is no reason to try anything.
+    The old version may have failed because its code could not be read. If the new code cannot be
+    read, there is no reason to restart.
     """
     if old is None or new is None:
         return None
@@ -63,12 +63,12 @@ def changed(old: str | None, new: str | None) -> str | None:
 
 
 def tells_of_code(version: str) -> bool:
-    """Whether the code could be read when this version was looked up."""
+    """Whether the code of this version could be read."""
     return not version.startswith("-")
 
 
 class Remains(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is known of an ended process, gathered when it was reaped."""
+    """What is known of an ended process, collected when it was reaped."""
 
     pid: int | None = None
     usage: Spent | None = None
@@ -79,7 +79,7 @@ class Remains(msgspec.Struct, frozen=True, kw_only=True):
     sent: int | None = None
     """The last signal that we sent to end it."""
     oom_kills: int | None = None
-    """How many processes of our cgroup were killed for lack of memory while it lived; None: not known."""
+    """Out-of-memory kills in the cgroup during its life; None: not known."""
     memory_limit_kb: int | None = None
-    """The most memory that it could have had, as far as is known."""
+    """The memory that was available to it, if known."""
     fingerprint: Fingerprint = Fingerprint()

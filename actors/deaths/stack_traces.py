@@ -1,8 +1,7 @@
-"""Pure: what a Python traceback or a dump of stacks says, and what makes two of them the same.
+"""Pure: parses Python tracebacks and dumps of stacks.
 
-Two shapes are understood, both as CPython writes them: the traceback of an exception (most
-recent call last) and the stacks of `faulthandler` (most recent call first). A worker wrote
-them, so they are read as text and believed no further than that.
+It reads two formats of CPython: the traceback of an exception (most recent call last) and the
+stacks of `faulthandler` (most recent call first). A worker wrote them, so they are not trusted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ LONGEST_TEXT = 200
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One call: in which file and function."""
+    """One call."""
 
     file: str
     line: str
@@ -29,12 +28,12 @@ class Frame(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What stays the same when lines move: the file's name and the function."""
+        """The file's name and the function: stable when lines move."""
         return f"{self.file.rpartition('/')[2]}:{self.function}"
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """What was read."""
+    """A parsed traceback or stack."""
 
     exception: str = ""
     """The exception that ended it, `ValueError: no such song`; empty if there was none."""
@@ -58,7 +57,7 @@ _NOTHING = Trace()
 
 
 def read(text: str) -> Trace:
-    """What the text says; nothing at all if it is no such thing."""
+    """Parse a text; empty if it is neither format."""
     if not text:
         return _NOTHING
     lines = text.splitlines()
@@ -71,7 +70,7 @@ def read(text: str) -> Trace:
 
 
 def _exception(lines: list[str]) -> Trace:
-    """The last traceback: of a chain of exceptions, the one that nobody caught."""
+    """The last traceback: of a chain of exceptions, the uncaught one."""
     start = len(lines) - lines[::-1].index(_HEADING)
     frames = tuple(frame for line in lines[start:] if (frame := _frame(line)) is not None)
     for line in lines[start:]:

@@ -1,4 +1,4 @@
-"""What an alert is: one episode of something being wrong. `alerts` has what becomes of it."""
+"""An alert: one episode of a problem. `rules.alert_rules` opens, counts and resolves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..deaths.death import Job
 
 
 class Severity(IntEnum):
-    """How much it matters; the greater the worse."""
+    """How severe an alert is; greater is worse."""
 
     INFO = 0
     WARNING = 1
@@ -18,24 +18,24 @@ class Severity(IntEnum):
 
     @property
     def word(self) -> str:
-        """For people and for the wire."""
+        """The name that is shown and sent."""
         return self.name.lower()
 
 
 class Kind(StrEnum):
-    """What an alert is about; one episode of each at a time and worker, or queue."""
+    """What an alert is about; a worker or queue has at most one active episode of each kind."""
 
     CRASHED = "crashed"
     UNKILLABLE = "unkillable"
     RESOURCE = "resource"
     TOXIC = "toxic"
-    """Jobs of a queue that too many workers died on."""
+    """Jobs of a queue on which too many workers died."""
     STORE = "store"
     INTERNAL = "internal"
 
 
 class Happening(StrEnum):
-    """What became of an alert."""
+    """What happened to an alert."""
 
     OPENED = "opened"
     REPEATED = "repeated"
@@ -45,7 +45,7 @@ class Happening(StrEnum):
 
 
 TOLD = (Happening.OPENED, Happening.ESCALATED, Happening.RESOLVED)
-"""What is worth a message to others, unless they want more or less."""
+"""What alert sinks deliver by default."""
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,13 +63,13 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     last_at_wall_ms: int
     occurrences: int = 1
     recent_count: int = 0
-    """Deaths of this worker in the last hour, or whatever time the policy says."""
+    """Deaths of this worker within the last hour, or the time that the policy sets."""
     queue: str | None = None
-    """The queue that it is about, if it is about one."""
+    """The queue that the alert is about, if any."""
     work_item: Job | None = None
     """What the worker worked on."""
     assignee_cleared: bool | None = None
-    """Whether that work was given back to be taken by others; None if there was none."""
+    """Whether the work item was released for other workers; None if there was none."""
     restart_available: bool = False
     """Whether a manual restart makes sense now."""
     escalated: bool = False
@@ -79,15 +79,15 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str | None, Kind, str | None]:
-        """What names the episode while it lasts."""
+        """Identifies the episode while it is active."""
         return (self.component_id, self.kind, self.queue)
 
     @property
     def is_active(self) -> bool:
-        """Whether it is not over."""
+        """Whether it is not resolved."""
         return self.resolved_at_wall_ms is None
 
     @property
     def is_loud(self) -> bool:
-        """Whether it is not over and nobody has taken note of it."""
+        """Whether it is neither resolved nor acknowledged."""
         return self.is_active and self.acknowledged_at_wall_ms is None

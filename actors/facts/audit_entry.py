@@ -1,4 +1,4 @@
-"""What is kept of every order that an operator gave: who, when, what, and what came of it."""
+"""The audit log: who gave which command, when, and with which result."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import msgspec
 
 
 class AuditResult(StrEnum):
-    """What came of an order."""
+    """The result of a command."""
 
     DONE = "done"
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """No answer came in time, or something broke: it may have been carried out, or may still be."""
+    """No reply in time, or an internal error: the command may have been carried out, or may still be."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One order, once it was answered. Times are wall-clock milliseconds."""
+    """One command, recorded after its reply. Times are wall-clock milliseconds."""
 
     at_wall_ms: int
-    """When the order was given."""
+    """When the command arrived."""
     gateway: str
-    """Where it came in: control."""
+    """The gateway that received it: control."""
     uid: int | None
-    """The user who gave it, as the kernel says; None where it cannot say."""
+    """The user who sent it, according to the kernel; None if not known."""
     pid: int | None
-    """The process that gave it, as the kernel says."""
+    """The process that sent it, according to the kernel."""
     claimed_user: str | None
-    """Who the client says that it acts for. Nobody has checked it."""
+    """The user that the client claims to act for; not verified."""
     action: str
     """restart, stop, start, reset, pause, resume, reload, scale or rolling_restart."""
     target: str
-    """A worker's id, a group's name, or nothing: the whole system."""
+    """A worker's id or a group's name; empty for the whole system."""
     detail: str
-    """The order's arguments as JSON; empty without any."""
+    """The command's arguments as JSON; empty without any."""
     result: AuditResult
     reason: str
-    """Why it was refused, or what is not known; empty when it was done."""
+    """Why it was refused or its result is unknown; empty when done."""

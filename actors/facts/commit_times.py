@@ -1,7 +1,7 @@
-"""How long commits took: a few numbers that the PersistenceActor keeps, and whoever wants may read.
+"""A histogram of commit times, which the PersistenceActor writes and other threads may read.
 
-Two reads of the clock and one addition for a commit that waits for the disk anyway. One thread
-writes and others read: a reader may see a commit counted and not yet summed, and no more.
+It costs two reads of the clock and one addition per commit. A reader may see a commit that is
+counted but not yet summed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class CommitTimes:
-    """A histogram: how many commits took no longer than each bound."""
+    """How many commits took no longer than each bound."""
 
     __slots__ = ("_counts", "total_s")
 
@@ -21,7 +21,7 @@ class CommitTimes:
         self.total_s = 0.0
 
     def took(self, seconds: float) -> None:
-        """One more commit."""
+        """Count one commit."""
         self._counts[bisect_left(BOUNDS_S, seconds)] += 1
         self.total_s += seconds
 

@@ -1,8 +1,8 @@
-"""Pure: what a worker's line says.
+"""Pure: decodes the lines that a worker sends.
 
 A frame is a line of JSON, `{"status": "healthy", "current_job": 42}`, or the older form
-`HEALTH|{…}`. A worker's bytes are untrusted: they are decoded against a schema, and what
-does not fit is refused with a reason, never raised.
+`HEALTH|{…}`. A worker's bytes are untrusted: they are decoded against a schema, and a line
+that does not fit is refused with a reason; nothing is raised.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _Text = Annotated[str, msgspec.Meta(max_length=1024)]
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """What a worker says about itself. A frame without a job clears the job."""
+    """A worker's report about itself. A frame without a job clears the job."""
 
     status: Literal["pending", "healthy", "unhealthy", "recovering"]
     current_job: _Int | _Text | None = None
     recover_for_s: float | None = None
     progress: _Int | _Text | None = None
     busy_for_s: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_BUSY_S)] | None = None
-    """It says that its work will not move for so long."""
+    """For how long the worker announces to make no progress."""
     stack_signal: Annotated[int, msgspec.Meta(ge=34, le=64)] | None = None
-    """The real-time signal on which it writes down the stacks of its threads."""
+    """The real-time signal on which it writes the stacks of its threads."""
     detail: _Text = ""
     component_id: _Text | None = None
-    """Older workers repeat their id; the owner of the channel is what counts."""
+    """Sent by older workers and ignored: the channel identifies the worker."""
 
     @property
     def job(self) -> Job | None:
@@ -43,7 +43,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A line that is no frame, and why."""
+    """Why a line is not a frame."""
 
     reason: str
 

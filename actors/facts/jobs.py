@@ -1,4 +1,4 @@
-"""Pure: jobs as people see them, and what becomes of one whose worker died.
+"""Pure: jobs as views show them, and the verdict on a job whose worker died.
 
     pending ─claimed─▶ running ─result─▶ done
        ▲                 │ exception ─▶ pending (its own retries), then error
@@ -18,18 +18,17 @@ from enum import StrEnum
 import msgspec
 
 DEFAULT_CRASH_RETRIES = 2
-"""How often a job is requeued after a crash where no worker's policy says otherwise."""
+"""How often a job is requeued after a crash, unless the worker's policy sets another number."""
 
 LAST_LINES = 20
-"""How much of a dead worker's output is kept as evidence."""
-
+"""How many lines of a dead worker's output are kept as evidence."""
 
 SERVED_QUEUES = "served_queues"
-"""The setting that holds the names of the queues that the latest run's workers serve, as JSON."""
+"""The setting with the names of the queues that the latest run's workers serve, as JSON."""
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -39,7 +38,7 @@ class JobState(StrEnum):
 
 
 RETRIABLE = (JobState.TOXIC, JobState.ERROR)
-"""What an operator may put back into its queue."""
+"""States from which an operator may requeue a job."""
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +54,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     crash_count: int
     error_count: int
     max_retries: int | None
-    """After exceptions; None: as its worker's policy says."""
+    """After exceptions; None: the worker's policy decides."""
     claimed_by: str | None
-    """Who executes it, or was the last to."""
+    """The worker that executes it, or did last."""
     claimed_generation: int | None
     created_at_wall_ms: int
     not_before_wall_ms: int
@@ -84,7 +83,7 @@ class JobCrash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, as it is put into a queue."""
+    """A job to be put into a queue."""
 
     payload: str
     """JSON text."""
@@ -95,7 +94,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one job whose worker ended."""
+    """The outcome for one job whose worker ended."""
 
     job_id: int
     queue: str
@@ -108,7 +107,7 @@ class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
-    """How much there is to do, and how long it takes."""
+    """The size of a queue and its timing."""
 
     queue: str | None
     """None: all queues together."""
@@ -120,7 +119,7 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     average_s: float = 0.0
     """Of a completed job, from its last start to its end."""
     eta_s: float = 0.0
-    """Until all that is pending is done, by as many as work now."""
+    """Until all pending jobs are done, by as many workers as are busy now."""
 
 
 def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> QueueStats:
@@ -141,7 +140,7 @@ def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> Que
 
 
 def all_queues(stats: Iterable[QueueStats]) -> QueueStats:
-    """All queues as one: sums, the average weighted by what was completed, the longest estimate."""
+    """All queues together: sums, the average weighted by completed jobs, the longest estimate."""
     each = tuple(stats)
     completed = sum(one.completed for one in each)
     spent = sum(one.average_s * one.completed for one in each)
@@ -158,7 +157,7 @@ def all_queues(stats: Iterable[QueueStats]) -> QueueStats:
 
 
 def served_queues(stored: str | None) -> tuple[str, ...]:
-    """The names in the setting `SERVED_QUEUES`; none if it makes no sense."""
+    """The names in the setting `SERVED_QUEUES`; empty if it is invalid."""
     try:
         names = json.loads(stored or "[]")
     except ValueError:
@@ -166,7 +165,7 @@ def served_queues(stored: str | None) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
-# ── What becomes of the job of a dead worker ─────────────────────────────────────────────
+# ── The job of a dead worker ─────────────────────────────────────────────────────────────
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -178,18 +177,18 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def sound_count(stored: object) -> int | None:
-    """A count as it was stored; None if it is none, and counts as 0."""
+    """A stored count; None if it is not a valid count."""
     return stored if isinstance(stored, int) and not isinstance(stored, bool) and stored >= 0 else None
 
 
 def judged(crash_count: int, *, counted: bool, retries: int | None, alone: bool) -> Verdict:
-    """What becomes of a job whose worker ended while it executed the job.
+    """The verdict on a job whose worker ended while executing it.
 
     Args:
         crash_count: the crashes that counted against it before.
-        counted: whether this end was a crash; a worker that was stopped on request is none.
+        counted: whether this end was a crash, not a stop on request.
         retries: how often a job is requeued after a crash; None: always.
-        alone: it was under suspicion and ran alone, so nobody else can have done it.
+        alone: it was suspected and ran alone, so no other job can be the cause.
     """
     if not counted:
         return Verdict(JobState.PENDING, crash_count)

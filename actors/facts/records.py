@@ -1,6 +1,6 @@
-"""What is kept: the records that a `Store` commits, and what it gives back at a start.
+"""The records that a `Store` commits, and what it returns at a start.
 
-All times are wall-clock milliseconds, integers; a monotonic value never gets here.
+All times are integer wall-clock milliseconds, never monotonic ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .usage import Usage
 
 
 class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A death with the decision on it: one row, one event and the counters, in one transaction.
+    """A death and its decision: one row, one event and the counters, in one transaction.
 
     Committing the same (component, generation) twice changes nothing, so a commit whose
     outcome is unknown may be repeated.
@@ -42,29 +42,29 @@ class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
     streak_cleared: bool = False
     """Sustained health cleared the streak before this death was counted."""
     work_item: str | None = None
-    """What was to be released because of it, and what came of that; noted later."""
+    """The work item to release; the outcome is recorded later."""
     released: str | None = None
     bundle: Bundle | None = None
-    """What is known of it; kept beside the row, in the same transaction, and asked for by itself."""
+    """The evidence; committed in the same transaction and queried separately."""
     version: str | None = None
-    """The fingerprint of what died; kept with the failure if the worker is given up for it."""
+    """The fingerprint of what died; stored with the failure if the worker is given up."""
     unsent: ClassVar[frozenset[str]] = frozenset({"bundle", "version"})
-    """What nobody is sent with it."""
+    """Fields that are not sent to clients."""
 
 
 class DeathAmended(msgspec.Struct, frozen=True, kw_only=True):
-    """How the process of a death that was decided before its end did end at last."""
+    """How the process ended, for a death that was decided before that."""
 
     component_id: str
     generation: int
     exit_code: int | None
     signal: int | None
     bundle: Bundle | None = None
-    """In place of the one that was kept with the death."""
+    """Replaces the bundle of the death."""
 
 
 class EndKept(msgspec.Struct, frozen=True):
-    """How a worker ended that an operator wanted to end: evidence without a death."""
+    """How a worker ended that an operator stopped: evidence without a death."""
 
     bundle: Bundle
 
@@ -75,7 +75,7 @@ class EndKept(msgspec.Struct, frozen=True):
 
 
 class ReleaseNoted(msgspec.Struct, frozen=True):
-    """What came of the work item that a dead worker held."""
+    """The outcome of releasing a dead worker's work item."""
 
     component_id: str
     generation: int
@@ -84,7 +84,7 @@ class ReleaseNoted(msgspec.Struct, frozen=True):
 
 
 class RestartsCounted(msgspec.Struct, frozen=True, kw_only=True):
-    """Restarts whose death rows were given up to keep a long outage within bounds."""
+    """Restarts whose death rows were dropped to bound the memory during a long outage."""
 
     component_id: str
     restarts: int
@@ -101,14 +101,14 @@ class StreakCleared(msgspec.Struct, frozen=True):
 
 
 class RestartReset(msgspec.Struct, frozen=True):
-    """An operator, or a changed version, cleared counters and failure; a worker without a row gets none."""
+    """An operator or a changed version cleared counters and failure; creates no row."""
 
     component_id: str
     at_wall_ms: int
 
 
 class StateRemoved(msgspec.Struct, frozen=True):
-    """The worker is gone for good; its restart state goes with it, its deaths stay."""
+    """The worker was removed: delete its restart state, keep its deaths."""
 
     component_id: str
 
@@ -121,7 +121,7 @@ class MetaSet(msgspec.Struct, frozen=True):
 
 
 class HealthMirrored(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker's health as people may read it. No decision ever does."""
+    """A worker's health for display; no decision reads it."""
 
     component_id: str
     generation: int
@@ -132,11 +132,11 @@ class HealthMirrored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MirrorWiped(msgspec.Struct, frozen=True):
-    """A new start: nothing of the former run's health holds."""
+    """A new run: delete the health of the previous one."""
 
 
 class UsageNoted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker used at some time; of two at the same millisecond the first one is kept."""
+    """What a worker used at some time; of two in the same millisecond the first is kept."""
 
     component_id: str
     generation: int
@@ -147,7 +147,7 @@ class UsageNoted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """An event under its number, as text. Committing the same number twice changes nothing."""
+    """A numbered event as text. Committing the same number twice changes nothing."""
 
     id: int
     at_wall_ms: int
@@ -159,23 +159,23 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Some of the events that are kept, oldest first, and which ones there are at all."""
+    """A page of stored events, oldest first, and the range of all stored ones."""
 
     events: tuple[EventRecord, ...]
     oldest: int
-    """The smallest number that is kept; 0 if there is none."""
+    """The smallest stored number; 0 if there is none."""
     newest: int
 
 
 class Lives(msgspec.Struct, frozen=True):
-    """Lives of a worker that ended in death: how many, and how long they were together."""
+    """A worker's lives that ended in death: their number and total uptime."""
 
     deaths: int = 0
     uptime_ms: int = 0
 
 
 class ClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
-    """An incarnation is gone: the jobs that it had claimed go back, or are convicted.
+    """An incarnation is gone: its claimed jobs are requeued or convicted.
 
     Committing it twice changes nothing: the second time there is no claim left.
     """
@@ -194,16 +194,16 @@ class ClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
-    """A new start: every claim of another run is void, and its worker counts as crashed."""
+    """A new run: every claim of another run is void, and its worker counts as crashed."""
 
     run: str
-    """The mark of the run that has begun; its own claims stand."""
+    """The id of the new run; its own claims stay valid."""
     at_wall_ms: int
     crash_retries: Mapping[str, int | None]
-    """By worker; the default for those who are not in it."""
+    """By worker; the default for workers that are not in it."""
 
     def of(self, component_id: str, generation: int) -> ClaimsReleased:
-        """What it means for one of those incarnations: nobody saw how it ended."""
+        """The record for one of those incarnations, whose exit is unknown."""
         return ClaimsReleased(
             component_id=component_id,
             generation=generation,
@@ -216,13 +216,13 @@ class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertKept(msgspec.Struct, frozen=True):
-    """An alert as it is now."""
+    """The current state of an alert."""
 
     alert: Alert
 
 
 class AlertsForgotten(msgspec.Struct, frozen=True):
-    """Alerts that are over and too old to be shown."""
+    """Resolved alerts that are too old to be shown."""
 
     ids: tuple[int, ...]
 
@@ -249,7 +249,7 @@ Record = RestartRecord | JobRecord | AlertRecord
 
 
 class RememberedWorker(msgspec.Struct, frozen=True, kw_only=True):
-    """What the store knows of one worker's restarts."""
+    """The stored restart state of one worker."""
 
     restart_count: int = 0
     streak_count: int = 0
@@ -257,20 +257,20 @@ class RememberedWorker(msgspec.Struct, frozen=True, kw_only=True):
     failed_at_wall_ms: int | None = None
     failure_reason: str | None = None
     failed_fingerprint: str | None = None
-    """Which version of it was given up, if that is known."""
+    """The version that was given up, if known."""
     last_generation: int = 0
     """The highest generation with a death row, 0 if there is none."""
     recent_deaths_wall_ms: tuple[int, ...] = ()
-    """The last deaths, oldest first, at most RECENT_DEATHS of them."""
+    """The last deaths, oldest first, at most RECENT_DEATHS."""
     restart_due_wall_ms: int | None = None
-    """When the restart decided on the last death was due, if it was to be restarted."""
+    """When the restart after the last death was due, if one was decided."""
 
 
 RECENT_DEATHS = 100
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """Everything that a start needs to know of the past."""
+    """The stored state that a start needs."""
 
     workers: Mapping[str, RememberedWorker] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     meta: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
@@ -281,7 +281,7 @@ class Remembered(msgspec.Struct, frozen=True):
     when a supervisor was killed."""
 
     def of(self, component_id: str) -> RememberedWorker:
-        """What is known of one worker; its generations go on, whatever became of the last one."""
+        """The state of one worker; its generations continue after the latest one, however that ended."""
         known = self.workers.get(component_id, RememberedWorker())
         latest = max(known.last_generation, self.generations.get(component_id, 0))
         return replace(known, last_generation=latest)

@@ -15,7 +15,7 @@ from .jobs import JobView, QueueStats
 
 LONGEST_PATH = 1024
 LONGEST_DECODED = 16_384
-"""A payload or a result that is longer is not looked into: there may be a thousand of them."""
+"""Longer payloads and results are not decoded: there may be a thousand of them."""
 
 
 class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,9 +23,9 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
 
     component: str
     id: int | None = None
-    """The number at the end of its component id, if there is one; for people, nothing is found by it."""
+    """The number at the end of its component id, if any; for display only."""
     queue_type: str | None = None
-    """The middle of `worker:{type}:{id}`, if it looks like that."""
+    """The middle of `worker:{type}:{id}`, if the id has this form."""
     status: ShownStatus
     pid: int | None = None
     current_job: Job | None = None
@@ -40,23 +40,23 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     completed: int = 0
     avg_time: float = 0.0
-    """Seconds that a job took on average; 0 where none has been completed."""
+    """Average seconds per job; 0 if none is completed."""
     eta: float = 0.0
-    """Seconds until what is pending will be done."""
+    """Seconds until the pending jobs are done."""
 
 
-class JobState(msgspec.Struct, frozen=True, kw_only=True):
+class JobTopicState(msgspec.Struct, frozen=True, kw_only=True):
     """One job."""
 
     id: int
     queue_type: str | None = None
     path: str | None = None
-    """What its payload says under this name, if it does."""
+    """The `path` of its payload, if there is one."""
     status: str
     """pending, running, done, error, toxic or dropped."""
     error: str | None = None
     results: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    """What it returned; under `result` if that is no object, and nothing if it is long."""
+    """What it returned, under `result` unless it is an object; empty if it is too long."""
 
 
 class SystemHealthState(msgspec.Struct, frozen=True):
@@ -67,11 +67,11 @@ class SystemHealthState(msgspec.Struct, frozen=True):
     errors: tuple[str, ...] = ()
 
 
-State = WorkerState | QueueState | JobState | SystemHealthState
+State = WorkerState | QueueState | JobTopicState | SystemHealthState
 
 
 def worker_state(component_id: str, status: ShownStatus) -> WorkerState:
-    """A worker of which nothing but its status is known."""
+    """A worker of which only the status is known."""
     parts = component_id.split(":")
     kind = ":".join(parts[1:-1]) if len(parts) > 2 and parts[0] == "worker" else None
     number = int(parts[-1]) if parts[-1].isascii() and parts[-1].isdecimal() else None
@@ -90,11 +90,11 @@ def queue_state(stats: QueueStats) -> QueueState:
     )
 
 
-def job_state(job: JobView) -> JobState:
-    """A job, without what is private or long about it."""
+def job_state(job: JobView) -> JobTopicState:
+    """A job, without its private or long parts."""
     payload, result = _decoded(job.payload), _decoded(job.result)
     path = payload.get("path") if isinstance(payload, dict) else None
-    return JobState(
+    return JobTopicState(
         id=job.id,
         queue_type=job.queue,
         path=path[:LONGEST_PATH] if isinstance(path, str) else None,
@@ -112,7 +112,7 @@ def _decoded(text: str | None) -> Any:
 
 
 def aggregate(queues: Iterable[QueueState]) -> QueueState:
-    """All queues as one: sums, the average weighted by what was completed, the longest wait."""
+    """All queues together: sums, the average weighted by completed jobs, the longest wait."""
     each = tuple(queues)
     completed = sum(queue.completed for queue in each)
     worked = sum(queue.avg_time * queue.completed for queue in each)

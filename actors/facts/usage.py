@@ -1,4 +1,4 @@
-"""Pure: what a worker uses, and how people read it."""
+"""Pure: the resources that a worker uses, and their words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ N = TypeVar("N", int, float)
 
 
 class Resource(StrEnum):
-    """What is limited."""
+    """A resource with a limit."""
 
     CPU = "cpu_percent"
     MEMORY = "memory_mb"
@@ -20,11 +20,11 @@ class Resource(StrEnum):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker and everything that it started use together; None could not be told."""
+    """What a worker and all of its child processes use together; None: not known."""
 
     memory_mb: float
     cpu_percent: float | None = None
-    """Of one core, since the look before, or since its start."""
+    """Of one core, since the previous sample or since its start."""
     threads: int = 1
     descriptors: int | None = None
 
@@ -55,6 +55,7 @@ _NOUNS = {
     Resource.THREADS.value: "thread",
     Resource.DESCRIPTORS.value: "descriptor",
 }
+_UNITS = {Resource.CPU.value: " %", Resource.MEMORY.value: " MB"}
 
 
 def amount(resource: str, value: float) -> str:
@@ -71,6 +72,12 @@ def amount(resource: str, value: float) -> str:
 def bound_words(resource: str, limit: float, bound: str) -> str:
     """`memory limit of 128 MB`; `bound` is what the limit is called."""
     return f"{_NOUNS.get(resource, resource)} {bound} of {amount(resource, limit)}"
+
+
+def excess_words(resource: str, used: float, limit: float, bound: str) -> str:
+    """`memory 512 MB exceeds the limit of 400 MB`; `bound` is what the limit is called."""
+    noun, unit = _NOUNS.get(resource, resource), _UNITS.get(resource, "")
+    return f"{noun}{'' if unit else ' count'} {used:.0f}{unit} exceeds the {bound} of {limit:g}{unit}"
 
 
 def _greater(one: N | None, other: N | None) -> N | None:

@@ -1,10 +1,10 @@
-"""What hosts tell the Supervisor, and what they hear: commands, replies, events.
+"""The messages between hosts and the Supervisor: commands, replies, events.
 
 Commands are verbs, events past tense. All are immutable: pykka does not copy what it
-delivers. `internal_messages` has what our actors say among themselves.
+delivers. `internal` has the messages among the actors.
 
-A command's `reply_to` is told `Done`, `Refused` or the reply that the command names; a
-host's own actor may put its ref there, or leave it out.
+A command's `reply_to` receives `Done`, `Refused` or the reply that the command names; a host
+may pass the ref of its own actor or None.
 """
 
 from .commands import (

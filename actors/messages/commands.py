@@ -1,4 +1,4 @@
-"""What a host may tell the Supervisor and the AlertDesk."""
+"""Commands from a host to the Supervisor and the AlertDesk."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..spec.worker_spec import WorkerSpec
 
 
 class StartWorkers(msgspec.Struct, frozen=True):
-    """Start these workers, or all of them; what runs already is left alone.
+    """Start these workers, or all; running ones are left alone.
 
-    With `versions`, a failed worker that is another version now may be tried afresh.
+    With `versions`, a failed worker whose version changed may be started again.
     """
 
     ids: tuple[str, ...] | None = None
@@ -22,7 +22,7 @@ class StartWorkers(msgspec.Struct, frozen=True):
 
 
 class StopWorkers(msgspec.Struct, frozen=True):
-    """Stop these workers, or all of them. The reply is `WorkersStopped`, once they are gone."""
+    """Stop these workers, or all. The reply is `WorkersStopped`, once they are gone."""
 
     ids: tuple[str, ...] | None = None
     reply_to: Receiver | None = None
@@ -30,7 +30,7 @@ class StopWorkers(msgspec.Struct, frozen=True):
 
 
 class RestartWorker(msgspec.Struct, frozen=True):
-    """Clear the worker's counters and start it afresh, now."""
+    """Clear the worker's counters and start it now, in a new process."""
 
     component_id: str
     reply_to: Receiver | None = None
@@ -44,7 +44,7 @@ class ResetWorker(msgspec.Struct, frozen=True):
 
 
 class PauseWorkers(msgspec.Struct, frozen=True):
-    """Pause these workers, or the whole system; remembered across restarts, ends by itself if told so."""
+    """Pause these workers, or the whole system, across restarts; `for_s` limits the pause."""
 
     ids: tuple[str, ...] | None = None
     reply_to: Receiver | None = None
@@ -68,7 +68,7 @@ class AddWorker(msgspec.Struct, frozen=True):
 
 
 class RemoveWorker(msgspec.Struct, frozen=True):
-    """Stop a worker and forget it, its restart state included."""
+    """Stop a worker and delete it with its restart state."""
 
     component_id: str
     reply_to: Receiver | None = None
@@ -77,10 +77,9 @@ class RemoveWorker(msgspec.Struct, frozen=True):
 class ChangeWorkers(msgspec.Struct, frozen=True):
     """Supervise exactly these workers from now on. The reply is `WorkersChanged`.
 
-    What did not change is left alone; new ones are started, missing ones stopped and forgotten;
-    one whose command changed is restarted, without counting; a changed policy holds from the
-    next decision on. With `versions`, a failed worker that is another version now may be tried
-    afresh.
+    Unchanged workers are left alone, new ones started, missing ones stopped and removed. A worker
+    whose command changed is restarted without counting; a changed policy applies from the next
+    decision on. With `versions`, a failed worker whose version changed may be started again.
     """
 
     specs: tuple[WorkerSpec, ...]
@@ -117,7 +116,7 @@ HostCommand = (
 
 
 class AcknowledgeAlert(msgspec.Struct, frozen=True):
-    """Take note of an alert: it makes no more noise, and stays until it is over."""
+    """Acknowledge an alert: it is silent from now on, and stays until it is resolved."""
 
     alert_id: int
     by: str

@@ -1,8 +1,8 @@
-"""Pure: events as text, the one form that the store, the gateways and the command line share.
+"""Pure: events as JSON, in the form that the store, the gateways and the command line share.
 
-An event has a `type` (its class in snake_case), the component that it is about, and a payload:
-its other fields as a JSON object. Durations are whole milliseconds (`delay_s` becomes
-`delay_ms`), enums their words. `document` puts a numbered event on one line.
+An event has a `type` (its class in snake_case), a component id, and a payload: its other fields as
+a JSON object. Durations are whole milliseconds (`delay_s` becomes `delay_ms`), enums are their
+values. `document` puts a numbered event on one line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .shapes import field_names, has_fields
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 SCHEMA_VERSION = 1
-"""Raised when a field changes its meaning or goes; new fields and new types do not raise it."""
+"""Incremented when a field changes its meaning or is removed, not for new fields or types."""
 
 
 @cache
@@ -39,7 +39,7 @@ def event_type(kind: type[object]) -> str:
 
 
 def numbered(number: int, at_wall_ms: int, event: Event) -> EventRecord:
-    """The event as it is kept, under this number."""
+    """The event as a record with this number."""
     kind = type(event)
     special = _SPECIAL.get(kind)
     payload = _plain(event) if special is None else special(event)
@@ -64,7 +64,7 @@ def document(record: EventRecord, **added: str) -> str:
 
 
 def event_of(record: EventRecord) -> Event | None:
-    """The event that `numbered` made this record of; None if another version wrote it differently.
+    """The event of a record; None if another version wrote it differently.
 
     Times on the monotonic clock are 0, and a status that changed has no death: neither is recorded.
     """
@@ -112,7 +112,7 @@ def _seconds(milliseconds: int | None) -> float | None:
 def _json(value: object) -> str:
     try:
         return _encode(value).decode()
-    except UnicodeEncodeError:  # half a surrogate pair, in the name of a job, say
+    except UnicodeEncodeError:  # half a surrogate pair, for example in the name of a job
         return json.dumps(msgspec.to_builtins(value, enc_hook=str, str_keys=True), separators=(",", ":"))
 
 
@@ -182,7 +182,7 @@ def _worker_stopped(event: Any) -> Mapping[str, object]:
 
 
 def _plain(value: Any) -> Any:
-    """The fields of a message, its component apart."""
+    """The fields of a message, without its component."""
     return {
         sent: _milliseconds(getattr(value, name)) if sent != name else _value(getattr(value, name))
         for name, sent in _fields(type(value))  # type: ignore[arg-type, unused-ignore]
@@ -191,7 +191,7 @@ def _plain(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, Severity):  # a number only so that one is greater than another
+    if isinstance(value, Severity):  # an IntEnum only for comparison
         return value.word
     if isinstance(value, Enum):
         return value.value

@@ -1,4 +1,4 @@
-"""What happens to groups, jobs and ourselves; and all events together."""
+"""Events about breakers, jobs, pauses, alerts and Rekindle itself; and the union of all events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class BreakerOpened(msgspec.Struct, frozen=True):
-    """Restarts of these workers are held back: what they need seems to be away."""
+    """Restarts of these workers are held back: something that they need seems to be unavailable."""
 
     breaker: str
     reason: str
@@ -25,19 +25,19 @@ class BreakerOpened(msgspec.Struct, frozen=True):
 
 
 class CanaryStarted(msgspec.Struct, frozen=True):
-    """One worker of an open breaker tries whether it holds."""
+    """One worker of an open breaker is started as a trial."""
 
     breaker: str
     component_id: str
 
 
 class BreakerClosed(msgspec.Struct, frozen=True):
-    """The canary held, and all come back."""
+    """The canary stayed healthy; all held workers restart."""
 
     breaker: str
     open_for_s: float
     workers: tuple[str, ...]
-    """Those who were held back."""
+    """The workers that were held back."""
 
 
 class WorkReleased(msgspec.Struct, frozen=True):
@@ -72,11 +72,11 @@ class JobRequeued(msgspec.Struct, frozen=True):
     generation: int
     crash_count: int
     counted: bool = True
-    """Whether the end was a crash; a worker that was stopped on request is none."""
+    """Whether the end was a crash, not a stop on request."""
 
 
 class JobConvicted(msgspec.Struct, frozen=True):
-    """Too many workers died on a job: it is toxic, and not tried again by itself."""
+    """Too many workers died on a job: it is toxic and is not retried automatically."""
 
     job_id: int
     queue: str
@@ -86,20 +86,20 @@ class JobConvicted(msgspec.Struct, frozen=True):
 
 
 class PauseBegan(msgspec.Struct, frozen=True):
-    """A worker is held back, or the whole system is."""
+    """A worker or the whole system was paused."""
 
     component_id: str | None
     """None: the whole system."""
     reason: str
     for_s: float | None
-    """None: until somebody resumes."""
+    """None: until it is resumed."""
 
 
 class PauseEnded(msgspec.Struct, frozen=True):
-    """A pause is over: somebody resumed, or its time was up."""
+    """A pause ended: it was resumed, or its time was over."""
 
     component_id: str | None
-    """None: that of the whole system."""
+    """None: the whole system."""
 
 
 class AlertChanged(msgspec.Struct, frozen=True):
@@ -110,36 +110,36 @@ class AlertChanged(msgspec.Struct, frozen=True):
 
     @property
     def component_id(self) -> str | None:
-        """The worker that it is about, if it is about one."""
+        """The worker that the alert is about, if any."""
         return self.alert.component_id
 
 
 class ActorReplaced(msgspec.Struct, frozen=True):
-    """One of our own actors raised and was replaced, with its state rebuilt."""
+    """An actor of Rekindle raised and was replaced; its state was rebuilt."""
 
     actor: str
     error: str
 
 
 class StoreDegraded(msgspec.Struct, frozen=True):
-    """The store takes nothing at the moment; supervision goes on from memory."""
+    """The store is unavailable; supervision continues from memory."""
 
     reason: str
     unsaved: int
 
 
 class StoodDown(msgspec.Struct, frozen=True):
-    """Another supervisor took the store over; we stop our workers and start none again."""
+    """Another supervisor took over the store; this one stops its workers and starts none."""
 
     reason: str
 
 
 class StoreRecovered(msgspec.Struct, frozen=True):
-    """Everything that was waiting has been kept."""
+    """All waiting records are persisted."""
 
 
 class EventsLost(msgspec.Struct, frozen=True):
-    """So many events, the oldest that waited for the store, were given up in a long outage."""
+    """The oldest events that waited for the store were dropped in a long outage."""
 
     count: int
     first_id: int
@@ -147,14 +147,14 @@ class EventsLost(msgspec.Struct, frozen=True):
 
 
 class GatewayLost(msgspec.Struct, frozen=True):
-    """A gateway delivers nothing at the moment, and why; nothing else waits for it."""
+    """A gateway cannot deliver; nothing else waits for it."""
 
     gateway: str
     reason: str
 
 
 class GatewayRestored(msgspec.Struct, frozen=True):
-    """A gateway delivers again, and where to."""
+    """A gateway delivers again; `detail` names the destination."""
 
     gateway: str
     detail: str
@@ -179,7 +179,7 @@ WiderEvent = (
     | GatewayLost
     | GatewayRestored
 )
-"""What is about more than the life of one worker."""
+"""Events about more than the life of one worker."""
 
 Event = WorkerEvent | WiderEvent
 
@@ -188,9 +188,9 @@ _EVENTS = frozenset(get_args(Event))
 
 
 def is_event(said: object) -> TypeIs[Event]:
-    """Whether it is an event; by its type, since a union of thirty is looked through one by one."""
+    """Whether it is an event; by its type, since `isinstance` checks a union one by one."""
     return type(said) in _EVENTS
 
 
 Passing = ResourcesSampled
-"""Events that are told to whoever listens without a number: there are too many for the log."""
+"""Events that are published without a number: there are too many for the log."""

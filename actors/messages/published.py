@@ -1,4 +1,4 @@
-"""What subscribers to topics hear."""
+"""What subscribers to topics receive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .events import Event
 
 
 class Published(msgspec.Struct, frozen=True):
-    """An event under its number. Numbers grow by one, across restarts of the supervisor too."""
+    """A numbered event. Numbers increase by one, also across restarts of the supervisor."""
 
     id: int
     at_wall_ms: int
@@ -18,11 +18,11 @@ class Published(msgspec.Struct, frozen=True):
     record: EventRecord
     """The same as text."""
     kept: bool = True
-    """False: the store is away, and the event was told from memory."""
+    """False: the store is unavailable, and the event was published from memory."""
 
 
 class StateChanged(msgspec.Struct, frozen=True):
-    """The state of a topic; `state` is None once there is nothing left to have one."""
+    """The state of a topic; `state` is None once its subject is gone."""
 
     topic: str
     type: str
@@ -30,14 +30,14 @@ class StateChanged(msgspec.Struct, frozen=True):
     at_wall_ms: int
     state: State | None
     event_id: int | None = None
-    """The event that it follows from, if it follows from one."""
+    """The event that caused it, if any."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """How everything is, as the first thing that a subscriber to topics hears."""
+    """All current states: the first message to a subscriber."""
 
     last_id: int
-    """What happened up to this event is in it; what comes later is told."""
+    """The last event that the states include; later ones follow."""
     states: tuple[StateChanged, ...]
     recent: tuple[Published, ...] = ()
     """The latest events of the log, if the subscriber asked for events."""

@@ -1,4 +1,4 @@
-"""What a host is answered."""
+"""Replies to a host."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Done(msgspec.Struct, frozen=True):
     """The command was carried out, or is under way."""
 
     already: bool = False
-    """There was nothing to do: it was so before."""
+    """There was nothing to do."""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The command was declined, and why; `unknown` is the id that nobody has, if that is it."""
+    """The command was refused, and why; `unknown` is the id that does not exist, if that is the reason."""
 
     reason: str
     unknown: str | None = None
     paused: str | None = None
-    """Whose pause is in the way, if one is: a worker's, or with an empty text that of everything."""
+    """The paused worker, if a pause is the reason; empty: the whole system is paused."""
 
 
 class StopResult(msgspec.Struct, frozen=True):
@@ -33,11 +33,11 @@ class StopResult(msgspec.Struct, frozen=True):
     exit: Exit | None = None
     """None: there was no process to stop."""
     forced: int | None = None
-    """The signal that was needed; None if asking was enough."""
+    """The last signal sent; None if the request over the channel was enough."""
     gone: bool = True
     """False: the process survived SIGKILL."""
     relaunched: bool = False
-    """Somebody wanted it back before it had ended: it was started again."""
+    """It was started again, because another command asked for it before it had ended."""
 
     @property
     def killed(self) -> bool:
@@ -46,19 +46,19 @@ class StopResult(msgspec.Struct, frozen=True):
 
 
 class WorkersStopped(msgspec.Struct, frozen=True):
-    """All the workers that were to stop have stopped."""
+    """All workers of the command have stopped."""
 
     results: tuple[StopResult, ...]
 
 
 class WorkersChanged(msgspec.Struct, frozen=True):
-    """What a changed set of specs led to."""
+    """What a changed set of specs did."""
 
     changes: Changes
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """How much of each limit is used up; a limit of None is no limit."""
+    """How much of each limit is used; None: no limit."""
 
     in_window: int
     max_in_window: int | None
@@ -70,13 +70,13 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker as people see it."""
+    """One worker as status views show it."""
 
     component_id: str
     status: Status | None
-    """The exact internal word; None when there is no incarnation to speak of."""
+    """Its exact health; None without an incarnation."""
     shown: ShownStatus
-    """The state in one word, for people."""
+    """The state in one word."""
     generation: int
     pid: int | None
     uptime_s: float | None
@@ -87,16 +87,16 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     current_job: Job | None
     paused: bool
     why: str
-    """Why it is not running, if it is not; words for people."""
+    """Why it does not run, in words; empty while it runs."""
     budget: Budget
     waits_for: tuple[str, ...] = ()
-    """Workers that are not healthy yet, which its start waits for."""
+    """Workers that must become healthy before it starts."""
     pause_reason: str = ""
     pause_ends_in_s: float | None = None
     retried_if_changed: bool = False
-    """It is failed, and a changed version of it will be tried by itself."""
+    """It is failed, and a changed version will be started automatically."""
     why_code: str | None = None
-    """The code for `why` where that is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
+    """The code of `why`, if it is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
     `not_started`, `not_restarted`, `finished` or `held`."""
 
 
@@ -107,27 +107,27 @@ class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     open_for_s: float
     held: tuple[str, ...]
-    """The workers that come back when it closes."""
+    """The workers that restart when it closes."""
     canary: str | None
-    """Who tries for all now; None: nobody does."""
+    """The worker that is being tried, if any."""
     next_try_in_s: float | None
-    """When somebody may try, if the probe (where there is one) passes by then; None while one does."""
+    """When a canary may start, if the probe (if any) passes; None while one is being tried."""
 
 
 class StatusReport(msgspec.Struct, frozen=True):
-    """All workers, in the order in which they were declared."""
+    """All workers, in the order of their declaration."""
 
     workers: tuple[WorkerStatus, ...]
     paused: bool
     unsaved: int
-    """Records that the store could not take yet."""
+    """Records that are not persisted yet."""
     degraded: str | None
-    """What is wrong with the store, if anything."""
+    """Why the store is unavailable, if it is."""
     breakers: tuple[BreakerStatus, ...] = ()
-    """Those that are open."""
+    """The open ones."""
 
 
 class AlertReport(msgspec.Struct, frozen=True):
-    """The alerts that are not over, and the latest of those that are; the worst first."""
+    """The active alerts and the latest resolved ones, the most severe first."""
 
     alerts: tuple[Alert, ...]

@@ -1,4 +1,4 @@
-"""Pure: the fields of our values, whether they are dataclasses or, where many are made, structs."""
+"""Pure: the fields of dataclasses and structs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _names: dict[type[Any], tuple[str, ...]] = {}
 
 
 def has_fields(kind: type[Any]) -> bool:
-    """Whether values of this type have fields with names."""
+    """Whether values of this type have named fields."""
     return issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
 
 
 def field_names(kind: type[Any]) -> tuple[str, ...]:
-    """The names of the fields of a type that has some, in their order."""
+    """The names of a type's fields, in order."""
     names = _names.get(kind)
     if names is None:
         is_struct = issubclass(kind, msgspec.Struct)

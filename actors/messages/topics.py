@@ -1,4 +1,4 @@
-"""Pure: topics and the patterns that choose among them.
+"""Pure: topics and the patterns that select them.
 
     worker:tag:0:status      one worker            event:worker_died:worker:tag:0   one event of the log
     queue:tag:status         one queue             queue:status                     all queues together
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 LONGEST_PATTERN = 160
 MOST_PATTERNS = 32
 MOST_STARS = 3
-"""More of them choose nothing that fewer do not, and each one multiplies the work of a comparison."""
+"""More match nothing new, and each one multiplies the cost of a match."""
 
 ALL_EVENTS = "event:*"
 ALL_STATES = ("worker:*:status", "queue:status", "queue:*:status", "queue:jobs", "system:health")
@@ -43,36 +43,36 @@ def event_topic(type_: str, component_id: str | None) -> str:
 
 
 def matches(pattern: str, topic: str) -> bool:
-    """Whether the pattern chooses the topic."""
+    """Whether the pattern selects the topic."""
     return Topics((pattern,)).choose(topic)
 
 
 class Topics:
-    """Some patterns: what a subscriber wants to hear of."""
+    """The patterns of one subscriber."""
 
     __slots__ = ("_chosen", "patterns")
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Take patterns that `problem` finds nothing wrong with."""
+        """Take patterns for which `problem` returns None."""
         self.patterns = tuple(patterns)
         self._chosen = re.compile("|".join(_expression(pattern) for pattern in self.patterns) or r"(?!)")
 
     def choose(self, topic: str) -> bool:
-        """Whether any of them chooses the topic."""
+        """Whether any of them selects the topic."""
         return self._chosen.fullmatch(topic) is not None
 
 
 def problem(pattern: str) -> str | None:
-    """What is wrong with a pattern, in a sentence; None if it can choose something."""
+    """Why a pattern is invalid, in a sentence; None if it is valid."""
     if len(pattern) > LONGEST_PATTERN:
         return f"a topic is longer than {LONGEST_PATTERN} characters"
     parts = pattern.split(":")
     if not all(_PART.fullmatch(part) for part in parts):
-        return f"{pattern!r} is no topic: its parts are letters, digits and _.- or a single *"
+        return f"{pattern!r} is not a topic: its parts are letters, digits and _.- or a single *"
     if parts.count("*") > MOST_STARS:
-        return f"{pattern!r} is no topic: it has more than {MOST_STARS} stars"
+        return f"{pattern!r} is not a topic: it has more than {MOST_STARS} stars"
     if not _can_choose(parts):
-        return f"{pattern!r} is no topic that there is: {', '.join((*ALL_STATES, ALL_EVENTS))}"
+        return f"{pattern!r} is not a topic; use one of {', '.join((*ALL_STATES, ALL_EVENTS))}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What happens to one worker."""
+"""Events about one worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .replies import Budget
 
 
 class StatusChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker's health changed; said by the HealthMonitor."""
+    """The HealthMonitor saw a worker's health change."""
 
     component_id: str
     generation: int
@@ -36,7 +36,7 @@ class WorkerStarted(msgspec.Struct, frozen=True):
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """A worker died, and what was decided on it."""
+    """A worker died; `action` is the decision."""
 
     death: Death
     action: str
@@ -44,11 +44,11 @@ class WorkerDied(msgspec.Struct, frozen=True):
     delay_s: float
     restart_count: int
     streak_count: int = 0
-    """How many of the restarts came without a time of sustained health between them."""
+    """Restarts in a row, without sustained health between them."""
     budget: Budget | None = None
-    """How much of each limit is used up after this decision."""
+    """How much of each limit is used after this decision."""
     finding: Finding | None = None
-    """What it died of by the evidence there was at once, and how sure that is; its bundle has it all."""
+    """The diagnosis from the evidence available at once; the bundle has all of it."""
     confidence: Confidence | None = None
 
     @property
@@ -63,12 +63,12 @@ class WorkerDied(msgspec.Struct, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether it ended well and nobody wants it back: no misfortune at all."""
+        """Whether it ended well and is not restarted: not a problem."""
         return self.action == "none" and self.death.ended_well
 
 
 class WorkerFailed(msgspec.Struct, frozen=True):
-    """A worker was given up; only a reset lifts it, or a changed version where its policy says so."""
+    """A worker was given up, until a reset or, if its policy allows, a changed version."""
 
     component_id: str
     generation: int
@@ -76,7 +76,7 @@ class WorkerFailed(msgspec.Struct, frozen=True):
 
 
 class WorkerStopping(msgspec.Struct, frozen=True):
-    """A running worker was told to end; this is not a death. `WorkerStopped` follows when it has ended."""
+    """A running worker was asked to end; not a death. `WorkerStopped` follows."""
 
     component_id: str
     generation: int
@@ -95,16 +95,16 @@ class WorkerStopped(msgspec.Struct, frozen=True):
 
 
 class StopStepTaken(msgspec.Struct, frozen=True):
-    """A worker that is to end was sent a signal, or asked for its stacks."""
+    """A stopping worker was sent a signal, or asked for its stacks."""
 
     component_id: str
     generation: int
     step: str
-    """`stacks` (it was asked to write its stacks down), `SIGTERM` (or what its policy says) or `SIGKILL`."""
+    """`stacks` (it was asked to write its stacks), `SIGTERM` (or its policy's signal) or `SIGKILL`."""
 
 
 class WorkerUnkillable(msgspec.Struct, frozen=True):
-    """A process survived SIGKILL; nothing is started in its place until it is gone."""
+    """A process survived SIGKILL; no new process starts until it is gone."""
 
     component_id: str
     generation: int
@@ -112,7 +112,7 @@ class WorkerUnkillable(msgspec.Struct, frozen=True):
 
 
 class ResourceWarned(msgspec.Struct, frozen=True):
-    """A worker uses more than it should; `used` of `resource` is above `limit`."""
+    """A worker exceeds a warning threshold: `used` of `resource` is above `limit`."""
 
     component_id: str
     generation: int
@@ -122,7 +122,7 @@ class ResourceWarned(msgspec.Struct, frozen=True):
 
 
 class ResourceEased(msgspec.Struct, frozen=True):
-    """A worker that was warned of uses less again."""
+    """A worker is below a threshold again."""
 
     component_id: str
     generation: int
@@ -132,7 +132,7 @@ class ResourceEased(msgspec.Struct, frozen=True):
 
 
 class ResourceViolated(msgspec.Struct, frozen=True):
-    """A worker uses more than it may, for the so-and-so-manieth look in a row."""
+    """A worker exceeded a limit in `in_a_row` consecutive samples."""
 
     component_id: str
     generation: int
@@ -141,22 +141,22 @@ class ResourceViolated(msgspec.Struct, frozen=True):
     limit: float
     in_a_row: int
     fatal: bool
-    """It is killed for it."""
+    """The worker is killed."""
 
 
 class ResourcesSampled(msgspec.Struct, frozen=True):
-    """What a worker uses, and the most that this incarnation ever used; said now and then."""
+    """What a worker uses, and the peak of this incarnation; sent periodically."""
 
     component_id: str
     generation: int
     usage: Usage
     peak: Usage
     at_wall_ms: int = 0
-    """When it was looked at: a sample has no number and goes into the store some time later."""
+    """When the sample was taken; it has no number and is persisted later."""
 
     @property
     def noted(self) -> UsageNoted:
-        """The sample as it is kept."""
+        """The sample as a record."""
         return UsageNoted(
             component_id=self.component_id,
             generation=self.generation,
@@ -167,7 +167,7 @@ class ResourcesSampled(msgspec.Struct, frozen=True):
 
 
 class WorkerRecycled(msgspec.Struct, frozen=True):
-    """A worker that was well gets a new process; not a death, and not counted."""
+    """A healthy worker gets a new process; not a death, and not counted."""
 
     component_id: str
     generation: int
@@ -181,13 +181,13 @@ class WorkerReset(msgspec.Struct, frozen=True):
 
 
 class WorkerRemoved(msgspec.Struct, frozen=True):
-    """A worker is supervised no longer; its history stays, its counters do not."""
+    """A worker is no longer supervised; its history stays, its counters are deleted."""
 
     component_id: str
 
 
 class FailureLifted(msgspec.Struct, frozen=True):
-    """A worker that was given up is another version now; its counters and failure were cleared."""
+    """The version of a failed worker changed; its counters and failure were cleared."""
 
     component_id: str
     old_fingerprint: str

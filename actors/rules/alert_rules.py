@@ -1,10 +1,10 @@
 """Pure: alerts as episodes. One is opened once, counted, escalated once, resolved once.
 
-    event ──▶ opened ──same again──▶ counted ──worse, or nobody cared──▶ escalated ──well again──▶ resolved
+    event ──▶ opened ──again──▶ counted ──worse, or not acknowledged──▶ escalated ──healthy──▶ resolved
 
-An episode is named by (worker, kind), or by the queue whose jobs are toxic. A worker that is well
-for a moment and dies again is in the same episode: only health that lasts ends it. So a crash loop
-is one alert, not a hundred.
+An episode belongs to a (worker, kind), or to a queue with toxic jobs. A worker that recovers
+briefly and dies again stays in the same episode; only sustained health ends it. So a crash loop is
+one alert, not a hundred.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..facts.alert import Alert, Happening, Kind, Severity
+from ..facts.usage import excess_words
 from ..messages import (
     ActorReplaced,
     Event,
@@ -36,34 +37,34 @@ from ..messages import (
 )
 
 MOST_RESOLVED = 100
-"""So many alerts that are over are kept in sight; those that are not over always are."""
+"""How many resolved alerts are kept; active ones always are."""
 
 BELL_REST_S = 30.0
-"""The bell rings at most this often."""
+"""The shortest time between two rings of the bell."""
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An alert as it is now, and what happened to it."""
+    """What happened to an alert, and the alert afterwards."""
 
     happening: Happening
     alert: Alert
 
 
 class Book(msgspec.Struct, frozen=True):
-    """Every alert that is not over, and the latest of those that are."""
+    """All active alerts and the latest resolved ones."""
 
     alerts: Mapping[int, Alert] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     next_id: int = 1
     exceeded: Mapping[int, frozenset[str]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    """Of which resources too much is used, by the alert that tells it."""
+    """The resources over their bound, by the id of the alert."""
 
     def active(self, component_id: str | None, kind: Kind, queue: str | None = None) -> Alert | None:
-        """The episode of this worker, or queue, and kind that is not over."""
+        """The active episode of this kind, for a worker or a queue."""
         key = (component_id, kind, queue)
         return next((each for each in self.alerts.values() if each.is_active and each.key == key), None)
 
     def of(self, component_id: str | None) -> list[Alert]:
-        """The episodes of a worker that are not over."""
+        """The active episodes of a worker."""
         return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
 
 
@@ -75,15 +76,15 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def recalled(alerts: Iterable[Alert]) -> Book:
-    """The book as a former run left it."""
+    """The book as the previous run left it."""
     known = {alert.id: alert for alert in alerts}
     return Book(MappingProxyType(known), max(known, default=0) + 1)
 
 
 def begun(book: Book, component_ids: Collection[str], now_wall_ms: int) -> Step:
-    """A new run: what was wrong with the former one itself is over, and with workers that are gone.
+    """A new run resolves the alerts about the previous run itself and about workers that were removed.
 
-    What is wrong with a queue is in the store, and outlasts a run.
+    Toxic jobs are in the store, so the alert of a queue outlasts the run.
     """
     over = [
         each
@@ -97,7 +98,7 @@ def begun(book: Book, component_ids: Collection[str], now_wall_ms: int) -> Step:
 
 
 def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
-    """What an event means. `recent` is how often the worker died lately, this time included."""
+    """Apply an event; `recent` is the number of recent deaths of the worker, including this one."""
     match event:
         case WorkerDied():
             return _died(book, event, now_wall_ms, recent)
@@ -116,15 +117,15 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
         case JobConvicted():
             return _convicted(book, event, now_wall_ms)
         case StoreDegraded(reason=reason, unsaved=unsaved):
-            text = f"the store takes nothing, {unsaved} records wait"
+            text = f"store unavailable; {unsaved} records wait in memory"
             return _raise(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
         case StoodDown(reason=reason):
-            text = "another supervisor took over"
+            text = "another supervisor took over the store"
             return _raise(book, None, Kind.STORE, Severity.CRITICAL, text, reason, now_wall_ms)
         case StoreRecovered():
             return _resolve(book, [book.active(None, Kind.STORE)], now_wall_ms)
         case ActorReplaced(actor=actor, error=error):
-            text = f"our {actor} raised and was made anew"
+            text = f"internal error in {actor}; the actor was restarted"
             return _raise(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
         case (
             WorkerStopped(component_id=id_)
@@ -138,14 +139,14 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
 
 
 def settled(book: Book, component_id: str, now_wall_ms: int) -> Step:
-    """The worker has been healthy for long enough: all of its alerts are over, nobody else's."""
+    """The worker has been healthy for long enough: resolve all of its alerts."""
     return _resolve(book, book.of(component_id), now_wall_ms)
 
 
 def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, now_wall_ms: int) -> Step:
-    """How many toxic jobs each queue has: a queue without any is well again.
+    """Resolve the alerts of queues that have no toxic jobs left.
 
-    A look that began before the latest of them was convicted may have missed it.
+    A query that began before the latest conviction may have missed it, so that alert stays.
     """
     over = [
         each
@@ -157,7 +158,7 @@ def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, no
 
 
 def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> Step:
-    """Somebody takes care of it: it makes no more noise, and stays until it is over."""
+    """An operator takes care of it: it is silent from now on, and stays until it is resolved."""
     alert = book.alerts.get(alert_id)
     if alert is None or not alert.is_loud:
         return Step(book)
@@ -166,7 +167,7 @@ def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> Step:
 
 
 def overdue(book: Book, alert_id: int, now_wall_ms: int) -> Step:
-    """Nobody took note of it for long: it is told of once more, once."""
+    """It was not acknowledged in time: escalate it, once."""
     alert = book.alerts.get(alert_id)
     if alert is None or not alert.is_loud or alert.escalated:
         return Step(book)
@@ -176,7 +177,7 @@ def overdue(book: Book, alert_id: int, now_wall_ms: int) -> Step:
 
 def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> Step:
     id_, death = died.component_id, died.death
-    # What it was warned of is part of the same misfortune now.
+    # A resource alert becomes part of the crash.
     absorbed = _resolve(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
     if died.is_finished:
         return absorbed
@@ -191,7 +192,7 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> Step:
         recent_count=recent,
         work_item=death.job,
         assignee_cleared=None if death.job is None else False,
-        # One that is given up for good is told of next, in an event of its own.
+        # If the worker is given up, WorkerFailed follows.
         restart_available=died.action in ("notify_only", "none"),
     )
     return Step(raised.book, (*absorbed.changes, *raised.changes))
@@ -205,7 +206,7 @@ def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> Step:
         Kind.TOXIC,
         Severity.WARNING,
         f"job {job} of {queue} is toxic: {convicted.crash_count} workers died on it",
-        f"the last one was {convicted.component_id}; it is set aside until somebody retries or drops it",
+        f"the last one was {convicted.component_id}; it is set aside until an operator retries or drops it",
         now_wall_ms,
         queue=queue,
         work_item=job,
@@ -214,17 +215,17 @@ def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> Step:
 
 def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wall_ms: int) -> Step:
     if isinstance(event, ResourceViolated) and event.fatal:
-        return Step(book)  # the death that follows tells it all
-    severity = Severity.WARNING
-    text = f"uses much: {event.resource} is {event.used:.0f}, above {event.limit:g}"
-    raised = _raise(book, event.component_id, Kind.RESOURCE, severity, text, "", now_wall_ms)
+        return Step(book)  # the death that follows raises the alert
+    bound = "warning threshold" if isinstance(event, ResourceWarned) else "limit"
+    text = excess_words(event.resource, event.used, event.limit, bound)
+    raised = _raise(book, event.component_id, Kind.RESOURCE, Severity.WARNING, text, "", now_wall_ms)
     alert = raised.changes[-1].alert
     exceeded = {**book.exceeded, alert.id: book.exceeded.get(alert.id, frozenset()) | {event.resource}}
     return replace(raised, book=replace(raised.book, exceeded=MappingProxyType(exceeded)))
 
 
 def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> Step:
-    """Over once nothing is exceeded any more: another resource may still be."""
+    """Resolve the alert unless another resource is still over its bound."""
     alert = book.active(event.component_id, Kind.RESOURCE)
     if alert is None:
         return Step(book)
@@ -277,13 +278,13 @@ def _repeat(
         message=message,
         reason=reason,
         last_at_wall_ms=now_wall_ms,
-        # A worker that is given up died a moment ago; that death has been counted.
+        # The death of a worker that is given up has been counted already.
         occurrences=known.occurrences + ("recent_count" in details or known.kind is not Kind.CRASHED),
         **details,
     )
     worse = again.severity > known.severity or (again.restart_available and not known.restart_available)
     if worse and not known.escalated:
-        # Worse than what somebody took note of: it may make noise again.
+        # Worse than what was acknowledged: notify again.
         again = replace(again, escalated=True, acknowledged_at_wall_ms=None, acknowledged_by=None)
         return _changed(book, Change(Happening.ESCALATED, again))
     return _changed(book, Change(Happening.REPEATED, again))
@@ -306,7 +307,7 @@ def _changed(book: Book, *changes: Change) -> Step:
 
 
 def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:
-    """Without the oldest of those that are over; those that are not are never left out."""
+    """Without the oldest resolved ones; active alerts always stay."""
     over = [each.id for each in alerts.values() if not each.is_active]
     for id_ in sorted(over)[: max(0, len(alerts) - MOST_RESOLVED)]:
         del alerts[id_]
@@ -317,19 +318,19 @@ def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:
 
 
 def badge(alerts: Iterable[Alert]) -> int:
-    """How many want attention; 0 hides the badge."""
+    """How many alerts need attention; 0 hides the badge."""
     return sum(alert.is_loud for alert in alerts)
 
 
 def ordered(alerts: Iterable[Alert]) -> list[Alert]:
-    """The worst first, then those that nobody acknowledged, then the newest."""
+    """By severity, then unacknowledged first, then newest first."""
     return sorted(
         alerts, key=lambda a: (-a.severity, a.acknowledged_at_wall_ms is not None, -a.last_at_wall_ms, -a.id)
     )
 
 
 def rings(change: Change, last_ring_s: float | None, now_s: float) -> bool:
-    """Whether the bell rings: for what is critical and new, and not twice within its rest."""
+    """Whether the bell rings: for new critical alerts, at most once per `BELL_REST_S`."""
     if change.happening not in (Happening.OPENED, Happening.ESCALATED, Happening.REPEATED):
         return False
     if change.alert.severity is not Severity.CRITICAL or not change.alert.is_loud:

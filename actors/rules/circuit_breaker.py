@@ -1,13 +1,13 @@
-"""Pure: a circuit breaker for workers that need the same thing.
+"""Pure: a circuit breaker for workers with a shared dependency.
 
     closed ─ k workers die within the window, or the probe fails ─▶ open
     open ─ the wait is over, and the probe (if there is one) passes ─▶ half open: one canary
-    half open ─ the canary dies ─▶ open, with a longer wait: the next one tries
-    half open ─ the canary takes too long ─▶ open: the next one tries at once
-    half open ─ the canary is healthy for long enough ─▶ closed: all come back at once
+    half open ─ the canary dies ─▶ open, with a longer wait for the next canary
+    half open ─ the canary takes too long ─▶ open: the next canary starts at once
+    half open ─ the canary is healthy for long enough ─▶ closed: all restart at once
 
-While it is not closed, deaths are held: written down, not counted, and nobody restarts but the
-canary. Times are integer milliseconds on one timeline; nothing here reads a clock.
+While it is not closed, deaths are recorded but not counted, and only the canary restarts.
+Times are integer milliseconds on one timeline; nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..spec.breaker_policy import BreakerPolicy
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """All is well, as far as anybody knows."""
+    """No outage is known."""
 
     deaths: tuple[tuple[int, str], ...] = ()
-    """When who died lately, oldest first."""
+    """Recent deaths, oldest first."""
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -38,16 +38,16 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class HalfOpen(msgspec.Struct, frozen=True):
-    """One worker tries for all."""
+    """One worker is started as the canary."""
 
     since_ms: int
     why: str
     canary: str
     attempt: int
     until_ms: int
-    """When another one is to try, unless the canary is healthy then."""
+    """When the next canary starts, unless this one is healthy by then."""
     healthy_ms: int | None = None
-    """Since when the canary is healthy."""
+    """When the canary became healthy."""
 
 
 State = Closed | Open | HalfOpen
@@ -69,21 +69,21 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """The probe has answered; `wrong` says what is the matter, None that all is well."""
+    """The probe has a result; `wrong` is None if it passed."""
 
     wrong: str | None
 
 
 class Elapsed(msgspec.Struct, frozen=True):
-    """A wait may be over; `held` are those who could be the canary."""
+    """A wait may be over; `held` are the candidates for the canary."""
 
     held: tuple[str, ...]
     trial_ms: int
-    """How long one of them may take."""
+    """How long the canary may take."""
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A worker was stopped, paused, given up or removed by somebody."""
+    """A worker was stopped, paused, given up or removed."""
 
     component_id: str
 
@@ -92,7 +92,7 @@ Trigger = Died | Health | Probed | Elapsed | Left
 
 
 def advance(state: State, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
-    """The state afterwards; what there is to do follows from the difference."""
+    """The next state; the caller acts on the difference."""
     match state:
         case Closed():
             return _closed(state, trigger, policy, now_ms)
@@ -144,13 +144,13 @@ def _closed(state: Closed, trigger: Trigger, policy: BreakerPolicy, now_ms: int)
 def _open(state: Open, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
     match trigger:
         case Elapsed(held=held, trial_ms=trial_ms) if now_ms >= state.due_ms:
-            if not held:  # nobody to try: all of them run, or somebody stopped them
+            if not held:  # no candidate: all of them run or were stopped
                 return Closed()
-            # Each in its turn: one that is broken itself must not keep all others down.
+            # In turn: one broken worker must not block all others.
             canary = held[state.attempt % len(held)]
             return HalfOpen(state.since_ms, state.why, canary, state.attempt, now_ms + trial_ms)
         case Probed(wrong=str(wrong)):
-            # What they need is away still: a canary would only die of it.
+            # The dependency is still unavailable: a canary would only die.
             wait = _ms(policy.probe_interval_s)
             return replace(state, due_ms=max(state.due_ms, now_ms + wait), why=f"the probe failed: {wrong}")
         case _:
@@ -175,7 +175,7 @@ def _half_open(state: HalfOpen, trigger: Trigger, policy: BreakerPolicy, now_ms:
 
 
 def _or_next(state: HalfOpen, now_ms: int) -> State:
-    """The trial goes on, unless it took too long already."""
+    """The trial continues, unless it took too long."""
     if state.healthy_ms is not None or now_ms < state.until_ms:
         return state
     return Open(state.since_ms, now_ms, state.why, state.attempt + 1)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..facts.health_status import ShownStatus, Status
 from ..facts.topic_states import (
-    JobState,
+    JobTopicState,
     QueueState,
     State,
     SystemHealthState,
@@ -53,7 +53,7 @@ SHOWN = {
 TYPES: dict[type[State], str] = {
     WorkerState: "worker_update",
     QueueState: "queue_update",
-    JobState: "job_update",
+    JobTopicState: "job_update",
     SystemHealthState: "system_update",
 }
 
@@ -85,7 +85,7 @@ class CurrentStates:
     def _job_changes(self, seen: QueuesSeen, at_wall_ms: int) -> Iterator[StateChanged]:
         for job in seen.jobs:
             state = job_state(job)
-            changed = StateChanged(JOBS, TYPES[JobState], at_wall_ms, state)
+            changed = StateChanged(JOBS, TYPES[JobTopicState], at_wall_ms, state)
             if state.status == "running":
                 self._jobs[job.id] = changed
             else:
@@ -93,7 +93,9 @@ class CurrentStates:
             yield changed
         for job_id in seen.gone:
             self._jobs.pop(job_id, None)
-            yield StateChanged(JOBS, TYPES[JobState], at_wall_ms, JobState(id=job_id, status="dropped"))
+            yield StateChanged(
+                JOBS, TYPES[JobTopicState], at_wall_ms, JobTopicState(id=job_id, status="dropped")
+            )
 
     def _news_of(self, said: Event | Notice) -> Iterator[tuple[str, State | None]]:
         for topic, state in self._reached(said):

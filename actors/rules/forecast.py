@@ -1,10 +1,10 @@
-"""Pure: what a policy would do with a worker that dies in a given way, by the decisions of `restarts`.
+"""Pure: simulates a restart policy for a worker that dies in a given way, with `restarts.decide`.
 
     behaviour ─▶ life ─▶ death ─▶ decide ─▶ restart after its delay ─▶ the next life …
                                      └─▶ given up, or left down
 
-A `Behaviour` says how the next life goes: how long it lasts and how it ends, or that it does not
-end. Times are milliseconds since the first start. Chance comes in as numbers.
+A `Behaviour` gives the next life: how long it lasts and how it ends, or that it does not end.
+Times are milliseconds since the first start. Randomness is passed in as numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .restarts import Circumstances, Decision, RestartState, decide
 
 HOUR_MS = 3_600_000
 MOST_LIVES = 100_000
-"""Enough for a day of deaths a second; a forecast ends there."""
+"""A forecast ends here: about one death per second for a day."""
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     uptime_ms: int
     death: Death
     idle_ms: int = 0
-    """How long its start is held back by something that no policy decides: a pause, a stop."""
+    """How long its start was delayed by something other than the policy: a pause, a stop."""
 
 
 Behaviour = Callable[[int, int], Life | None]
@@ -43,10 +43,10 @@ class Verdict(StrEnum):
 
     GIVEN_UP = "given_up"
     LEFT_DOWN = "left_down"
-    """Not restarted, and not failed: the policy only tells, or does not want this restart."""
+    """Not restarted and not failed: the policy only notifies, or excludes this restart."""
     LIVES_ON = "lives_on"
     STILL_DYING = "still_dying"
-    """It goes on like this when the forecast ends."""
+    """It still dies when the forecast ends."""
 
 
 class PastLife(msgspec.Struct, frozen=True):
@@ -72,11 +72,11 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy would do."""
 
     policy: RestartPolicy | None
-    """None: these decisions were really made, under a policy that is not recorded."""
+    """None: recorded decisions, whose policy is not known."""
     lives: tuple[PastLife, ...]
     verdict: Verdict
     at_ms: int
-    """When the verdict fell: the last death, the start that lasts, or the end of the forecast."""
+    """When the verdict was reached: the last death, the start that lasts, or the end of the forecast."""
     up_since_ms: int | None = None
     """The start of a life that has not ended."""
 
@@ -87,7 +87,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Why the last decision fell as it did; empty if nothing died."""
+        """The reason of the last decision; empty without a death."""
         return self.lives[-1].decision.reason if self.lives else ""
 
     def up_spans(self, end_ms: int) -> Iterator[tuple[int, int]]:
@@ -102,7 +102,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
         return sum(max(0, to - since) for since, to in self.up_spans(end_ms))
 
     def restarts_ms(self) -> tuple[int, ...]:
-        """When it was to be started again, in order."""
+        """When each restart was due, in order."""
         return tuple(life.died_ms + life.decision.delay_ms for life in self.lives if life.restarted)
 
     def busiest_hour(self) -> int:
@@ -122,13 +122,13 @@ def forecast(
     until_ms: int | None = None,
     chances: Iterator[float] | None = None,
 ) -> Forecast:
-    """Let a worker live and die under a policy until a verdict falls.
+    """Simulate a worker under a policy until a verdict.
 
     Args:
         policy: decides on every death.
         behaviour: how each life goes.
-        until_ms: when to stop looking; None goes on until the verdict, or `MOST_LIVES`.
-        chances: numbers from 0 up to but not including 1, one a death, for the jitter.
+        until_ms: when to stop; None: at the verdict or after `MOST_LIVES`.
+        chances: numbers from 0 up to but not including 1, one per death, for the jitter.
     """
     chances = repeat(0.0) if chances is None else chances
     lives: list[PastLife] = []
@@ -159,14 +159,14 @@ def forecast(
 def dying(
     after_ms: int, exit_: Exit, *, healthy_after_ms: int = 0, outage_ms: int | None = None
 ) -> Behaviour:
-    """A worker whose every life ends after the same time; with an outage, those that it outlasts.
+    """A worker whose lives all end after the same time, or with an outage, while it lasts.
 
     Args:
         after_ms: how long a life lasts.
         exit_: how it ends.
         healthy_after_ms: how long it takes from a start until it is healthy.
-        outage_ms: it dies only for as long as something that it needs is away, which begins with
-            the first start; a life that would end later does not end.
+        outage_ms: how long a dependency is unavailable, from the first start on; a life that would
+            end later does not end.
     """
     death = _death(exit_, after_ms, healthy_after_ms)
 
@@ -179,15 +179,14 @@ def dying(
 
 
 def recorded(deaths: Sequence[DeathRecord], *, healthy_after_ms: int = 0) -> Behaviour:
-    """A worker that lives again as it did: every life as long as it was, ended as it ended.
+    """A worker that repeats its recorded lives, with the same durations and ends.
 
-    The time that it was down for another reason than a delay stays (it was paused, stopped, or
-    its supervisor was away), unless it was down because it was not to be restarted: another
-    policy may think otherwise.
+    Time that it was down for another reason than a delay stays (it was paused, stopped, or its
+    supervisor did not run), unless it was not restarted: another policy may decide otherwise.
 
     Args:
-        deaths: what is remembered of them, oldest first.
-        healthy_after_ms: how long it took from a start until it was healthy; that is not recorded.
+        deaths: the recorded deaths, oldest first.
+        healthy_after_ms: how long it took from a start until it was healthy, which is not recorded.
     """
     lives = [
         Life(uptime_ms=max(0, each.uptime_ms), death=_recalled(each, healthy_after_ms), idle_ms=idle)
@@ -201,12 +200,12 @@ def recorded(deaths: Sequence[DeathRecord], *, healthy_after_ms: int = 0) -> Beh
 
 
 def history(deaths: Sequence[DeathRecord]) -> Forecast:
-    """The same deaths, oldest first, as they were really decided on: what to compare a forecast with."""
+    """The recorded deaths, oldest first, with their real decisions, to compare a forecast with."""
     lives: list[PastLife] = []
     began = deaths[0].died_at_wall_ms - max(0, deaths[0].uptime_ms) if deaths else 0
     for number, record in enumerate(deaths, start=1):
         started = record.died_at_wall_ms - began - max(0, record.uptime_ms)
-        # A clock that was set back makes lives overlap that did not.
+        # If the clock was set back, lives seem to overlap.
         started = max(started, lives[-1].died_ms if lives else 0)
         lives.append(PastLife(number, started, _recalled(record, 0), _made(record, lives)))
     if not lives or lives[-1].restarted:
@@ -237,7 +236,7 @@ def _idle(deaths: Sequence[DeathRecord]) -> Iterator[int]:
             yield 0
             continue
         started = after.died_at_wall_ms - max(0, after.uptime_ms)
-        # Clocks jump: what would be negative is none.
+        # Clocks jump: ignore negative values.
         yield max(0, started - before.died_at_wall_ms - before.delay_ms)
 
 

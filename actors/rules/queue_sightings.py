@@ -1,9 +1,9 @@
-"""Pure: which jobs to ask after, and which of them have changed since the last look.
+"""Pure: which jobs to query, and which of them have changed since the last query.
 
-Nobody tells us of each job: a flood of short ones would drown everybody who listens. We hear some
-numbers, from workers who say what they hold and from those who put jobs in, and look them up
-together, now and then. So every job that is long enough to be seen is told of from its beginning to
-its end; of shorter ones some are, and the figures of their queue count them all.
+Jobs are not published one by one: a flood of short ones would overload the subscribers. Workers and
+producers report some job numbers, which are queried together from time to time. So a job that lasts
+longer than the interval is always published; of shorter ones some are, and the numbers of their
+queue count all.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ import msgspec
 from ..facts.jobs import JobState, JobView
 
 MOST_AT_A_LOOK = 1000
-"""More jobs than this are not told of one by one."""
+"""At most this many jobs are published per query."""
 
 
 class JobNews(msgspec.Struct, frozen=True):
-    """What is new since the last look."""
+    """Changes since the last query."""
 
     jobs: tuple[JobView, ...] = ()
     gone: tuple[int, ...] = ()
-    """Jobs that were being executed, and are not there any more."""
+    """Jobs that were running and no longer exist."""
 
 
 class Sightings:
-    """The jobs that were being executed at the last look, and those that were heard of since."""
+    """The jobs that were running at the last query, and those reported since."""
 
     def __init__(self) -> None:
         self._executed: dict[int, int] = {}
-        """The attempt that was told of, by the number of the job."""
+        """The published attempt, by job id."""
         self._heard: dict[int, None] = {}
 
     def hear(self, job_ids: Iterable[int]) -> None:
-        """Note that something may have happened to these."""
+        """Record that these jobs may have changed."""
         for job_id in job_ids:
             if len(self._heard) >= MOST_AT_A_LOOK:
                 return
             self._heard[job_id] = None
 
     def to_ask_after(self, running: Collection[JobView]) -> frozenset[int]:
-        """The jobs of which the list of those being executed does not say how they are."""
+        """The jobs to query, besides the running ones."""
         return frozenset((*self._executed, *self._heard)) - {job.id for job in running}
 
     def take(self, running: Collection[JobView], found: Collection[JobView]) -> JobNews:
-        """Compare a look with the last one; `found` are those that were asked after."""
+        """Compare with the last query; `found` are the jobs that were queried."""
         seen = {job.id: job for job in (*found, *running)}
         gone = tuple(job_id for job_id in self._executed if job_id not in seen)
         news = tuple(job for job in seen.values() if self._executed.get(job.id) != _attempt(job))
@@ -58,5 +58,5 @@ class Sightings:
 
 
 def _attempt(job: JobView) -> int | None:
-    """Which execution of the job is under way; -1 where none is, which is news in any case."""
+    """The attempt that is running; -1 if none is, which always counts as a change."""
     return job.attempts if job.state == JobState.RUNNING.value else -1

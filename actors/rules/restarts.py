@@ -3,8 +3,8 @@
     death ─▶ stopping? ─▶ paused? ─▶ restart wanted at all? ─▶ clear the streak after
     sustained health ─▶ lifetime ─▶ window ─▶ consecutive ─▶ restart after delay(streak)
 
-Times are integer milliseconds on one timeline that the caller chooses; only differences
-matter. Chance comes in as a number. Nothing here reads a clock or touches anything.
+Times are integer milliseconds on any one timeline; only differences
+matter. Randomness is passed in as a number. Nothing here reads a clock or has side effects.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import math
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.worker.plain_text import span
-
 from ..deaths.death import Action, Death
 from ..messages import Budget
 from ..spec.worker_spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
@@ -24,7 +22,7 @@ DEFAULT_FAILURE = "Restart limit exceeded"
 
 
 class RestartState(msgspec.Struct, frozen=True):
-    """What is remembered of a worker's restarts: three counters, kept apart."""
+    """The restart counters of a worker."""
 
     restart_count: int = 0
     """Over the worker's whole life; only a reset clears it."""
@@ -32,11 +30,11 @@ class RestartState(msgspec.Struct, frozen=True):
     """Drives delay and window; sustained health clears it."""
     last_restart_ms: int | None = None
     deaths_ms: tuple[int, ...] = ()
-    """When it died lately; only the sliding window asks."""
+    """Recent deaths, for the sliding window only."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on one death, and the counters after it."""
+    """The decision on one death, and the counters after it."""
 
     action: Action
     reason: str
@@ -49,12 +47,12 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> bool:
-        """Whether this death used up a restart."""
+        """Whether this death used a restart."""
         return self.action is Action.RESTART
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What surrounds a decision: the moment, and whether restarts are wanted at all."""
+    """The context of a decision: the time, and what prevents a restart."""
 
     now_ms: int
     stopping: bool = False
@@ -66,7 +64,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
-    """The verdict on a death; a function of its arguments alone."""
+    """Decide on a death; depends on the arguments alone."""
     if around.stopping:
         return _leave(state, "not restarted: stop requested")
     before, state = state, _with_death(policy, state, around.now_ms)
@@ -77,9 +75,7 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
     if not _wanted(policy, death):
         return _leave(state, f"not restarted: {death} under restart_on = {policy.restart_on.value}")
     if death.exit.code is not None and death.exit.code in policy.give_up_exit_codes:
-        return _exhausted(
-            policy, state, f"exit code {death.exit.code} means that a restart is pointless", death
-        )
+        return _exhausted(policy, state, f"exit code {death.exit.code} is in give_up_exit_codes", death)
     if around.held is not None:
         return Decision(action=Action.HELD, reason=f"held back: {around.held}", state=before)
     rested = _sustained(policy, death)
@@ -92,7 +88,7 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
 
 
 def delay_s(policy: RestartPolicy, streak: int, chance: float = 0.0) -> float:
-    """How long the restart number `streak` of a streak waits, counted from 0."""
+    """The delay before restart number `streak` in a row, counted from 0."""
     if policy.initial_delay_s == 0.0 or (policy.immediate_first and streak <= 0):
         return policy.min_delay_s
     exponent = max(0, streak - (1 if policy.immediate_first else 0))
@@ -132,17 +128,17 @@ def _wanted(policy: RestartPolicy, death: Death) -> bool:
 
 def _sustained(policy: RestartPolicy, death: Death) -> bool:
     after = policy.reset_after_healthy_s
-    # However little is asked for, one that never was healthy has not sustained it.
+    # Even with 0 s, a worker that never was healthy has not sustained it.
     return after is not None and death.healthy_for_ms >= max(1, after * 1000)
 
 
 def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str | None:
-    """The first limit that is used up, in words; None while there is budget left."""
+    """The first exhausted limit, in words; None while budget is left."""
     if policy.max_lifetime is not None and state.restart_count >= policy.max_lifetime:
         return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
     if policy.max_in_window is not None and _window_is_full(policy, state, now_ms):
         what = "death" if policy.window_mode is WindowMode.SLIDING else "restart"
-        return f"{_many(policy.max_in_window, what)} in {span(policy.window_s * 1000)}"
+        return f"{_many(policy.max_in_window, what)} in {_window(policy.window_s)}"
     if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
         return f"{_many(state.streak_count, 'restart')} in a row (limit {policy.max_consecutive})"
     return None
@@ -152,13 +148,19 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
+def _window(seconds: float) -> str:
+    if seconds >= 60 and seconds % 60 == 0:
+        return _many(round(seconds / 60), "minute")
+    return f"{seconds:g} seconds"
+
+
 def _window_is_full(policy: RestartPolicy, state: RestartState, now_ms: int) -> bool:
     assert policy.max_in_window is not None
     return used_in_window(policy, state, now_ms) >= policy.max_in_window
 
 
 def used_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:
-    """How many of the restarts, or of the deaths, that the short-term limit allows are used up."""
+    """How many restarts, or deaths, of the short-term limit are used."""
     window_ms = policy.window_s * 1000
     if policy.window_mode is WindowMode.SLIDING:
         return sum(1 for at in state.deaths_ms if now_ms - at < window_ms)

@@ -1,7 +1,7 @@
-"""Pure: what a worker uses, what it may use, and what follows from one look at it.
+"""Pure: compares what a worker uses with its limits, sample by sample.
 
-A limit is exceeded above it, never at it. The kill comes once a limit was exceeded at so many
-looks in a row; a warning comes once when its threshold is passed, and is taken back once.
+A limit is exceeded above it, never at it. A worker is killed after a number of consecutive samples
+over a limit; a warning is given once when its threshold is passed, and withdrawn once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from ..facts.usage import Resource, Usage, amount
 from ..spec.resource_limits import ResourceLimits
 
-# ── What a look shows ────────────────────────────────────────────────────────────────────
+# ── What a sample shows ──────────────────────────────────────────────────────────────────
 
 
 class Excess(msgspec.Struct, frozen=True):
-    """A limit and what was used instead."""
+    """A limit, and what was used."""
 
     resource: Resource
     used: float
@@ -30,19 +30,19 @@ class Excess(msgspec.Struct, frozen=True):
 
 
 class Warned(msgspec.Struct, frozen=True):
-    """A warning's threshold was passed."""
+    """A warning threshold was exceeded."""
 
     excess: Excess
 
 
 class Eased(msgspec.Struct, frozen=True):
-    """It is back below the threshold that was warned of, or the limit where there is none."""
+    """Usage is below the warning threshold again, or below the limit if there is none."""
 
     excess: Excess
 
 
 class Violated(msgspec.Struct, frozen=True):
-    """A limit was exceeded; `fatal` if this is the look that ends the worker."""
+    """A limit was exceeded; `fatal`: the worker is killed."""
 
     excess: Excess
     in_a_row: int
@@ -53,43 +53,43 @@ Finding = Warned | Eased | Violated
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """What is known of one incarnation's use of resources."""
+    """The resource state of one incarnation."""
 
     peak: Usage | None = None
     violations: int = 0
-    """Looks that found a limit exceeded, in all."""
+    """Samples over a limit, in total."""
     in_a_row: Mapping[Resource, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     warned: frozenset[Resource] = frozenset()
     condemned: bool = False
-    """It was found guilty; nothing more is said of it."""
+    """It is being killed; nothing more is reported."""
 
 
 SAMPLE_EVERY_S = 60.0
-"""How often what a worker uses is worth a note of its own, even if nothing changes."""
+"""How often a sample is recorded even if nothing changes."""
 
 NEWS = 0.1
-"""A change of memory by more than this share is worth a note at once."""
+"""A change of memory by more than this share is recorded at once."""
 
 TRIFLE_MB = 1.0
-"""A smaller change is never worth one."""
+"""A smaller change is not."""
 
 
 def worth_noting(noted: Usage | None, passed_s: float, usage: Usage) -> bool:
-    """Whether what a worker uses now should be noted, so long after it was noted last."""
+    """Whether to record a sample, `passed_s` after the last recorded one."""
     if noted is None or passed_s >= SAMPLE_EVERY_S:
         return True
     return abs(usage.memory_mb - noted.memory_mb) > max(TRIFLE_MB, NEWS * noted.memory_mb)
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The watch after a look, and what the look showed."""
+    """The watch after a sample, and the findings."""
 
     watch: Watch
     findings: tuple[Finding, ...] = ()
 
 
 def assess(limits: ResourceLimits, watch: Watch, usage: Usage) -> Look:
-    """What one look at a worker means."""
+    """Evaluate one sample."""
     watch = replace(watch, peak=usage.above(watch.peak))
     if watch.condemned:
         return Look(watch)
@@ -138,7 +138,7 @@ def _warnings(
 
 
 def _relief(limits: ResourceLimits, watch: Watch, usage: Usage) -> Iterator[Eased]:
-    """What was above a limit at the last look and is not now, where no threshold below it tells that."""
+    """Resources that fell below a limit, if no warning threshold reports it."""
     for resource in watch.in_a_row:
         used, limit = usage.of(resource), limits.kill(resource.value)
         if used is not None and limit is not None and used <= limit and limits.warn(resource.value) is None:

@@ -88,7 +88,7 @@ class Breakers:
             case Open(since_ms=since, due_ms=due):
                 return f"held back: {why}; open for {self._ago(since)}, canary in {self._until(due)}"
             case HalfOpen(since_ms=since, canary=canary):
-                return f"held back: {why}; open for {self._ago(since)}, {canary} tries for all"
+                return f"held back: {why}; open for {self._ago(since)}, canary {canary} is being tried"
             case Closed():
                 return None
 

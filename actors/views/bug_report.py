@@ -1,8 +1,7 @@
-"""Pure: a worker for a bug report, with nothing secret in it.
+"""Pure: a worker for a bug report, without secrets.
 
-The values of environment variables are never told, words of the command that look like secrets
-are masked, in the texts as well, and where a secret of the environment stands in one it is taken
-out again.
+The values of environment variables are left out. Everything that looks like a secret is masked in
+the command and in all texts, and so are the secret values of the environment.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from ..spec.worker_spec import PythonCall, WorkerSpec
 from .redaction import MASK, is_secret, masked, masked_text, masked_words
 
 SHORTEST_SECRET = 4
-"""A shorter value stands in any text by chance."""
+"""Shorter values occur in any text by chance."""
 
 
 def declared(spec: WorkerSpec) -> dict[str, object]:
-    """How a worker is declared, as far as it may be told."""
+    """The declaration of a worker, without secrets."""
     run = spec.run
     what = run.target if isinstance(run, PythonCall) else masked_words(run.argv)
     return {
@@ -42,7 +41,7 @@ def declared(spec: WorkerSpec) -> dict[str, object]:
 
 
 def without_secrets(bundle: Bundle, env: Mapping[str, str]) -> Bundle:
-    """The bundle with the secrets of the worker's environment taken out of its texts."""
+    """The bundle with the secrets of the worker's environment masked."""
     clean = cleaner(env)
     return replace(
         bundle,
@@ -54,7 +53,7 @@ def without_secrets(bundle: Bundle, env: Mapping[str, str]) -> Bundle:
 
 
 def cleaner(env: Mapping[str, str]) -> Callable[[str], str]:
-    """What takes the secrets of that environment, and what looks like one, out of a text."""
+    """A function that masks the secrets of an environment, and what looks like one, in a text."""
     secrets = tuple(_secrets(env))
 
     def clean(text: str) -> str:
@@ -66,18 +65,17 @@ def cleaner(env: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _secrets(env: Mapping[str, str]) -> Iterator[str]:
-    """The longest first: one may be a part of another."""
+    """The longest first, since one may contain another."""
     values = {value for name, value in env.items() if is_secret(name) and len(value) >= SHORTEST_SECRET}
     yield from sorted(values, key=len, reverse=True)
 
 
 def _settings(policy: object) -> dict[str, object]:
     settings = asdict(policy)  # type: ignore[call-overload]
-    return {
-        name: value.value if isinstance(value, Enum) else _told(value) for name, value in settings.items()
-    }
+    return {name: _setting(value) for name, value in settings.items()}
 
 
-def _told(value: object) -> object:
-    """A setting; only words can hold a secret."""
+def _setting(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
     return masked("", value) if isinstance(value, str | tuple) else value

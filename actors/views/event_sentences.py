@@ -1,8 +1,8 @@
-"""Pure: every event in words; the log, the timeline, `rekindle events`, the dashboard and the pytest
-plugin all show these.
+"""Pure: the words of every event, for the log, the timeline, `rekindle events`, the dashboard and
+the pytest plugin.
 
-A sentence begins with its verb, since the worker's name stands before it, unless the event is
-about no worker. A death has two sentences: what happened, and what was decided.
+A sentence about a worker begins with its verb, since the worker's name is shown before it.
+A death has two sentences: what happened, and what was decided.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _wider_sentence(
     | GatewayLost
     | GatewayRestored,
 ) -> Sentence:
-    """What is about more than the life of one worker."""
+    """Events about more than the life of one worker."""
     match event:
         case BreakerOpened(breaker=breaker, reason=reason, workers=workers):
             held = f"{_count(len(workers), 'worker', 'workers')} held back"
@@ -342,7 +342,7 @@ def _counters(event: WorkerDied) -> list[str]:
 
 
 def _used(budget: Budget | None) -> list[str]:
-    """How much of each limit is used up."""
+    """How much of each limit is used."""
     if budget is None:
         return []
     window, lifetime = budget.max_in_window, budget.max_lifetime

@@ -1,6 +1,6 @@
-"""Pure: why a worker is as it is, in sentences.
+"""Pure: explains the state of a worker in sentences.
 
-Why it is down, where its counters stand, when it is tried again, and what an operator can do.
+Why it does not run, its restart counters, when it restarts, and what an operator can do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..messages import WorkerStatus
 from ..supervision.worker import Rest
 
 _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
-"""What says no more than the exit code does."""
+"""Findings that add nothing to the exit code."""
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 def stop_of(component_id: str, newest_first: Iterable[AuditEntry], now_wall_ms: int) -> Stopped | None:
-    """The order that stopped a worker, if it is among these."""
+    """The command that stopped a worker, if it is among these."""
     for entry in newest_first:
         about_it = entry.target == component_id and entry.result is AuditResult.DONE
         if about_it and entry.action == "stop":
@@ -55,14 +55,14 @@ def explain(
     stop: Stopped | None = None,
     everything_paused: bool = False,
 ) -> str:
-    """Everything worth knowing of one worker, one sentence a line.
+    """Explain one worker, one sentence per line.
 
     Args:
-        worker: how it is.
+        worker: its status.
         deaths: its deaths, newest first.
-        bundle: what was found of the newest one.
-        stop: the order that stopped it, if it is known.
-        everything_paused: the whole system is paused, not this worker alone.
+        bundle: the evidence of the newest death.
+        stop: the command that stopped it, if known.
+        everything_paused: the whole system is paused, not only this worker.
     """
     return "\n".join(_sentences(worker, deaths, bundle, stop, everything_paused))
 
@@ -89,16 +89,17 @@ def _state(worker: WorkerStatus) -> str:
     name = worker.component_id
     match worker.shown:
         case ShownStatus.STARTING if worker.waits_for:
-            return f"{name} is to start, and waits until {' and '.join(worker.waits_for)} is healthy."
+            are = "is" if len(worker.waits_for) == 1 else "are"
+            return f"{name} waits to start until {' and '.join(worker.waits_for)} {are} healthy."
         case ShownStatus.STARTING:
-            return f"{name} is starting (pid {worker.pid}) and has not said yet that it is healthy."
+            return f"{name} is starting (pid {worker.pid}) and has not reported healthy yet."
         case ShownStatus.HEALTHY if worker.status is not Status.HEALTHY:
             return f"{name} runs (pid {worker.pid}), but is {worker.status}."
         case ShownStatus.HEALTHY:
             return f"{name} is healthy: pid {worker.pid}, up for {span((worker.uptime_s or 0) * 1000)}."
         case ShownStatus.CRASHED if worker.next_attempt_in_s is not None:
             when = span(worker.next_attempt_in_s * 1000)
-            return f"{name} crashed and is started again in {when} ({worker.why})."
+            return f"{name} crashed and restarts in {when} ({worker.why})."
         case ShownStatus.FAILED:
             return f"{name} was given up: {worker.failure_reason}."
         case _:
@@ -107,16 +108,15 @@ def _state(worker: WorkerStatus) -> str:
 
 def _stopped(worker: WorkerStatus, stop: Stopped | None) -> str:
     by = "an operator" if stop is None else f"{stop.who}, {span(stop.ago_s * 1000)} ago,"
-    return (
-        f"{worker.component_id} was stopped by {by} and stays down until it is started, or the supervisor is."
-    )
+    until = "until you start it or restart the supervisor"
+    return f"{worker.component_id} was stopped by {by} and stays stopped {until}."
 
 
 def _pause(worker: WorkerStatus) -> str:
     reason = f" ({worker.pause_reason})" if worker.pause_reason else ""
     if worker.pause_ends_in_s is None:
-        return f"It is paused{reason} until somebody resumes it."
-    return f"It is paused{reason}; the pause ends by itself in {span(worker.pause_ends_in_s * 1000)}."
+        return f"It is paused{reason} until an operator resumes it."
+    return f"It is paused{reason}; the pause ends automatically in {span(worker.pause_ends_in_s * 1000)}."
 
 
 def _last_death(death: DeathRecord, said: str | None, bundle: Bundle | None) -> str:
@@ -129,7 +129,7 @@ def _last_death(death: DeathRecord, said: str | None, bundle: Bundle | None) -> 
 
 
 def _how(death: DeathRecord, bundle: Bundle | None) -> str:
-    """How it died, and what was found where that says more."""
+    """How it died, with the finding if it adds something."""
     if bundle is not None and bundle.finding is Finding.NOT_STARTED:
         return bundle.sentence
     how = str(Exit(death.exit_code, death.signal))
@@ -157,8 +157,8 @@ def _budget(worker: WorkerStatus) -> Iterator[str]:
 
 def _resuming(worker: WorkerStatus, everything_paused: bool) -> str:
     if everything_paused:
-        return "To go on: rekindle resume (all workers are paused)."
-    return f"To go on: rekindle resume {worker.component_id}."
+        return "To resume all workers, run: rekindle resume"
+    return f"To resume it, run: rekindle resume {worker.component_id}"
 
 
 def _advice(worker: WorkerStatus) -> str:
@@ -166,11 +166,11 @@ def _advice(worker: WorkerStatus) -> str:
     match worker.shown:
         case ShownStatus.FAILED if worker.retried_if_changed:
             return (
-                "A changed version will be tried by itself, at the next reload or start of the supervisor; "
-                f"to try this one again: rekindle restart {name} (clears the counters and starts it)."
+                "A changed version is started automatically at the next reload or start of the supervisor; "
+                f"to retry this version, run: rekindle restart {name} (clears the counters and starts it)."
             )
         case ShownStatus.FAILED:
-            return f"Mend the cause, then: rekindle restart {name} (clears the counters and starts it)."
+            return f"Fix the cause, then run: rekindle restart {name} (clears the counters and starts it)."
         case ShownStatus.CRASHED if worker.next_attempt_in_s is not None:
             return f"To start it now: rekindle start {name}; to hold it: rekindle pause {name}."
         case ShownStatus.CRASHED | ShownStatus.STOPPED:

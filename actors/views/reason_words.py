@@ -1,4 +1,4 @@
-"""Pure: the codes that say why a worker ends or does not run, in words for people."""
+"""Pure: the words for the codes of stop and rest reasons."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from ..supervision.worker import Rest, StopReason
 
 
 def stop_reason_words(code: str) -> str:
-    """Why a worker is told to end; text that is not a code is returned as it is.
+    """Why a worker is stopped; text that is not a code is returned unchanged.
 
-    Databases of older versions hold sentences in place of codes.
+    Databases of older versions hold sentences instead of codes.
     """
     try:
         reason = StopReason(code)

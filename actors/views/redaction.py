@@ -1,9 +1,8 @@
-"""Pure: secrets, made unreadable before anything is shown.
+"""Pure: masks secrets before text is shown.
 
-A text is read for passwords in URLs, for keys that tell themselves by their first letters, for
-what follows `Bearer` and `Basic`, and for values that stand under a name such as `api_key`. What
-only talks of them ("token: expected ')'") stays as it is. Everything here takes a time that grows
-with the length of the text and no faster: workers choose what they write.
+It masks passwords in URLs, keys with a known prefix, what follows `Bearer` and `Basic`, and values
+under a name such as `api_key`. Text that only mentions them ("token: expected ')'") stays. Every
+pattern runs in linear time, because the text comes from workers.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ _ABOUT_ONE = frozenset(
     ("count", "type", "limit", "length", "len", "size", "file", "path", "name", "url", "ttl", "expires",
      "expiry", "policy", "index", "usage")
 )  # fmt: skip
-"""What follows in a name that tells something of a secret, not the secret."""
+"""Parts of a name that describe a secret and do not hold one."""
 _LONG = 20
-"""No word that people use is as long."""
+"""Longer than ordinary words."""
 
 
 def is_secret(name: str) -> bool:
-    """Whether a variable or option of that name likely holds a secret."""
+    """Whether a variable or option of this name likely holds a secret."""
     return _SECRET.search(name) is not None
 
 
@@ -70,7 +69,7 @@ def without_password(text: str) -> str:
 
 
 def masked_text(text: str) -> str:
-    """A text that anybody may have written, with what looks like a secret in it masked."""
+    """An untrusted text with everything masked that looks like a secret."""
     text = _KNOWN_KEY.sub(MASK, without_password(text))
     text = _SCHEME.sub(_without_credentials, text)
     text = _COOKIES.sub(rf"\g<before>{MASK}", text)
@@ -78,7 +77,7 @@ def masked_text(text: str) -> str:
 
 
 def masked(name: str, value: object) -> object:
-    """A value that is shown under that name."""
+    """The value as it is shown under this name."""
     match value:
         case Mapping():
             return {str(key): masked(str(key), each) for key, each in value.items()}
@@ -93,7 +92,7 @@ def masked(name: str, value: object) -> object:
 
 
 def masked_words(words: Sequence[object]) -> list[object]:
-    """The words of a command, without what follows `--password`, `--token=` and their like."""
+    """The words of a command, with the values of `--password`, `--token=` and similar options masked."""
     result: list[object] = []
     hides_next = False
     for word in words:
@@ -112,7 +111,7 @@ def masked_words(words: Sequence[object]) -> list[object]:
 
 
 def _without_credentials(found: re.Match[str]) -> str:
-    """`Basic understanding` and `bearer of news` stay."""
+    """`Basic understanding` and `bearer of news` are not masked."""
     value = found["value"]
     mixed = any(not letter.islower() for letter in value[1:])
     long = found["scheme"].lower() == "bearer" and len(value) >= _LONG - 4
@@ -120,12 +119,12 @@ def _without_credentials(found: re.Match[str]) -> str:
 
 
 def _without_named(text: str) -> str:
-    """The text without the values that stand under a secret's name."""
+    """The text with the values under secret names masked."""
     parts: list[str] = []
     done = 0
     for head in _NAME.finditer(text):
         if head.start() < done:
-            continue  # Inside of a value that is masked already.
+            continue  # inside a masked value
         value = _VALUE.match(text, head.end())
         if value is None or not _hides(head, value):
             continue
@@ -136,7 +135,7 @@ def _without_named(text: str) -> str:
 
 
 def _hides(head: re.Match[str], value: re.Match[str]) -> bool:
-    """Whether that is the secret itself, and not what somebody says of one."""
+    """Whether the value is a secret, and not prose about one."""
     name, rest = head["name"].lower(), head["rest"] or ""
     if not _ABOUT_ONE.isdisjoint(re.split("[_-]", rest.lower())):
         return False
@@ -150,5 +149,5 @@ def _hides(head: re.Match[str], value: re.Match[str]) -> bool:
     if len(text) >= _LONG or (len(text) >= 4 and any(letter.isdigit() for letter in text)):
         return True
     if quoted:
-        return name != "token"  # A parser's token is quoted as well.
+        return name != "token"  # a parser's token is quoted as well
     return _LAST_OF_ITS_PHRASE.match(value.string, value.end()) is not None

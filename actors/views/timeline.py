@@ -1,10 +1,10 @@
-"""Pure: a worker's timeline, out of events, samples and the history of its deaths.
+"""Pure: a worker's timeline from events, samples, jobs and recorded deaths.
 
     events of the worker ───────┐
     events of the system ───────┼─▶ entries, newest first ─▶ mean time between failures
     samples, jobs, old deaths ──┘
 
-Events keep the order of their numbers, whatever a clock did between them.
+Events keep the order of their numbers, even if the clock jumped.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from .timeline_jobs import with_jobs
 _WIDE = frozenset(
     {"pause_began", "pause_ended", "store_degraded", "store_recovered", "stood_down", "events_lost"}
 )
-"""Events about no worker that matter to every one."""
+"""Events about the system, shown for every worker."""
 
 _SHARED = frozenset({"breaker_opened", "breaker_closed"})
-"""Events that name the workers to whom they matter."""
+"""Events that name the workers they concern."""
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """How often a worker died, and how long it ran between two deaths in the mean."""
+    """How often a worker died, and its mean time between failures."""
 
     deaths: int
     mean_between_ms: int | None
-    """All the time that it ran until it died, and has run since, by the deaths; None without one."""
+    """Total uptime, including the current life, divided by deaths; None without a death."""
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,17 +45,17 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     shown: Failures
     """Over the deaths among the entries."""
     ever: Failures
-    """Over all deaths that are kept."""
+    """Over all recorded deaths."""
     more: bool
-    """Whether there is more than was asked for."""
+    """Whether there are more entries than requested."""
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is known of a worker, newest first."""
+    """The records about a worker, newest first."""
 
     own: Sequence[EventRecord] = ()
     system: Sequence[EventRecord] = ()
-    """Events about no worker."""
+    """Events about the system."""
     usages: Sequence[UsageNoted] = ()
     jobs: Sequence[JobView] = ()
     deaths: Sequence[DeathRecord] = ()
@@ -63,7 +63,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline(component_id: str, known: Sources, *, limit: int, running_ms: int = 0) -> Timeline:
-    """The timeline of a worker whose present life lasts for `running_ms`."""
+    """The timeline of a worker that has been running for `running_ms`."""
     found = tuple(islice(_merged(component_id, known), limit + 1))
     entries = found[:limit]
     dead = {each.generation for each in entries if each.kind == "death"}
@@ -78,7 +78,7 @@ def timeline(component_id: str, known: Sources, *, limit: int, running_ms: int =
 
 
 def failures(lives: Lives, running_ms: int = 0) -> Failures:
-    """The mean time between failures; a life that goes on counts with what it has lasted."""
+    """The mean time between failures; the current life counts with its uptime so far."""
     mean = None if not lives.deaths else round((lives.uptime_ms + running_ms) / lives.deaths)
     return Failures(lives.deaths, mean)
 
@@ -96,7 +96,7 @@ def _merged(component_id: str, known: Sources) -> Iterator[TimelineEntry]:
 
 
 def _newest_first(records: Iterable[EventRecord]) -> Iterator[TimelineEntry]:
-    """A worker that is given up says so in its decision; the event after it says it again."""
+    """The entries; a `worker_failed` that repeats the decision before it is left out."""
     given_up: set[int | None] = set()
     entries: list[TimelineEntry] = []
     for record in sorted(records, key=lambda each: each.id):

@@ -1,7 +1,7 @@
-"""Pure: the lines of a worker's timeline that come from events, from the history of deaths, and from samples.
+"""Pure: timeline entries from events, recorded deaths and samples.
 
-What two events say is shown once: a change to `dead` by the death that follows it, a further
-occurrence of an alert by the death that it counts.
+Facts that two events report are shown once: a change to `dead` as the death that follows it, a
+repeated alert as the death that it counts.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     at_wall_ms: int
     kind: str
-    """As `Sentence.kind` names them."""
+    """One of the kinds of `Sentence.kind`."""
     text: str
     generation: int | None = None
     event_id: int | None = None
-    """The event's number in the log; None for a sample, a job, and a death from the history."""
+    """The event's number; None for a sample, a job, or a recorded death."""
 
 
 def entries_of(record: EventRecord) -> tuple[TimelineEntry, ...]:
-    """What an event says, in the order in which it happened; nothing if another event says it."""
+    """The entries of an event, in order; empty if another event reports the same."""
     fields: dict[str, Any] = msgspec.json.decode(record.payload)
     return tuple(
         TimelineEntry(
@@ -43,7 +43,7 @@ def entries_of(record: EventRecord) -> tuple[TimelineEntry, ...]:
 
 
 def entries_of_death(death: DeathRecord) -> tuple[TimelineEntry, ...]:
-    """What a row of the history says of a death whose event has been deleted."""
+    """The entries of a recorded death whose event has been deleted."""
     at, generation = death.died_at_wall_ms, death.generation
     return tuple(
         TimelineEntry(at_wall_ms=at, kind=each.kind, text=each.text, generation=generation)
@@ -52,6 +52,6 @@ def entries_of_death(death: DeathRecord) -> tuple[TimelineEntry, ...]:
 
 
 def entry_of_usage(noted: UsageNoted) -> TimelineEntry:
-    """What a worker used."""
+    """The entry of a sample."""
     text = usage_words(noted)
     return TimelineEntry(at_wall_ms=noted.at_wall_ms, kind="sample", text=text, generation=noted.generation)

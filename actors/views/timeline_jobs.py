@@ -1,7 +1,7 @@
-"""Pure: the jobs of a worker as lines of its timeline.
+"""Pure: the jobs of a worker as timeline entries.
 
-A job that lasted has a line where it was taken and one where it ended; one between whose ends
-nothing else happened has one line; and many of those in a row have one line together.
+A job has an entry for its start and one for its end; if nothing happened between them it has one
+entry, and many such jobs in a row share one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..facts.jobs import JobState, JobView
 from .timeline_entries import TimelineEntry
 
 MOST_TOLD = 3
-"""So many jobs in a row are told one by one."""
+"""Up to this many jobs in a row have their own entries."""
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 def with_jobs(entries: Iterable[TimelineEntry], jobs: Iterable[JobView]) -> Iterator[TimelineEntry]:
-    """The entries, newest first, with those jobs in their places."""
+    """The entries, newest first, with the jobs inserted."""
     marks = sorted((mark for job in jobs for mark in _marks(job)), key=_newest_first)
     run: list[_Mark] = []
     placed: Iterator[TimelineEntry | _Mark] = merge(entries, marks, key=lambda each: -each.at_wall_ms)
@@ -52,7 +52,7 @@ def _marks(job: JobView) -> Iterator[_Mark]:
         return
     yield _Mark(job.started_at_wall_ms, job, is_end=False)
     ended = job.finished_at_wall_ms
-    # What becomes of one whose worker died is told by events of their own.
+    # The job of a dead worker has events of its own.
     if ended is not None and job.state in (JobState.DONE, JobState.ERROR):
         yield _Mark(max(ended, job.started_at_wall_ms), job, is_end=True)
 
@@ -78,13 +78,13 @@ def _entry(mark: _Mark, text: str) -> TimelineEntry:
 
 def _start_of(job: JobView) -> str:
     attempt = "" if job.attempts <= 1 else f", attempt {job.attempts}"
-    return f"took job {job.id} of {job.queue}{attempt}"
+    return f"started job {job.id} of {job.queue}{attempt}"
 
 
 def _end_of(job: JobView) -> str:
     took = span((job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0))
     if job.state == JobState.DONE:
-        return f"did job {job.id} of {job.queue} in {took}"
+        return f"completed job {job.id} of {job.queue} in {took}"
     why = (job.error or "").strip().splitlines()
     return f"job {job.id} of {job.queue} failed after {took}" + (f": {why[0]}" if why else "")
 
@@ -94,6 +94,6 @@ def _many(ends: list[_Mark]) -> str:
     queues = ", ".join(sorted({job.queue for job in jobs}))
     lasted = ends[0].at_wall_ms - min(job.started_at_wall_ms or 0 for job in jobs)
     failed = sum(job.state == JobState.ERROR for job in jobs)
-    return f"did {len(jobs)} jobs of {queues} in {span(lasted)}" + (
+    return f"finished {len(jobs)} jobs of {queues} in {span(lasted)}" + (
         f"; {failed} of them failed" if failed else ""
     )

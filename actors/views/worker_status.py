@@ -28,7 +28,7 @@ def worker_status(
     waits_for: tuple[str, ...] = (),
     held: str | None = None,
 ) -> WorkerStatus:
-    """What a status view shows of a worker."""
+    """The status of a worker."""
     phase = worker.phase
     up = phase if isinstance(phase, Up) else None
     due_ms = phase.due_ms if isinstance(phase, BackingOff) and held is None else None
@@ -56,7 +56,7 @@ def worker_status(
 
 
 def is_retried_if_changed(worker: Worker) -> bool:
-    """Whether another version of a failed worker will be tried by itself."""
+    """Whether a changed version of a failed worker is started automatically."""
     is_known = isinstance(worker.phase, Failed) and worker.phase.version is not None
     return is_known and worker.spec.restart.clear_failed_on_change
 

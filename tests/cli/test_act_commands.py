@@ -28,11 +28,11 @@ def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, r
 
 
 def test_everything_is_paused_and_resumed(web: Running, rekindle: Client) -> None:
-    assert rekindle("pause").out == "Everything is paused until it is resumed.\n"
+    assert rekindle("pause").out == "The system is paused until it is resumed.\n"
     web.wait_for(OTHER, paused=True)
-    assert "Everything is paused" in rekindle("status").lines[-1]
+    assert "The system is paused" in rekindle("status").lines[-1]
     rekindle("pause", WEB)
-    assert f"still paused: {WEB}" in rekindle("resume").out
+    assert f"still paused individually: {WEB}" in rekindle("resume").out
     rekindle("resume", WEB)
     web.wait_for(OTHER, paused=False, status="healthy")
 
@@ -43,7 +43,7 @@ def test_a_resume_says_that_nothing_is_paused_and_who_is_paused_alone(rekindle: 
     assert (answer.code, answer.out) == (0, f"{WEB} is not paused.\n")
     rekindle("pause", WEB)
     answer = rekindle("resume")
-    alone = f"Everything as a whole is not paused; alone is: {WEB} (rekindle resume {WEB}).\n"
+    alone = f"The system is not paused; paused individually: {WEB} (rekindle resume {WEB}).\n"
     assert (answer.code, answer.out) == (0, alone)
 
 
@@ -71,7 +71,7 @@ def test_a_start_of_a_worker_that_runs_says_so(web: Running, rekindle: Client) -
 def test_a_worker_is_stopped_and_started(web: Running, rekindle: Client) -> None:
     assert rekindle("stop", WEB).out == f"{WEB} is stopped: killed by SIGTERM.\n"
     assert web.worker(WEB)["shown"] == "stopped"
-    assert "until it is started, or the supervisor is" in rekindle("stop", WEB).out
+    assert "until you start it or restart the supervisor" in rekindle("stop", WEB).out
     assert rekindle("start", WEB).out == f"{WEB} is starting.\n"
     web.wait_for(WEB, status="healthy")
 
@@ -134,8 +134,8 @@ def test_a_reload_tells_which_changed_workers_are_not_started(web: Running, reki
     rekindle("stop", OTHER)
     web.file.write_text('[worker.web]\ncommand = ["sleep", "2000"]\ncount = 2\n')
     assert rekindle("reload").lines == [
-        f"{WEB} is changed; that takes effect when it is resumed.",
-        f"{OTHER} is changed; that takes effect when it is started.",
+        f"{WEB} is changed; the change takes effect when it is resumed.",
+        f"{OTHER} is changed; the change takes effect when it is started.",
     ]
     web.wait_for(WEB, pid=None)
     assert web.worker(OTHER)["pid"] is None
@@ -147,7 +147,7 @@ def test_a_reload_says_how_a_changed_worker_that_is_failed_comes_back(run: Run) 
     running.wait_for("worker:spent:0", shown="failed")
     running.file.write_text(text.replace("false", "true"))
     answer = Client(running.file.parent / ".rekindle")("reload")
-    once = "worker:spent:0 is changed; it stays failed until: rekindle restart worker:spent:0\n"
+    once = "worker:spent:0 is changed; it stays failed until you run: rekindle restart worker:spent:0\n"
     assert (answer.code, answer.out) == (0, once)
 
 

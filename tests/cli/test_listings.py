@@ -22,11 +22,11 @@ NOW = 1_700_000_000_000
 
 
 def test_each_death_is_told_with_when_cause_uptime_decision_and_delay() -> None:
-    given_up = death(action="mark_failed", delay_ms=0, reason="5 restarts in 5 min")
+    given_up = death(action="mark_failed", delay_ms=0, reason="5 restarts in 5 minutes")
     heading, first, second = history_lines([given_up, death()], NOW + 65_000)
     assert heading.split() == ["WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY"]
     assert first.startswith("1 min 5 s ago  2023-11-1")
-    assert first.endswith("3    exited with code 7  1.5 s   given up  -      5 restarts in 5 min")
+    assert first.endswith("3    exited with code 7  1.5 s   given up  -      5 restarts in 5 minutes")
     assert second.endswith("restart   4 s    Restart #3 with 4s backoff")
 
 
@@ -85,8 +85,8 @@ def test_a_reload_tells_each_kind_of_change() -> None:
         "a, b are added.",
         "c is removed.",
         "d is adjusted, without a restart.",
-        "e is failed no longer: another version, tried afresh.",
-        "Not before the supervisor is started anew: database.",
+        "e is no longer failed: its version changed, so it is started again.",
+        "Takes effect when the supervisor restarts: database.",
     ]
     assert change_lines({"unchanged": ["e"]}) == ["Nothing changed."]
 
@@ -101,14 +101,14 @@ def test_a_change_that_waits_is_not_said_to_be_a_restart() -> None:
     }
     assert change_lines(detail) == [
         "up is restarted.",
-        "spent, lost are changed; they stay failed until: rekindle restart spent lost",
-        "held is changed; that takes effect when it is resumed.",
-        "down is changed; that takes effect when it is started.",
-        "crashed is changed; that takes effect when it is restarted.",
+        "spent, lost are changed; they stay failed until you run: rekindle restart spent lost",
+        "held is changed; the change takes effect when it is resumed.",
+        "down is changed; the change takes effect when it is started.",
+        "crashed is changed; the change takes effect when it is restarted.",
     ]
 
 
-UNTIL = "until it is started, or the supervisor is; to hold it for good: rekindle pause w"
+UNTIL = "until you start it or restart the supervisor; to keep it stopped: rekindle pause w"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ UNTIL = "until it is started, or the supervisor is; to hold it for good: rekindl
         ),
         (
             {"exit": None, "forced": None},
-            f"w was not running; it stays down {UNTIL}",
+            f"w was not running; it stays stopped {UNTIL}",
         ),
     ],
 )
@@ -135,10 +135,10 @@ def test_a_process_that_survived_sigkill_is_not_called_stopped() -> None:
 
 
 def test_a_pause_tells_whom_for_how_long_and_why() -> None:
-    assert pause_line([], "", None) == "Everything is paused until it is resumed."
+    assert pause_line([], "", None) == "The system is paused until it is resumed."
     assert pause_line(["w"], "new disk", 1800.0) == "w is paused for 30 min (new disk)."
 
 
 def test_the_end_of_a_pause_tells_who_is_still_paused() -> None:
-    assert resume_line([]) == "Everything goes on."
+    assert resume_line([]) == "The system is resumed."
     assert "worker:tag:0" in resume_line(["worker:tag:0"])

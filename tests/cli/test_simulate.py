@@ -42,7 +42,7 @@ def test_rd_09_a_tight_loop_is_given_up_at_its_sixth_death() -> None:
     (answer,) = forecasts("--preset", "steady", "--dies-after", "3s")
     assert delays(answer) == [1, 2, 4, 8, 16]
     assert (answer["verdict"], answer["at_ms"], answer["restarts"]) == ("given_up", 49_000, 5)
-    assert answer["text"].startswith("Given up after 49 s, at the 6th death: 5 restarts in 5 min")
+    assert answer["text"].startswith("Given up after 49 s, at the 6th death: 5 restarts in 5 minutes")
 
 
 def test_rd_10_a_crash_every_ten_minutes_is_given_up_at_the_21st() -> None:
@@ -123,13 +123,13 @@ def test_the_policy_may_come_from_a_file(tmp_path: Path) -> None:
         (("--set", "max_in_window"), "write FIELD=VALUE"),
         (("--set", "max_in_window=0"), "max_in_window must be at least 1"),
         (("--set", "jitter=2"), "between 0 and 1"),
-        (("--set", "max_delay_s=soon"), "is no duration"),
+        (("--set", "max_delay_s=soon"), "is not a duration"),
         (("--set", "restart_on=sometimes"), "one of always, on_failure, never"),
         (("--compare", "stedy"), "did you mean"),
         (("--preset", "nobody"), "is not one of"),
         (("--exit", "300"), "use a code from 0 to 255 or a signal name"),
         (("--exit", "SIGNOTHING"), "use a code from 0 to 255 or a signal name"),
-        (("--dies-after", "-1s"), "is no duration"),
+        (("--dies-after", "-1s"), "is not a duration"),
         (("--worker", "web"), "needs --config FILE"),
         (("--preset", "steady", "--config", "x.toml"), "use either --preset or --config, not both"),
         (("--replay", "w", "--dies-after", "1s"), "excludes --dies-after"),
@@ -171,8 +171,8 @@ def test_the_timeline_and_the_drawing_tell_the_same() -> None:
     said = simulate("--dies-after", "3s")
     lines = said.stdout.splitlines()
     assert lines[0] == "A worker that dies 3 s after every start (exited with code 1)."
-    assert "  4     0:16     0:19  3 s    restart #4 after 8 s           ████████" in lines
-    assert "  6     0:46     0:49  3 s    given up: 5 restarts in 5 min" in lines
+    assert "  4     0:16     0:19  3 s    restart #4 after 8 s               ████████" in lines
+    assert "  6     0:46     0:49  3 s    given up: 5 restarts in 5 minutes" in lines
     (strip,) = (line for line in lines if line.startswith("steady  "))
     assert re.fullmatch(r"steady  █████[░▒▓█─]+✗·+", strip)
     assert "5 restarts, at most 5 in an hour; up 18 s of 49 s (36.7 %)" in lines

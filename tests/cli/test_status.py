@@ -20,7 +20,9 @@ def test_status_shows_every_worker_and_what_happens_next(every_state: Client) ->
     assert answer.lines[0].split() == ["WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", "NEXT"]
     assert re.fullmatch(r"worker:web:0 +healthy +\d+ +\d+ \w+ +- +0/5", line_of(answer.out, "worker:web:0"))
     assert re.search(r"1/5 +restart 1 of 5 in 16 min \d+ s$", line_of(answer.out, "worker:flaky"))
-    assert "failed: 1 restart in 5 min; last death: killed by SIGSEGV" in line_of(answer.out, "worker:spent")
+    assert "failed: 1 restart in 5 minutes; last death: killed by SIGSEGV" in line_of(
+        answer.out, "worker:spent"
+    )
     assert line_of(answer.out, "worker:late").endswith("waits for worker:mute:0")
     assert line_of(answer.out, "worker:mute").split()[1] == "starting"
 
@@ -114,7 +116,7 @@ def test_f8_resources_lists_who_left_the_session_of_its_worker(run: Run) -> None
     assert stray["id"] == "worker:fork:0"
     assert os.getsid(stray["pid"]) == stray["pid"]
     line = rekindle("resources").lines[-1]
-    assert line == f"worker:fork:0: process {stray['pid']} left its session, and outlives it"
+    assert line == f"worker:fork:0: process {stray['pid']} left the worker's session and outlives it"
 
 
 def test_resources_of_a_worker_that_is_not_there_is_an_error(every_state: Client) -> None:

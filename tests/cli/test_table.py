@@ -44,8 +44,8 @@ def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count(
         (worker(status="unhealthy"), "unhealthy"),
         (worker(status="pending", shown="starting"), ""),
         (
-            down("failed", failure_reason="5 restarts in 5 min; last death: exited with code 1"),
-            "failed: 5 restarts in 5 min; last death: exited with code 1",
+            down("failed", failure_reason="5 restarts in 5 minutes; last death: exited with code 1"),
+            "failed: 5 restarts in 5 minutes; last death: exited with code 1",
         ),
         (down("failed", failure_reason="no such file", paused=True), "failed: no such file"),
         (down("stopped", waits_for=["worker:db:0", "worker:db:1"]), "waits for worker:db:0, worker:db:1"),
@@ -58,7 +58,7 @@ def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count(
         (down("crashed", next_attempt_in_ms=5000, streak_count=3, budget=NO_LIMITS), "restart 3 in 5 s"),
         (down("crashed", next_attempt_in_ms=0, budget={**STEADY, "in_window": 2}), "restart 2 of 5 now"),
         (down("crashed", why="not restarted: exit 0"), "not restarted: exit 0"),
-        (down("stopped", why="stopped", why_code="stopped"), "stays so until it is started"),
+        (down("stopped", why="stopped", why_code="stopped"), "stays stopped until it is started"),
         (down("stopped", why="not started yet", why_code="not_started"), "not started yet"),
         (down("stopping", why="stopping", why_code="stopping"), ""),
         (down("failed", failure_reason="\x1b[2J\n"), r"failed: \x1b[2J\n"),
@@ -120,14 +120,16 @@ def test_the_footer_tells_of_a_pause_and_of_a_degraded_store() -> None:
     assert footer(report(unsaved=3)) == []
     assert footer(report(paused=True, degraded="disk full\n", unsaved=1)) == [
         "",
-        "Everything is paused; it goes on with: rekindle resume",
+        "The system is paused; to resume it, run: rekindle resume",
         "The store is degraded, 1 record not saved yet: disk full\\n",
     ]
 
 
 def test_the_footer_tells_of_a_gateway_that_delivers_nothing() -> None:
     nats = {"name": "nats", "connected": False, "detail": "nats://a: gone\n", "waiting": 7, "dropped": 0}
-    assert footer(report(gateways=[nats]))[1:] == ["Events do not get to nats (7 waiting): nats://a: gone\\n"]
+    assert footer(report(gateways=[nats]))[1:] == [
+        "Events are not delivered to nats (7 waiting): nats://a: gone\\n"
+    ]
     assert "(7 waiting, 2 dropped)" in footer(report(gateways=[{**nats, "dropped": 2}]))[1]
     assert footer(report(gateways=[{**nats, "connected": True}])) == []
 

@@ -65,7 +65,7 @@ def test_the_timeline_tells_every_start_death_and_decision(rekindle: Client) -> 
         "↻ restart in 100 ms: 1st in a row, 1 of 2 in 5 min, 1 of 20 in total",
         "↻ restart in 200 ms: 2nd in a row, 2 of 2 in 5 min, 2 of 20 in total",
     ]
-    assert decisions[2].startswith("■ was given up: 2 restarts in 5 min; last death: exited with code 3;")
+    assert decisions[2].startswith("■ was given up: 2 restarts in 5 minutes; last death: exited with code 3;")
     assert decisions[2].endswith("; 2 of 2 in 5 min, 2 of 20 in total")
     assert sum(line.startswith("▶ started, pid ") for line in told) == 3
     assert sum(line.startswith("✖ died after ") for line in told) == 3
@@ -97,7 +97,7 @@ def test_what_a_worker_uses_stands_in_its_timeline(lived: Running) -> None:
 def test_the_jobs_that_a_worker_took_stand_in_its_timeline(rekindle: Client, lived: Running) -> None:
     for payload in ('{"do": "nothing"}', '{"do": "raise", "why": "no such user"}'):
         assert rekindle("jobs", "enqueue", "mail", payload, "--max-retries", "0").code == 0
-    told = ("did job 1 of mail in", "job 2 of mail failed after")
+    told = ("completed job 1 of mail in", "job 2 of mail failed after")
 
     def texts() -> list[str]:
         return [entry["text"] for entry in entries(lived, "worker:busy:0") if entry["kind"] == "job"]
@@ -129,7 +129,7 @@ def test_a_long_silence_is_marked_and_foreign_text_cannot_steer_the_terminal() -
     noon = 1_790_000_000_000
     document = {"entries": [entry(noon + 3_600_000, "job \x1b[2J"), entry(noon)], "more": True}
     lines = list(timeline_lines(document))
-    assert "there is more before this" in lines[0]
+    assert "older entries are not shown" in lines[0]
     assert "nothing for 1 h" in "\n".join(lines)
     assert "\x1b" not in "".join(lines)
     assert [line for line in lines if "▶" in line][1].endswith("[2J")

@@ -47,7 +47,7 @@ def test_f14_a_crash_loop_ends_exactly_at_the_death_that_the_policy_names(run: R
         "SELECT failed_at_wall_ms, failure_reason FROM rekindle_worker_restart_policy"
     )
     assert failed_at is not None
-    assert "5 restarts in 5 min" in str(reason)
+    assert "5 restarts in 5 minutes" in str(reason)
 
 
 def until_failed(events: EventStream) -> list[object]:
@@ -69,7 +69,7 @@ def test_ps_10_a_failed_worker_stays_failed_in_the_next_run_until_it_is_reset(ru
     second.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
     failed = second.status("w")
     assert (failed.shown, failed.pid, failed.restart_count) == ("failed", None, 2)
-    assert "2 restarts in 5 min" in (failed.failure_reason or "")
+    assert "2 restarts in 5 minutes" in (failed.failure_reason or "")
     with pytest.raises(RequestRefusedError, match="starting it does not lift that: restart clears that"):
         second.start_worker("w")
     second.reset("w")

@@ -41,7 +41,7 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert "Events do not get to nats" in shown.stdout
+    assert "Events are not delivered to nats" in shown.stdout
     assert eventually(lambda: "nats: events are not delivered" in first.text())
     first.kill()
     nats_service.start()

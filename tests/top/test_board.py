@@ -107,6 +107,6 @@ def test_an_open_breaker_is_one_line_whose_clocks_go_on() -> None:
     assert first == (
         "Breaker db open for 42 s, 2 workers held back, canary in 4 s: 3 workers died within 30 s"
     )
-    assert "1 worker held back, worker:tag:" in second
+    assert "1 worker held back, canary worker:tag:" in second
     assert "\x1b" not in second
-    assert breaker_lines(board, 999.0)[0].count("canary as soon as it may") == 1
+    assert breaker_lines(board, 999.0)[0].count("canary as soon as possible") == 1

@@ -110,7 +110,7 @@ def test_status_and_explain_say_what_is_going_on(guarded: tuple[SimulatedSystem,
         "held back: breaker db is open: 3 workers died within 30 s; open for 4 s, canary in 6 s"
     )
     system.run_to(111.5)
-    assert system.status(TEN[9]).why.endswith("tries for all")
+    assert system.status(TEN[9]).why.endswith("is being tried")
 
 
 def test_a_supervisor_that_restarts_during_the_outage_begins_with_a_canary(

@@ -118,7 +118,7 @@ def test_a_canary_that_comes_to_wait_for_one_who_is_held_back_leaves_the_trial_t
     ).start()
     system.run_to(12)
     assert canaries(system) == ["app", "db"]
-    assert system.status("app").why.endswith("open for 6 s, db tries for all")
+    assert system.status("app").why.endswith("open for 6 s, canary db is being tried")
     system.run(600)
     [(closed, event)] = system.events(BreakerClosed)
     assert event.workers == ("app",)

@@ -10,7 +10,7 @@ from tests.virtual.simulated_system import Listener, W, worker
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.jobs import NewJob
-from rekindle.actors.facts.topic_states import JobState, QueueState
+from rekindle.actors.facts.topic_states import JobTopicState, QueueState
 from rekindle.actors.messages import Snapshot, StateChanged
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.messages.internal.to_desks import QueuesTouched
@@ -57,7 +57,7 @@ def finish(system: Any, job: int) -> None:
 def jobs_told(heard: Listener) -> list[tuple[int, str]]:
     """(job, status) of every job that was told of."""
     told = [each.state for each in heard.messages if isinstance(each, StateChanged)]
-    return [(state.id, state.status) for state in told if isinstance(state, JobState)]
+    return [(state.id, state.status) for state in told if isinstance(state, JobTopicState)]
 
 
 def numbers(heard: Listener) -> list[tuple[str, int, int, int]]:
@@ -99,7 +99,7 @@ def test_a_job_is_told_of_from_its_beginning_to_its_end(new_system: SystemFactor
     assert jobs_told(heard) == [(job, "pending"), (job, "running"), (job, "done")]
     told = [each for each in heard.messages if isinstance(each, StateChanged)]
     assert {(each.topic, each.type, each.event_id) for each in told} == {("queue:jobs", "job_update", None)}
-    assert isinstance(told[1].state, JobState)
+    assert isinstance(told[1].state, JobTopicState)
     assert told[1].state.path == "/music/a.flac"
 
 
@@ -113,7 +113,7 @@ def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(new_system: Sys
     snapshot = listener(system, "queue:jobs").messages[0]
     assert isinstance(snapshot, Snapshot)
     (state,) = snapshot.states
-    assert isinstance(state.state, JobState)
+    assert isinstance(state.state, JobTopicState)
     assert (state.state.id, state.state.status) == (job, "running")
     finish(system, job)
     system.run(1.0)

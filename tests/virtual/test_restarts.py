@@ -40,7 +40,7 @@ def test_rd_09_the_sixth_death_of_a_tight_crash_loop_is_final(new_system: System
     assert [at for at, _ in system.events(WorkerFailed)] == [49]
     assert system.status().shown == "failed"
     assert system.status().restart_count == 5
-    assert "5 restarts in 5 min" in str(system.status().failure_reason)
+    assert "5 restarts in 5 minutes" in str(system.status().failure_reason)
 
 
 def test_rd_10_one_crash_every_ten_minutes_gets_twenty_restarts(new_system: SystemFactory) -> None:

@@ -251,7 +251,7 @@ def test_a_hostile_name_is_shown_literally_and_does_nothing(browser: Browser, da
 def test_a_workers_page_tells_why_it_is_down_and_how_it_died(looker: Window) -> None:
     looker.wait_for_row("worker:slow:0", "crashed")
     looker.row("worker:slow:0").get_by_role("link").click()
-    looker.wait_until("document.querySelector('.why').textContent.includes('crashed and is started again')")
+    looker.wait_until("document.querySelector('.why').textContent.includes('crashed and restarts in')")
     looker.wait_until("document.querySelector('.history').textContent.includes('exited with code 3')")
     assert looker.page.locator(".plot canvas").count() == 1
     looker.page.locator(".bundle summary").first.click()

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...facts.records import EventRecord
-from ...facts.topic_states import JobState, QueueState, State, SystemHealthState, WorkerState
+from ...facts.topic_states import JobTopicState, QueueState, State, SystemHealthState, WorkerState
 from ...messages import Published, StateChanged
 from ...messages.topics import event_topic
 from ...views.event_sentences import Sentence, document_with_text, sentences
@@ -25,7 +25,7 @@ KEEPALIVE = b": keepalive\n\n"
 _NAMES: dict[type[State], str] = {
     WorkerState: "worker",
     QueueState: "queue",
-    JobState: "job",
+    JobTopicState: "job",
     SystemHealthState: "health",
 }
 

@@ -1,4 +1,4 @@
-"""Pure: what a worker died of, as text for people: a bundle, the groups, a bug report in Markdown."""
+"""Pure: the evidence of a death, groups of crashes and a bug report as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .text import (
 )
 
 _FINDINGS = {
-    "operator": "asked for by an operator",
+    "operator": "requested by an operator",
     "killed_by_us": "killed by Rekindle",
     "hung": "hung",
     "out_of_memory": "out of memory",
@@ -31,7 +31,7 @@ _FINDINGS = {
 
 
 def finding(word: str) -> str:
-    """What it died of, in a few words."""
+    """The cause of a death in a few words."""
     return _FINDINGS.get(word, printable(word))
 
 
@@ -53,7 +53,7 @@ def bundle_lines(bundle: Document, now_ms: int, groups: Sequence[Document] = ())
 
 
 def facts(bundle: Document) -> Iterator[tuple[str, str]]:
-    """What is known beside the finding, name by name."""
+    """What is known besides the finding, as names and values."""
     yield "exit", exit_words(bundle["exit_code"], bundle["signal"])
     cause = str(bundle["cause"]).replace("_", " ")
     detail = str(bundle["detail"])
@@ -135,7 +135,7 @@ def _section(bundle: Document, now_ms: int) -> Iterator[str]:
         ("Last lines", [f"{stream} | {text}" for stream, text in bundle["output"]]),
     ):
         if lines:
-            # Four ticks: a worker that writes three does not end the block.
+            # Four backticks, so that three in the output do not end the block.
             yield from ("", f"{title}:", "", "````text", *(_fenced(line) for line in lines), "````")
 
 

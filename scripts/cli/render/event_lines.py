@@ -1,4 +1,4 @@
-"""Pure: events of the log as lines for people, in the words that the supervisor sends with them."""
+"""Pure: events as lines of text, in the words that the supervisor sends with them."""
 
 from __future__ import annotations
 

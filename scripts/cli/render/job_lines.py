@@ -1,4 +1,4 @@
-"""Pure: jobs and queues as lines for people, from the server's JSON."""
+"""Pure: jobs and queues as lines of text, from the server's JSON."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _LONGEST_CELL = 60
 
 
 def job_lines(found: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
-    """A table of jobs, one a line."""
+    """A table of jobs."""
     if not found:
         return ["no jobs"]
-    heading = ("JOB", "STATE", "QUEUE", "AGE", "TRIES", "CRASHES", "WORKER", "PAYLOAD, OR WHAT IS WRONG")
+    heading = ("JOB", "STATE", "QUEUE", "AGE", "TRIES", "CRASHES", "WORKER", "PAYLOAD OR ERROR")
     return table(heading, [_job(each["job"], now_ms) for each in found], width=width)
 
 
 def stats_lines(found: Document, *, width: int | None = None) -> list[str]:
-    """A table of queues, the sum of all in the last line."""
+    """A table of queues, with the sum in the last line."""
     heading = ("QUEUE", "PENDING", "RUNNING", "DONE", "ERRORS", "TOXIC", "AVERAGE", "LEFT", "")
     served = set(found["served"])
     rows = [_figures(stats, stats["queue"], served) for stats in found["queues"]]
@@ -36,7 +36,7 @@ def stats_lines(found: Document, *, width: int | None = None) -> list[str]:
 
 
 def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
-    """Toxic jobs, each with the evidence against it."""
+    """Toxic jobs, each with its crashes."""
     if not found:
         return ["no toxic jobs"]
     told = [[*_conviction(each["job"], now_ms), *_evidence(each["crashes"]), ""] for each in found]
@@ -44,7 +44,7 @@ def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
 
 
 def detail_lines(found: Document, now_ms: int) -> list[str]:
-    """All that is known of one job."""
+    """One job in detail."""
     job = found["job"]
     lines = [
         f"job        {job['id']} of {printable(job['queue'])}, {job['state']}",

@@ -1,4 +1,4 @@
-"""Pure: deaths, orders and the outcomes of orders as lines for people, from the server's JSON."""
+"""Pure: deaths, commands and their outcomes as lines of text, from the server's JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .text import age, exit_words, moment, printable, signal_name, span
 _DECISIONS = {
     "restart": "restart",
     "mark_failed": "given up",
-    "notify_only": "told, not restarted",
+    "notify_only": "notified, not restarted",
     "none": "not restarted",
 }
 
@@ -19,7 +19,7 @@ _CHANGES = {
     "removed": "removed",
     "restarted": "restarted",
     "adjusted": "adjusted, without a restart",
-    "lifted": "failed no longer: another version, tried afresh",
+    "lifted": "no longer failed: its version changed, so it is started again",
 }
 
 _PUT_OFF = {
@@ -28,11 +28,11 @@ _PUT_OFF = {
     "when_started": "started",
     "when_restarted": "restarted",
 }
-"""What has a change wait, and what it waits for; a failure waits for a command of its own."""
+"""What a postponed change waits for; a failed worker waits for its own command."""
 
 
 def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
-    """A table of deaths, one a line."""
+    """A table of deaths."""
     heading = ("WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY")
     return table(heading, [_death(death, now_ms) for death in deaths], width=width)
 
@@ -62,7 +62,7 @@ def cause(death: Document) -> str:
 
 
 def alert_lines(alerts: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
-    """A table of alerts, one a line."""
+    """A table of alerts."""
     heading = ("#", "SEVERITY", "WORKER", "SINCE", "TIMES", "STATE", "WHAT")
     return table(heading, [_alert(alert, now_ms) for alert in alerts], width=width)
 
@@ -82,14 +82,14 @@ def _alert(alert: Document, now_ms: int) -> tuple[str, ...]:
 
 def _alert_state(alert: Document) -> str:
     if alert["resolved_at_wall_ms"] is not None:
-        return "over"
+        return "resolved"
     if alert["acknowledged_at_wall_ms"] is not None:
-        return f"noted by {printable(alert['acknowledged_by'] or 'somebody')}"
+        return f"acknowledged by {printable(alert['acknowledged_by'] or 'an operator')}"
     return "escalated" if alert["escalated"] else "open"
 
 
 def resource_lines(used: Sequence[Document], *, width: int | None = None) -> list[str]:
-    """A table of what workers use, one a line."""
+    """A table of what workers use."""
     if not used:
         return ["no worker runs"]
     heading = ("WORKER", "MEMORY", "CPU", "THREADS", "DESCRIPTORS")
@@ -108,9 +108,9 @@ def _usage(used: Document) -> tuple[str, ...]:
 
 
 def stray_lines(strays: Sequence[Document]) -> list[str]:
-    """Processes that left their worker, one a line."""
+    """Processes that left the session of their worker."""
     return [
-        f"{printable(stray['id'])}: process {stray['pid']} left its session, and outlives it"
+        f"{printable(stray['id'])}: process {stray['pid']} left the worker's session and outlives it"
         for stray in strays
     ]
 
@@ -122,7 +122,7 @@ def audit_lines(
     user_name: Callable[[int], str] = str,
     width: int | None = None,
 ) -> list[str]:
-    """A table of orders, one a line; `user_name` turns a uid into a name."""
+    """A table of commands; `user_name` turns a uid into a name."""
     heading = ("WHEN", "AT", "WHO", "ORDER", "TARGET", "RESULT", "DETAIL")
     return table(heading, [_order(entry, now_ms, user_name) for entry in entries], width=width)
 
@@ -131,7 +131,7 @@ def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tup
     uid, claimed = entry["uid"], entry["claimed_user"]
     who = "?" if uid is None else user_name(uid)
     told = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
-    detail = " ".join(line.strip() for line in told.splitlines())  # the problems of a file, say: one a line
+    detail = " ".join(line.strip() for line in told.splitlines())  # for example one problem per line
     return (
         age(now_ms - entry["at_wall_ms"]),
         moment(entry["at_wall_ms"]),
@@ -144,7 +144,7 @@ def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tup
 
 
 def change_lines(detail: Document) -> list[str]:
-    """What a reload or a change of scale led to, one sentence a kind of change."""
+    """What a reload or a change of scale did, one sentence per kind of change."""
     waiting = {id_ for kind in _PUT_OFF for id_ in detail.get(kind, ())}
     at_once = [id_ for id_ in detail.get("restarted", ()) if id_ not in waiting]
     told = {**detail, "restarted": at_once}
@@ -158,56 +158,55 @@ def change_lines(detail: Document) -> list[str]:
         lines.append("Nothing changed.")
     later = detail.get("after_a_restart_of_the_supervisor")
     if later:
-        lines.append(f"Not before the supervisor is started anew: {_listed(later)}.")
+        lines.append(f"Takes effect when the supervisor restarts: {_listed(later)}.")
     return [*lines, *(printable(warning) for warning in detail.get("warnings", ()))]
 
 
 def _put_off_line(ids: Sequence[str], until: str) -> str:
-    """That a change waits, and for what."""
     many = len(ids) > 1
     changed = f"{_listed(ids)} {_be(ids)} changed;"
     if until:
-        return f"{changed} that takes effect when {'they' if many else 'it'} {_be(ids)} {until}."
+        return f"{changed} the change takes effect when {'they' if many else 'it'} {_be(ids)} {until}."
     named = " ".join(printable(id_) for id_ in ids)
-    return f"{changed} {'they stay' if many else 'it stays'} failed until: rekindle restart {named}"
+    return f"{changed} {'they stay' if many else 'it stays'} failed until you run: rekindle restart {named}"
 
 
 def stop_line(id_: str, detail: Document) -> str:
     """How a worker that was stopped ended."""
     end, forced = detail.get("exit"), detail.get("forced")
     if not detail.get("gone", True):
-        return f"{id_} survived SIGKILL; nothing is started in its place until it is gone."
+        return f"{id_} survived SIGKILL; no new process starts until it is gone."
     if end is None:
-        until = f"until it is started, or the supervisor is; to hold it for good: rekindle pause {id_}"
-        return f"{id_} was not running; it stays down {until}"
+        until = "until you start it or restart the supervisor"
+        return f"{id_} was not running; it stays stopped {until}; to keep it stopped: rekindle pause {id_}"
     how = exit_words(end["code"], end["signal"])
     made = "" if forced is None or forced == end["signal"] else f" after {signal_name(forced)}"
     if detail.get("relaunched"):
-        return f"{id_} ended ({how}{made}), and was started again: somebody wanted it back meanwhile."
+        return f"{id_} ended ({how}{made}) and was started again because of another command."
     return f"{id_} is stopped: {how}{made}."
 
 
 def pause_line(ids: Sequence[str], reason: str, for_s: float | None) -> str:
     """What was paused, why, and how it ends."""
-    what = _listed(ids) or "Everything"
+    what = _listed(ids) or "The system"
     because = f" ({reason})" if reason else ""
     end = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
     return f"{what} {_be(ids)} paused {end}{because}."
 
 
 def resume_line(still_paused: Sequence[str]) -> str:
-    """What came of the end of a pause of everything."""
+    """The result of resuming the system."""
     if not still_paused:
-        return "Everything goes on."
-    return f"The pause of everything is over; by themselves are still paused: {_listed(still_paused)}."
+        return "The system is resumed."
+    return f"The system is resumed; still paused individually: {_listed(still_paused)}."
 
 
 def no_pause_line(alone: Sequence[str]) -> str:
-    """That there was no pause of everything to end, and who is paused alone."""
+    """The system was not paused; names the workers that are paused individually."""
     if not alone:
         return "Nothing is paused."
     resume = f"rekindle resume {' '.join(printable(id_) for id_ in alone)}"
-    return f"Everything as a whole is not paused; alone {_be(alone)}: {_listed(alone)} ({resume})."
+    return f"The system is not paused; paused individually: {_listed(alone)} ({resume})."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Pure: the answer to `GET /workers` as a table that a person reads at a glance.
+"""Pure: the answer to `GET /workers` as a table.
 
 Everything here takes the JSON that the server sends, so the same table serves `status`, its
 `--watch`, and the demo.
@@ -31,10 +31,10 @@ _UNLIMITED = 1 << 30
 def status_lines(
     report: Document, *, colour: bool = False, width: int | None = None, wide: bool = False
 ) -> list[str]:
-    """The table of all workers in a report, and what is wrong with the whole.
+    """The table of all workers in a report, and the problems of the system.
 
     Args:
-        report: what the server answered.
+        report: the server's answer.
         colour: colour the status words.
         width: how many columns the terminal has; None cuts nothing.
         wide: show the exact status, the generation and the lifetime count too.
@@ -53,10 +53,10 @@ def table(
     width: int | None = None,
     colours: Sequence[str] | None = None,
 ) -> list[str]:
-    """Rows under headings, each column as wide as it must be, no line wider than `width`.
+    """Rows under headings, each column as wide as its widest cell, no line wider than `width`.
 
     Args:
-        heading: one word a column.
+        heading: one word per column.
         rows: as many cells as headings; the last column is cut first.
         width: None cuts nothing.
         colours: of each row's second cell.
@@ -98,13 +98,13 @@ def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
 
 
 def restarts(worker: Document) -> str:
-    """Restarts used of the budget that is nearest to its end: `4/5`; just the number without one."""
+    """Restarts used of the limit with the least left: `4/5`; only the number without a limit."""
     nearest = _nearest_limit(worker["budget"])
     return str(worker["restart_count"]) if nearest is None else "{}/{}".format(*nearest)
 
 
 def outlook(worker: Document) -> str:
-    """What happens next, or why nothing does; empty when all is well."""
+    """What happens next, or why nothing does; empty for a healthy worker."""
     shown = worker["shown"]
     if shown == "failed":
         return printable(f"failed: {worker['failure_reason'] or worker['why']}")
@@ -117,15 +117,15 @@ def outlook(worker: Document) -> str:
     if shown == "healthy":
         return "" if worker["status"] == "healthy" else str(worker["status"] or "")
     if worker["why_code"] == "stopped":
-        return "stays so until it is started"
+        return "stays stopped until it is started"
     return "" if worker["why_code"] == "stopping" else printable(worker["why"])
 
 
 def footer(report: Document) -> list[str]:
-    """What is to be known of the system as a whole."""
+    """The state of the system: pause, store, breakers, gateways."""
     lines = []
     if report["paused"]:
-        lines.append("Everything is paused; it goes on with: rekindle resume")
+        lines.append("The system is paused; to resume it, run: rekindle resume")
     if report["degraded"] is not None:
         many = report["unsaved"]
         records = f"{many} record{'' if many == 1 else 's'}"
@@ -136,13 +136,13 @@ def footer(report: Document) -> list[str]:
 
 
 def breaker_line(breaker: Document) -> str:
-    """Who is held back, since when, and who tries next: one line."""
+    """The workers that a breaker holds back, since when, and its canary."""
     held, canary = len(breaker["held"]), breaker["canary"]
     if canary is None:
         left = breaker["next_try_in_ms"] or 0
-        then = f"canary in {countdown(left)}" if left > 0 else "canary as soon as it may"
+        then = f"canary in {countdown(left)}" if left > 0 else "canary as soon as possible"
     else:
-        then = f"{canary} tries for all"
+        then = f"canary {canary} is being tried"
     many = f"{held} worker{'' if held == 1 else 's'} held back"
     what = f"Breaker {breaker['name']} open for {countdown(breaker['open_for_ms'])}, {many}, {then}"
     return printable(f"{what}: {breaker['why']}")
@@ -150,12 +150,12 @@ def breaker_line(breaker: Document) -> str:
 
 def _away(gateway: Document) -> str:
     dropped = f", {gateway['dropped']} dropped" if gateway["dropped"] else ""
-    what = f"Events do not get to {gateway['name']} ({gateway['waiting']} waiting{dropped})"
+    what = f"Events are not delivered to {gateway['name']} ({gateway['waiting']} waiting{dropped})"
     return f"{what}: {printable(gateway['detail'])}"
 
 
 def summary(workers: Iterable[Document]) -> str:
-    """How many there are of each kind: `3 workers: 2 healthy, 1 failed`."""
+    """How many workers have each status: `3 workers: 2 healthy, 1 failed`."""
     counted = Counter(worker["shown"] for worker in workers)
     number = counted.total()
     listed = ", ".join(f"{counted[word]} {word}" for word in COLOURS if counted[word])

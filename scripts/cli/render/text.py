@@ -16,14 +16,14 @@ _CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def cells(text: str) -> int:
-    """How many columns a terminal needs for it."""
+    """How many terminal columns a text needs."""
     if text.isascii():
         return len(text)
     return sum(_cells(char) for char in text)
 
 
 def cut(text: str, width: int) -> str:
-    """As much of it as fits, with a mark if that is not all."""
+    """As much of the text as fits, with an ellipsis if it was cut."""
     if cells(text) <= width:
         return text
     kept, left = "", width - 1
@@ -36,7 +36,7 @@ def cut(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """With blanks up to a width."""
+    """The text, padded with blanks to a width."""
     return text + " " * (width - cells(text))
 
 
@@ -44,18 +44,18 @@ def seconds_of(text: str) -> float:
     """The seconds that `90`, `90s`, `30m`, `2h`, `1d` or `1h30m` stand for.
 
     Raises:
-        ValueError: it is none of these, or no time at all.
+        ValueError: the text is none of these, or not longer than 0.
     """
     wanted = text.strip().lower()
     parts = _PART.findall(wanted)
     units = [unit for _, unit in parts]
     if not parts or "".join(number + unit for number, unit in parts) != wanted or "" in units[:-1]:
-        raise ValueError(f"{printable(text)!r} is no duration; write 90, 90s, 30m, 2h or 1d")
+        raise ValueError(f"{printable(text)!r} is not a duration; write 90, 90s, 30m, 2h or 1d")
     if len(parts) > 1 and "" in units:
         raise ValueError(f"{printable(text)!r} ends without a unit; write 1h30m")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if not 0 < seconds < math.inf:
-        raise ValueError(f"{printable(text)!r} is no time at all")
+        raise ValueError(f"{printable(text)!r} must be longer than 0")
     return seconds
 
 
@@ -78,18 +78,18 @@ def moment(wall_ms: int) -> str:
 
     try:
         return datetime.fromtimestamp(wall_ms / 1000, UTC).astimezone().isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):  # years that no calendar has
+    except (OverflowError, OSError, ValueError):  # outside the calendar
         return f"{wall_ms} ms"
 
 
 def since(wall_ms: int, now_ms: int) -> str:
-    """When something began, as people say it: a time today, a day of this week, a date."""
+    """When something began: a time today, a day of this week, or a date."""
     from datetime import UTC, datetime
 
     try:
         began = datetime.fromtimestamp(wall_ms / 1000, UTC).astimezone()
         now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone()
-    except (OverflowError, OSError, ValueError):  # years that no calendar has
+    except (OverflowError, OSError, ValueError):  # outside the calendar
         return f"{wall_ms} ms"
     days = (now.date() - began.date()).days
     if days == 0:
@@ -98,7 +98,7 @@ def since(wall_ms: int, now_ms: int) -> str:
 
 
 def signal_name(number: int) -> str:
-    """SIGKILL for 9; the number itself where it has no name."""
+    """SIGKILL for 9; the number if it has no name."""
     import signal
 
     try:

@@ -1,4 +1,4 @@
-"""Pure: a worker's timeline as lines for people, from the server's JSON."""
+"""Pure: a worker's timeline as lines of text, from the server's JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .status_table import Document
 from .text import printable, span
 
 GAP_MS = 10 * 60 * 1000
-"""When nothing happened for so long, a line says so."""
+"""A longer time without entries is marked with a line."""
 
 _SYMBOLS = {
     "start": "▶",
@@ -31,10 +31,10 @@ _MARGIN = " " * 14
 
 
 def timeline_lines(document: Document, *, newest_first: bool = False) -> Iterator[str]:
-    """One line an entry; a heading a day; a mark where nothing happened for long."""
+    """One line per entry, a heading per day, and a mark for each long gap."""
     entries = document["entries"] if newest_first else document["entries"][::-1]
     if document["more"] and not newest_first:
-        yield f"{_MARGIN}⋮ there is more before this (--limit)"
+        yield f"{_MARGIN}⋮ older entries are not shown (--limit)"
     yield from _lines(entries)
     if document["more"] and newest_first:
         yield f"{_MARGIN}⋮"
@@ -70,6 +70,6 @@ def failure_line(document: Document) -> str:
 def _moment(wall_ms: int) -> tuple[str, str]:
     try:
         local = time.localtime(wall_ms / 1000)
-    except (OverflowError, OSError, ValueError):  # years that no calendar has
+    except (OverflowError, OSError, ValueError):  # outside the calendar
         return f"{wall_ms} ms", " " * 12
     return time.strftime("%Y-%m-%d", local), f"{time.strftime('%H:%M:%S', local)}.{wall_ms % 1000:03d}"

@@ -134,11 +134,11 @@ def test_nt_08_the_bell_rings_for_what_is_critical_and_rests_for_thirty_seconds(
 
 
 def test_nt_09_exhaustion_escalates_the_same_alert_and_offers_a_manual_restart() -> None:
-    step = after(died(), died(), WorkerFailed(A, 2, "5 restarts in 5 min"))
+    step = after(died(), died(), WorkerFailed(A, 2, "5 restarts in 5 minutes"))
     (told,) = step.book.alerts.values()
     assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.ESCALATED]
     assert told.message.startswith("auto-restart disabled")
-    assert (told.restart_available, told.occurrences, told.reason) == (True, 2, "5 restarts in 5 min")
+    assert (told.restart_available, told.occurrences, told.reason) == (True, 2, "5 restarts in 5 minutes")
 
 
 def test_what_got_worse_makes_noise_again_although_somebody_had_taken_note() -> None:

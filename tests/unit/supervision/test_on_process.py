@@ -153,5 +153,5 @@ def test_a_whole_life_ends_without_a_process() -> None:
         scene.come_to_an_end()
     assert scene.launches == [1, 2, 3, 4, 5, 6]
     assert scene.failure is not None
-    assert scene.failure.startswith("5 restarts in 5 min")
+    assert scene.failure.startswith("5 restarts in 5 minutes")
     assert scene.process == Absent()

@@ -50,7 +50,7 @@ DEATH = DeathRecord(
 @pytest.mark.parametrize("is_tried", [True, False])
 def test_a_failed_worker_says_whether_a_changed_version_is_tried_by_itself(is_tried: bool) -> None:
     failed = replace(UP, shown="failed", failure_reason="5 in a row", retried_if_changed=is_tried)
-    assert ("A changed version will be tried by itself" in explain(failed)) is is_tried
+    assert ("A changed version is started automatically" in explain(failed)) is is_tried
     assert "rekindle restart worker:tag:0" in explain(failed)
 
 
@@ -66,7 +66,7 @@ def test_a_crashed_worker_says_why_when_and_what_can_be_done() -> None:
         UP, shown="crashed", status=Status.DEAD, pid=None, next_attempt_in_s=12.0, why=DEATH.reason
     )
     assert explain(crashed, [DEATH]).splitlines() == [
-        "worker:tag:0 crashed and is started again in 12 s (Restart #4 with 8s backoff).",
+        "worker:tag:0 crashed and restarts in 12 s (Restart #4 with 8s backoff).",
         f"Its last death (generation 4) came after 3 s: killed by SIGKILL. Decision: {DEATH.reason}.",
         "Restarts used: 4 of 5 within 5 min, 11 of 20 in its lifetime.",
         "To start it now: rekindle start worker:tag:0; to hold it: rekindle pause worker:tag:0.",
@@ -74,17 +74,17 @@ def test_a_crashed_worker_says_why_when_and_what_can_be_done() -> None:
 
 
 def test_a_failed_worker_names_the_way_back() -> None:
-    failed = replace(UP, shown="failed", status=Status.FAILED, failure_reason="5 restarts in 5 min")
+    failed = replace(UP, shown="failed", status=Status.FAILED, failure_reason="5 restarts in 5 minutes")
     text = explain(failed)
-    assert "worker:tag:0 was given up: 5 restarts in 5 min." in text
+    assert "worker:tag:0 was given up: 5 restarts in 5 minutes." in text
     assert "rekindle restart worker:tag:0" in text
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"pause_ends_in_s": 1800.0, "pause_reason": "new disk"}, "ends by itself in 30 min"),
-        ({"pause_reason": "new disk"}, "It is paused (new disk) until somebody resumes it."),
+        ({"pause_ends_in_s": 1800.0, "pause_reason": "new disk"}, "ends automatically in 30 min"),
+        ({"pause_reason": "new disk"}, "It is paused (new disk) until an operator resumes it."),
     ],
 )
 def test_a_pause_says_its_reason_and_its_end(changes: dict[str, object], sentence: str) -> None:
@@ -96,8 +96,8 @@ def test_a_pause_says_its_reason_and_its_end(changes: dict[str, object], sentenc
 @pytest.mark.parametrize(
     ("everything", "advice"),
     [
-        (True, "To go on: rekindle resume (all workers are paused)."),
-        (False, "To go on: rekindle resume worker:tag:0."),
+        (True, "To resume all workers, run: rekindle resume"),
+        (False, "To resume it, run: rekindle resume worker:tag:0"),
     ],
 )
 def test_a_pause_names_the_one_order_that_ends_it(everything: bool, advice: str) -> None:
@@ -154,10 +154,10 @@ def order(
 def test_a_stopped_worker_says_who_stopped_it(orders: list[AuditEntry], by: str) -> None:
     stop = stop_of("worker:tag:0", orders, 90_000)
     first = explain(STOPPED, stop=stop).splitlines()[0]
-    until = "until it is started, or the supervisor is"
-    assert first == f"worker:tag:0 was stopped by {by} and stays down {until}."
+    until = "until you start it or restart the supervisor"
+    assert first == f"worker:tag:0 was stopped by {by} and stays stopped {until}."
 
 
 def test_a_start_that_waits_names_those_it_waits_for() -> None:
     waiting = replace(UP, shown="starting", status=Status.PENDING, waits_for=("db",))
-    assert explain(waiting).startswith("worker:tag:0 is to start, and waits until db is healthy.")
+    assert explain(waiting).startswith("worker:tag:0 waits to start until db is healthy.")

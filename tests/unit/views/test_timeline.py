@@ -231,9 +231,9 @@ def test_a_job_that_lasted_is_told_where_it_was_taken_and_where_it_ended() -> No
     jobs = [job(9, 2.5, None, "running", attempts=2), job(8, 1.2, 1.7)]
     assert texts(shown(*events, jobs=jobs)) == [
         "gets a new process: age",
-        "took job 9 of mail, attempt 2",
+        "started job 9 of mail, attempt 2",
         "is healthy",
-        "did job 8 of mail in 500 ms",
+        "completed job 8 of mail in 500 ms",
         "started, pid 7, generation 3",
     ]
     long_one = [job(7, 1.5, 2.5, "error", error="ValueError: no such user\n  at line 3")]
@@ -241,7 +241,7 @@ def test_a_job_that_lasted_is_told_where_it_was_taken_and_where_it_ended() -> No
         "gets a new process: age",
         "job 7 of mail failed after 1 s: ValueError: no such user",
         "is healthy",
-        "took job 7 of mail",
+        "started job 7 of mail",
         "started, pid 7, generation 3",
     ]
 
@@ -250,8 +250,8 @@ def test_many_jobs_in_a_row_are_one_line_so_that_they_hide_nothing() -> None:
     jobs = [job(n, 10 + n, 11 + n, "error" if n % 10 == 0 else "done") for n in range(1, 31)]
     found = shown(WorkerStarted(TAG, 3, 7), jobs=[*jobs, job(31, 41, None, "running")], limit=3)
     assert texts(found) == [
-        "took job 31 of mail",
-        "did 30 jobs of mail in 30 s; 3 of them failed",
+        "started job 31 of mail",
+        "finished 30 jobs of mail in 30 s; 3 of them failed",
         "started, pid 7, generation 3",
     ]
     assert not found.more
