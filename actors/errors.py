@@ -1,27 +1,27 @@
 """Everything that Rekindle raises at its callers.
 
     RekindleError
-    ├── SpecError (ValueError)                 a worker's description makes no sense
+    ├── SpecError (ValueError)                 a worker's spec is invalid
     ├── UnknownWorkerError (LookupError)       no worker has that id
     ├── UnknownQueueError (LookupError)        no worker serves that queue
     ├── UnknownJobError (LookupError)          no job has that number
-    ├── PayloadError (ValueError)              what is to be done is not JSON, or too long
-    ├── UnknownDeathError (LookupError)        nothing is kept of such a death
-    ├── RequestRefusedError (RuntimeError)     understood, but not now: the system is stopping, say
-    │   ├── PausedError                        a pause is in the way
-    │   └── ConfigurationError                 the settings make no sense; nothing was changed
+    ├── PayloadError (ValueError)              a job's payload is not JSON, or too long
+    ├── UnknownDeathError (LookupError)        no such death is persisted
+    ├── RequestRefusedError (RuntimeError)     not possible now, such as while the system is stopping
+    │   ├── PausedError                        the worker, or everything, is paused
+    │   └── ConfigurationError                 the settings are invalid; nothing was changed
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
-    ├── TaskError (RuntimeError)               a task raised what cannot be rebuilt here
-    ├── WorkerCrashedError (RuntimeError)      a task ended its worker; the future of that one alone
+    ├── TaskError (RuntimeError)               a task raised an exception that cannot be rebuilt here
+    ├── WorkerCrashedError (RuntimeError)      a task crashed its worker; only its own future fails
     ├── ExecutorBrokenError (BrokenExecutor)   no worker of an executor can be started
     └── StoreError (RuntimeError)
-        ├── StoreUnavailableError              locked, full or gone: trying again may help
-        ├── StoreOwnedError                    another supervisor works with this store
+        ├── StoreUnavailableError              locked, full or gone: a retry may help
+        ├── StoreOwnedError                    another supervisor uses this store
         ├── StoreDamagedError                  not a database, or a broken one
         └── StoreTooNewError                   written by a newer Rekindle
 
-A worker that fails is an event (`WorkerDied`, `WorkerFailed`), never an exception; the task that an
-executor's worker died of is the one exception, since its caller waits for it.
+A worker that fails is an event (`WorkerDied`, `WorkerFailed`), never an exception, except for the task
+that crashed an executor's worker, since its caller waits for it.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 
 class RekindleError(Exception):
-    """The root of everything that Rekindle raises."""
+    """The base class of all exceptions of Rekindle."""
 
 
 NO_VALUE: Final = object()
-"""Stands where there is no value to show."""
+"""Marks a problem without a value to show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a spec: where, why, and the value that is refused."""
+    """One error in a spec: the field, the reason, and the invalid value."""
 
     field: str
     reason: str
@@ -63,7 +63,7 @@ def _shortened(text: str) -> str:
 
 
 class SpecError(RekindleError, ValueError):
-    """A worker's description makes no sense; every problem is named at once."""
+    """A worker's spec is invalid; the message lists every problem."""
 
     def __init__(self, worker: str, problems: Iterable[Problem], kind: str = "worker") -> None:
         self.worker = worker
@@ -79,13 +79,13 @@ class UnknownWorkerError(RekindleError, LookupError):
     def __init__(self, component_id: str, known: Iterable[str] = ()) -> None:
         self.component_id = component_id
         self.near = near(component_id, known)
-        """Those that may have been meant."""
+        """Ids that may have been meant."""
         meant = f"; did you mean {' or '.join(self.near)}?" if self.near else ""
         super().__init__(f"no worker is called {component_id!r}{meant}")
 
 
 def near(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Those names that somebody may have meant who wrote this one: it is a part of them, or alike."""
+    """The known names that contain this one, or else are similar to it."""
     names = sorted(known)
     having_it = [each for each in names if name and name.casefold() in each.casefold()]
     # The comparison takes time that grows with the square of the length.
@@ -93,7 +93,7 @@ def near(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
 
 
 class UnknownQueueError(RekindleError, LookupError):
-    """No worker serves the queue: a job in it would wait for ever."""
+    """No worker serves the queue: a job in it would never run."""
 
     def __init__(self, queue: str, known: Iterable[str] = ()) -> None:
         self.queue = queue
@@ -111,11 +111,11 @@ class UnknownJobError(RekindleError, LookupError):
 
 
 class PayloadError(RekindleError, ValueError):
-    """What is to be done cannot be kept: it is not JSON, or too long."""
+    """A job's payload cannot be stored: it is not JSON, or too long."""
 
 
 class UnknownDeathError(RekindleError, LookupError):
-    """Nothing is kept of such a death."""
+    """No such death is persisted."""
 
     def __init__(self, component_id: str, generation: int) -> None:
         self.component_id = component_id
@@ -124,20 +124,20 @@ class UnknownDeathError(RekindleError, LookupError):
 
 
 class RequestRefusedError(RekindleError, RuntimeError):
-    """The request was understood and declined; the text says why."""
+    """The request was refused; the message says why."""
 
 
 class PausedError(RequestRefusedError):
-    """A pause is in the way of a start: the worker's own, or that of everything."""
+    """A pause prevents a start: the worker's own, or that of everything."""
 
     def __init__(self, reason: str, paused: str) -> None:
         super().__init__(reason)
         self.everything = not paused
-        """Whether everything is to be resumed, and not the worker alone."""
+        """Whether everything is paused, and not only the worker."""
 
 
 class ConfigurationError(RequestRefusedError):
-    """The settings that were to be applied make no sense; nothing was changed."""
+    """The new settings are invalid; nothing was changed."""
 
 
 class RequestTimeoutError(RekindleError, TimeoutError):
@@ -145,7 +145,7 @@ class RequestTimeoutError(RekindleError, TimeoutError):
 
 
 class TaskError(RekindleError, RuntimeError):
-    """A task raised an exception whose class is not known here; its cause has the traceback."""
+    """A task raised an exception that cannot be rebuilt here; its cause has the traceback."""
 
     def __init__(self, type_name: str, text: str) -> None:
         super().__init__(type_name, text)
@@ -157,13 +157,13 @@ class TaskError(RekindleError, RuntimeError):
 
 
 class WorkerCrashedError(RekindleError, RuntimeError):
-    """The worker died while it ran this task: how, which one, how often, and what it wrote last."""
+    """The worker died while it ran this task: the deaths, with the worker's last output."""
 
     def __init__(self, task: str, deaths: tuple[Death, ...]) -> None:
         super().__init__(task, deaths)
         self.task = task
         self.deaths = deaths
-        """Every death that this task is guilty of, oldest first."""
+        """Every death that this task caused, oldest first."""
 
     @property
     def death(self) -> Death:
@@ -194,23 +194,23 @@ class WorkerCrashedError(RekindleError, RuntimeError):
 
 
 class ExecutorBrokenError(RekindleError, BrokenExecutor):
-    """No worker of the executor can be started; the text says why."""
+    """No worker of the executor can be started; the message says why."""
 
 
 class StoreError(RekindleError, RuntimeError):
-    """Something is wrong with the place where restart history is kept."""
+    """The store of the restart history failed."""
 
 
 class StoreUnavailableError(StoreError):
-    """The store cannot be written now (locked, full, gone); trying again may help."""
+    """The store cannot be written now (locked, full, gone); a retry may help."""
 
 
 class StoreOwnedError(StoreError):
-    """Another supervisor works with this store."""
+    """Another supervisor uses this store."""
 
 
 class StoreDamagedError(StoreError):
-    """The store is not a database, or a broken one; nothing was overwritten."""
+    """The store is not a database, or is damaged; nothing was overwritten."""
 
 
 class StoreTooNewError(StoreError):

@@ -1,7 +1,7 @@
 """What the actors need from outside, as narrow protocols.
 
-Two runtimes serve them: threads, the real clock and real processes; and the simulation,
-where one thread, a virtual clock and a scripted process table run the same actor classes.
+Two runtimes implement them: threads with the real clock and real processes; and the simulation, which
+runs the same actor classes in one thread with a virtual clock and a scripted process table.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ A = TypeVar("A", bound="pykka.Actor")
 
 
 class Receiver(Protocol):
-    """Whoever can be told something: a pykka `ActorRef`, or an edge's inbox."""
+    """Receives messages: a pykka `ActorRef`, or the inbox of a gateway."""
 
     def tell(self, message: Any) -> None:
         """Deliver the message without waiting."""
@@ -44,7 +44,7 @@ class Receiver(Protocol):
 
 
 class Clock(Protocol):
-    """What time it is."""
+    """The current time."""
 
     def monotonic(self) -> float:
         """Seconds that never jump, for every duration."""
@@ -59,7 +59,7 @@ class Timer(Protocol):
     """A message that was scheduled."""
 
     def cancel(self) -> None:
-        """Drop the message if it is not under way yet. A receiver still checks what it gets."""
+        """Drop the message if it is not yet delivered. A receiver must still check for stale ones."""
         ...
 
 
@@ -67,12 +67,12 @@ class Timers(Protocol):
     """Delivers messages later."""
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> Timer:
-        """Tell the receiver the message once the delay has passed."""
+        """Send the message to the receiver after the delay."""
         ...
 
 
 class Control(StrEnum):
-    """What a supervisor tells a worker over its channel."""
+    """What a supervisor requests of a worker over its channel."""
 
     STOP = "stop"
     PAUSE = "pause"
@@ -80,10 +80,10 @@ class Control(StrEnum):
 
 
 class SpawnRequest(msgspec.Struct, frozen=True):
-    """One incarnation to start, and who hears of its life.
+    """One incarnation to start, and who is notified of its life.
 
-    `observer` (its proxy) and `monitor` are told ProcessStarted, SpawnFailed and
-    ProcessExited; the monitor alone FrameReceived, ChannelClosed and ProtocolViolated.
+    `observer` (its proxy) and `monitor` receive ProcessStarted, SpawnFailed and
+    ProcessExited; only the monitor receives FrameReceived, ChannelClosed and ProtocolViolated.
     """
 
     spec: WorkerSpec
@@ -93,14 +93,14 @@ class SpawnRequest(msgspec.Struct, frozen=True):
 
 
 class Processes(Protocol):
-    """The process table: our own children only. No call here blocks; news comes as messages."""
+    """The process table: our own children only. Calls do not block; results arrive as messages."""
 
     def spawn(self, request: SpawnRequest) -> None:
         """Start the process."""
         ...
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
-        """Tell the worker something over its channel, if it has one."""
+        """Send the request over the worker's channel, if it has one."""
         ...
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
@@ -108,15 +108,15 @@ class Processes(Protocol):
         ...
 
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
-        """Whether the worker has said that it knows how to write its stacks down."""
+        """Whether the worker has reported that it can write its stacks."""
         ...
 
     def show_stacks(self, component_id: str, generation: int) -> None:
-        """Have a worker write its stacks down, if it has said that it knows how to."""
+        """Make a worker write its stacks, if it can."""
         ...
 
     def report(self, component_id: str, receiver: Receiver) -> None:
-        """Answer with ProcessFound: what runs under this id now."""
+        """Reply with ProcessFound: the process that runs under this id now."""
         ...
 
     def output(self, component_id: str) -> tuple[str, ...]:
@@ -124,32 +124,31 @@ class Processes(Protocol):
         ...
 
     def condition(self, component_id: str) -> str:
-        """What the system says that the process does: running, sleeping, stopped, gone…"""
+        """The kernel's state of the process: running, sleeping, stopped, gone…"""
         ...
 
     def usage(self, component_id: str, generation: int) -> Usage | None:
-        """What this incarnation and all that it started use; None if it is gone.
+        """What this incarnation and its descendants use; None if it is gone.
 
-        The one call here that blocks, for as long as a look around takes. It may raise whatever
-        the look around raises, where nothing can be seen.
+        The only call here that blocks, while it scans the processes. An error of the scan is raised.
         """
         ...
 
     def forget(self, component_id: str) -> None:
-        """The worker was removed; nothing of it needs to be kept."""
+        """Drop all data of a removed worker."""
         ...
 
 
 class Jobs(Protocol):
-    """The queues, for those who put jobs into them and those who look after them.
+    """The queues, for producers and operators.
 
-    Every method may be called from any thread and is one transaction of its own. All of them
-    raise `StoreError` where the database cannot answer. Workers claim and finish by connections
-    of their own (`rekindle.worker.jobs`).
+    Every method may be called from any thread, is one transaction, and raises `StoreError` if the
+    database is not available. Workers claim and finish jobs over their own connections
+    (`rekindle.worker.jobs`).
     """
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
-        """Put them into the queue, all or none; their numbers."""
+        """Add the jobs to the queue, all or none; their numbers."""
         ...
 
     def get(self, job_id: int) -> JobView:
@@ -159,15 +158,15 @@ class Jobs(Protocol):
     def find(
         self, *, queue: str | None = None, state: str | None = None, limit: int = 100
     ) -> tuple[JobView, ...]:
-        """Jobs, the newest first; those of one queue or in one state only."""
+        """Jobs, newest first; optionally only those of one queue or in one state."""
         ...
 
     def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
-        """The jobs that a worker was the last to take, the latest first, as far back as is quickly found."""
+        """The jobs that this worker was the last to take, latest first, as far back as is quickly found."""
         ...
 
     def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
-        """Those of these jobs that there are, by number."""
+        """The existing ones of these jobs, by number."""
         ...
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
@@ -179,7 +178,7 @@ class Jobs(Protocol):
         ...
 
     def retry(self, job_ids: Sequence[int]) -> None:
-        """Put toxic or failed jobs back with their counts cleared, all or none.
+        """Put toxic or failed jobs back with cleared counts, all or none.
 
         Raises:
             UnknownJobError: one of them does not exist.
@@ -188,7 +187,7 @@ class Jobs(Protocol):
         ...
 
     def drop(self, job_ids: Sequence[int]) -> None:
-        """Forget jobs that are not running, and the evidence with them, all or none.
+        """Delete jobs that are not running, with their evidence, all or none.
 
         Raises:
             UnknownJobError: one of them does not exist.
@@ -197,21 +196,21 @@ class Jobs(Protocol):
         ...
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
-        """Forget the jobs that were done before; how many they were."""
+        """Delete the jobs that were done before this time; how many."""
         ...
 
 
 class Store(Protocol):
-    """Where restart history is kept. Only the persistence actor writes to it."""
+    """Persists the restart history. Only the persistence actor writes to it."""
 
     def load(self) -> Remembered:
-        """What is known of the past."""
+        """The persisted state at start."""
         ...
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
-        """Keep all of them in one transaction, or raise `StoreUnavailableError` and keep none.
+        """Persist all records in one transaction, or raise `StoreUnavailableError` and persist none.
 
-        What comes back is what became of the jobs whose claims were among them.
+        Returns the outcome for the jobs whose claims the records released.
         """
         ...
 
@@ -222,7 +221,7 @@ class Store(Protocol):
 
     @property
     def address(self) -> str | None:
-        """Where a worker finds the queues, password included; None if it cannot."""
+        """The address of the queues for a worker, with the password; None if workers cannot reach them."""
         ...
 
     def deaths(
@@ -238,7 +237,7 @@ class Store(Protocol):
         ...
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
-        """The latest orders of operators, newest first."""
+        """The latest commands of operators, newest first."""
         ...
 
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
@@ -248,11 +247,11 @@ class Store(Protocol):
     def events_of(
         self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[EventRecord, ...]:
-        """The latest events about one worker, newest first; None: those about no worker at all."""
+        """The latest events about one worker, newest first; None: the ones about no worker."""
         ...
 
     def lives(self, component_id: str) -> Lives:
-        """All the lives of a worker that ended in a death that is kept."""
+        """All lives of a worker that ended in a persisted death."""
         ...
 
     def usages(
@@ -262,29 +261,29 @@ class Store(Protocol):
         ...
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
-        """Delete some outdated rows; true if there may be more. Only the persistence actor calls it."""
+        """Delete some outdated rows; True if there may be more. Only the persistence actor calls it."""
         ...
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Every alert that is not over, and the latest of those that are, oldest first."""
+        """Every active alert, and the latest resolved ones, oldest first."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections. Safe to call twice."""
+        """Close files and connections. May be called twice."""
         ...
 
 
 class Runtime(Protocol):
-    """Where actors live: it starts them and gives them time."""
+    """Starts the actors, and provides their clock and timers."""
 
     @property
     def clock(self) -> Clock:
-        """What time it is here."""
+        """The runtime's clock."""
         ...
 
     @property
     def timers(self) -> Timers:
-        """How to be told something later."""
+        """The runtime's timers."""
         ...
 
     def chance(self) -> float:

@@ -1,8 +1,8 @@
-"""Pure: which task waits, which one runs where, and who is guilty of a death.
+"""Pure: which task waits, which one runs where, and which one caused a death.
 
-A worker is sent one task at a time and says when it begins. A worker that dies is guilty of the task
-that it had begun; one that it had only been sent goes back to the front of the queue, and so does a
-guilty one that may be tried again.
+A worker is sent one task at a time and reports when it begins. A death is attributed to the task that
+the worker had begun. A task that was only sent goes back to the front of the queue, and so does one
+that caused a death and may be retried.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Incarnation = tuple[str, int]
 
 
 class Task(msgspec.Struct, eq=False):
-    """A call, and the future that waits for what comes of it."""
+    """A call, and the future of its outcome."""
 
     name: str
     payload: bytes
@@ -29,7 +29,7 @@ class Task(msgspec.Struct, eq=False):
     number: int = 0
     begun: bool = False
     deaths: tuple[Death, ...] = msgspec.field(default=())
-    """The workers that died of it."""
+    """The deaths that it caused."""
 
 
 class Assignments:
@@ -47,13 +47,13 @@ class Assignments:
         return not self._waiting and not self._running
 
     def add(self, task: Task) -> None:
-        """One more task, behind the others."""
+        """Queue a task."""
         self._count += 1
         task.number = self._count
         self._waiting.append(task)
 
     def assign(self, worker: Incarnation) -> Task | None:
-        """The next task that nobody cancelled is this worker's; None if there is none."""
+        """Assign the next task that is not cancelled to this worker; None if there is none."""
         while self._waiting:
             task = self._waiting.popleft()
             if task.deaths or task.future.running() or task.future.set_running_or_notify_cancel():
@@ -63,20 +63,20 @@ class Assignments:
         return None
 
     def begun(self, worker: Incarnation, number: int) -> None:
-        """The worker says that it begins the task."""
+        """The worker begins the task."""
         task = self._running.get(worker)
         if task is not None and task.number == number:
             task.begun = True
 
     def finished(self, worker: Incarnation, number: int) -> Task | None:
-        """The worker is done with the task; None if it has no such task."""
+        """The task that the worker has finished; None if it has no such task."""
         task = self._running.get(worker)
         if task is None or task.number != number:
             return None
         return self._running.pop(worker)
 
     def died(self, death: Death) -> tuple[Task | None, bool]:
-        """The task that the death is the fault of, if there is one, and whether it is given up."""
+        """The task that caused the death, if there is one, and whether it is given up."""
         task = self._running.pop((death.component_id, death.generation), None)
         if task is None:
             return None, False
@@ -90,18 +90,18 @@ class Assignments:
         return task, False
 
     def give_back(self, worker: Incarnation) -> None:
-        """The worker was stopped before it came to its task: somebody else takes it."""
+        """Queue the task of a worker that was stopped before it began it."""
         task = self._running.pop(worker, None)
         if task is not None:
             self._waiting.appendleft(task)
 
     def withdraw(self) -> Iterator[Task]:
-        """Take all that wait, and none that runs."""
+        """Remove all waiting tasks, and no running one."""
         while self._waiting:
             yield self._waiting.popleft()
 
     def drain(self) -> Iterator[Task]:
-        """Take all: no worker is left."""
+        """Remove all tasks: no worker is left."""
         running = tuple(self._running.values())
         self._running.clear()
         yield from running

@@ -1,4 +1,4 @@
-"""How a call goes to a worker: the function by where it is resolve, its arguments as values."""
+"""How a call is sent to a worker: the function by its name, its arguments as values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rekindle.worker.task_wire import MOST_BYTES
 from rekindle.worker.tasks import resolve
 
 HOW_TO = (
-    "Functions go to a worker by name and values as data; for anything else hand in a codec that both sides"
-    " trust: a module with dumps and loads, such as RekindleExecutor(codec=cloudpickle)."
+    "Functions are sent to a worker by name and values as data; for anything else pass a codec that both"
+    " sides trust: a module with dumps and loads, such as RekindleExecutor(codec=cloudpickle)."
 )
 
 
 class Codec(Protocol):
-    """Turns any object into bytes and back: a module with these two functions, say."""
+    """Turns any object into bytes and back, such as a module with these two functions."""
 
     def dumps(self, obj: Any, /) -> bytes:
         """The object as bytes."""
@@ -33,13 +33,13 @@ class Codec(Protocol):
 
 
 class Calls:
-    """Writes calls, and reads what came of them."""
+    """Writes calls, and reads their results."""
 
     def __init__(self, codec: ModuleType | str | None = None) -> None:
-        """Have calls written by this codec, a module or `"package.module:object"`.
+        """Use this codec: a module or `"package.module:object"`.
 
         Raises:
-            TypeError: it is nothing that a worker could find, or lacks `dumps` and `loads`.
+            TypeError: a worker could not find the codec, or it lacks `dumps` and `loads`.
         """
         self.codec_name = _codec_name(codec)
         self._codec: Codec | None = None if self.codec_name is None else resolve(self.codec_name)
@@ -52,19 +52,19 @@ class Calls:
         """A call as bytes.
 
         Raises:
-            TypeError: the function or a value cannot travel; the text says which, and what to do.
-            ValueError: it takes more than a message holds.
+            TypeError: the function or a value cannot be sent; the message says which, and what to do.
+            ValueError: the call is longer than a message may be.
         """
         if self._codec is not None:
             payload = bytes(self._codec.dumps((function, args, dict(named))))
         else:
             payload = _plainly(function, args, dict(named))
         if len(payload) > MOST_BYTES:
-            raise ValueError(f"the arguments take {len(payload)} bytes, of at most {MOST_BYTES}")
+            raise ValueError(f"the arguments take {len(payload)} bytes; the limit is {MOST_BYTES}")
         return payload
 
     def result(self, payload: bytes) -> Any:
-        """What a task returned."""
+        """The result of a task."""
         return values.loads(payload) if self._codec is None else self._codec.loads(payload)
 
 
@@ -76,11 +76,11 @@ def _plainly(function: Callable[..., object], args: tuple[Any, ...], named: dict
     try:
         return values.dumps([target, list(args), named])
     except TypeError:
-        raise TypeError(f"{_culprit(args, named)}, which cannot go to a worker as it is. {HOW_TO}") from None
+        raise TypeError(f"{_culprit(args, named)}, which cannot be sent to a worker. {HOW_TO}") from None
 
 
 def _culprit(args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """Which argument cannot be written, and what it is."""
+    """Which argument cannot be written, and its type."""
     labelled = [(f"argument {place}", value) for place, value in enumerate(args, 1)]
     labelled += [(f"argument {name!r:.40}", value) for name, value in named.items()]
     try:
@@ -92,10 +92,10 @@ def _culprit(args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
 
 
 def target_of(function: Callable[..., object]) -> str:
-    """Where a worker finds a function, `package.module:name`.
+    """The name by which a worker finds a function, `package.module:name`.
 
     Raises:
-        TypeError: it cannot be resolve by a name.
+        TypeError: the function cannot be found by name.
     """
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     shown = f"{path or function!r:.80}"
@@ -106,14 +106,14 @@ def target_of(function: Callable[..., object]) -> str:
     except (ImportError, AttributeError):
         same = False
     if not same:
-        raise TypeError(f"{module}:{path} is not what a worker would find there. {HOW_TO}")
+        raise TypeError(f"{module}:{path} is another object than a worker would find by that name. {HOW_TO}")
     if module == "__main__" and program_of_host() is None:
-        raise TypeError(f"{path} was typed in and stands in no file; put it into a module. {HOW_TO}")
+        raise TypeError(f"{path} was entered interactively, not in a file; put it into a module. {HOW_TO}")
     return f"{module}:{path}"
 
 
 def program_of_host() -> dict[str, str] | None:
-    """Where a worker finds what is defined in `__main__`; None if it was typed in."""
+    """Where a worker finds the host's `__main__`; None if it was entered interactively."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
@@ -128,5 +128,5 @@ def _codec_name(codec: ModuleType | str | None) -> str | None:
     if isinstance(codec, ModuleType) and importlib.import_module(codec.__name__) is codec:
         return codec.__name__
     raise TypeError(
-        f"a codec is a module, or the name of one's object, 'package.module:object', not {codec!r:.80}"
+        f"a codec is a module, or the name of an object, 'package.module:object', not {codec!r:.80}"
     )

@@ -1,4 +1,4 @@
-"""An executor's end of the line to one worker: never waits, and trusts no length."""
+"""An executor's connection to one worker: it never blocks, and limits the length of messages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rekindle.worker.task_wire import HEADER, MOST_BYTES, packed
 CHUNK = 1 << 18
 
 LONGEST_HELLO = 4096
-"""Who has not said yet who it is has no more to say."""
+"""The longest message of a worker that has not identified itself."""
 
 
 class Connection:
-    """One worker's socket, with what is not sent and not understood yet."""
+    """One worker's socket, with its unsent bytes and incomplete messages."""
 
     def __init__(self, line: socket.socket) -> None:
         line.setblocking(False)
         self.line = line
         self.worker: tuple[str, int] | None = None
-        """Who it is, once it has said so."""
+        """Its id and generation, once it has identified itself."""
         self.ready = False
         self.done = 0
         """How many tasks this incarnation has finished."""
@@ -31,12 +31,12 @@ class Connection:
         self._unsent = bytearray()
 
     def send(self, kind: int, task: int, payload: bytes) -> None:
-        """Send a message, or as much of it as goes out now."""
+        """Send a message, or as much of it as can be sent now."""
         self._unsent += packed(kind, task, payload)
         self.flush()
 
     def flush(self) -> None:
-        """Send what waits. A worker that is gone is found out by others."""
+        """Send unsent bytes. The reading side detects a worker that is gone."""
         with suppress(OSError):
             while self._unsent:
                 sent = self.line.send(self._unsent[:CHUNK], socket.MSG_NOSIGNAL)
@@ -44,11 +44,11 @@ class Connection:
 
     @property
     def sends(self) -> bool:
-        """Whether something waits to be sent."""
+        """Whether there are unsent bytes."""
         return bool(self._unsent)
 
     def receive(self, most: int = 16) -> tuple[list[tuple[int, int, bytes]], bool]:
-        """The messages that are complete by now, and whether there may be more."""
+        """The complete messages, and whether there may be more."""
         open_still = True
         for _ in range(most):
             try:
@@ -80,6 +80,6 @@ class Connection:
 
 
 def is_of_our_user(line: socket.socket) -> bool:
-    """Whether our own user is at the other end: a socket without a file is there for everybody."""
+    """Whether the peer runs as our user or root: any user can connect to a socket without a file."""
     _, uid, _ = struct.unpack("iII", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return uid in (0, os.geteuid())

@@ -1,8 +1,8 @@
-"""Hands tasks to workers and takes back what came of them: one thread, one selector.
+"""Sends tasks to workers and receives their outcomes: one thread, one selector.
 
-Workers are those of a real `System`: it starts, watches and restarts them, and tells their deaths as
-events. The thread owns every connection and every assignment; other threads post orders to it. It
-knows nothing of the executor in front of it, so that one that is dropped can be collected.
+A real `System` starts, watches and restarts the workers, and reports their deaths as events. The
+thread owns every connection and every assignment; other threads post orders to it. It holds no
+reference to the executor, so that a dropped executor can be garbage-collected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Dispatcher:
         self, calls: Calls, setup: bytes, assignments: Assignments, tasks_per_child: int | None
     ) -> None:
         self.name = f"rekindle-{secrets.token_hex(16)}"
-        """Where the workers find us: a socket without a file, gone with this process."""
+        """The address for the workers: a socket without a file, which ends with this process."""
         self.broken: str | None = None
         self._calls = calls
         self._setup = setup
@@ -72,7 +72,7 @@ class Dispatcher:
     # ── for other threads ────────────────────────────────────────────────────────────────
 
     def start(self, system: System, tokens: Mapping[str, str]) -> None:
-        """Have the workers started and served; `tokens` says which worker shows which word."""
+        """Start the workers and serve them; `tokens` maps each worker's secret token to its id."""
         self._system, self._tokens = system, tokens
         self._listener.bind(f"\0{self.name}")
         self._listener.listen(BACKLOG)
@@ -87,26 +87,26 @@ class Dispatcher:
             system.stop()
             self._close_sockets()
             raise
-        # Daemon threads still run when this is called: what was submitted is finished, as the
-        # standard executors do.
+        # Daemon threads still run at that time: submitted tasks are finished, as in the standard
+        # executors.
         atexit.register(self.finish)
         self._thread.start()
 
     def tell(self, message: Event) -> None:
-        """Hear what happens to the workers."""
+        """Receive an event about the workers."""
         if isinstance(message, WorkerDied | WorkerFailed | WorkerStopped):
             self._post(lambda: self._on_event(message))
 
     def submit(self, task: Task) -> None:
-        """Have a task run."""
+        """Queue a task."""
         self._post(lambda: self._take(task))
 
     def close(self, cancel: bool = False) -> None:
-        """Finish what was submitted, or what has begun, then end; does not wait."""
+        """Finish the submitted tasks, or with `cancel` only the begun ones, then end; does not wait."""
         self._post(lambda: self._close(cancel))
 
     def finish(self) -> None:
-        """Finish what was submitted, end, and wait for that; nothing in a fork, or in our own thread."""
+        """Finish the submitted tasks, end, and wait for that; does nothing in a fork or in its own thread."""
         if os.getpid() == self._process and threading.current_thread() is not self._thread:
             self.close()
             self._thread.join()
@@ -115,7 +115,7 @@ class Dispatcher:
         if os.getpid() != self._process:
             return
         self._posted.append(order)
-        # Under a lock: once it is closed, its number may stand for a file of the host.
+        # Under a lock: once it is closed, its number may belong to a file of the host.
         with self._waking, suppress(OSError):
             if self._wake != -1:
                 os.eventfd_write(self._wake, 1)
@@ -138,8 +138,8 @@ class Dispatcher:
     def _guarded(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001  # one misfortune must not leave all futures waiting
-            logger.opt(exception=error).error("the executor met an error and goes on")
+        except Exception as error:  # noqa: BLE001  # one error must not leave all futures waiting
+            logger.opt(exception=error).error("executor: an internal error; it continues")
 
     def _woken(self, _: int) -> None:
         os.eventfd_read(self._wake)
@@ -176,7 +176,7 @@ class Dispatcher:
         self._watch(connection)
         return True
 
-    # ── what workers say ─────────────────────────────────────────────────────────────────
+    # ── messages from workers ────────────────────────────────────────────────────────────
 
     def _accept(self, _: int) -> None:
         line, _address = self._listener.accept()
@@ -197,7 +197,7 @@ class Dispatcher:
             connection.flush()
             self._watch(connection)
         if ready & selectors.EVENT_READ and not self._receive(connection):
-            # What it was at is settled by the news of its death.
+            # The event of its death decides about its task.
             self._drop(connection)
             self._check_supervisor()
 
@@ -237,7 +237,7 @@ class Dispatcher:
         if task is None:
             return
         connection.done += 1
-        # The worker goes on before the future's callbacks run, which may take their time.
+        # The worker gets its next task before the future's callbacks run, which may be slow.
         if connection.done == self._tasks_per_child:
             self._renew(connection)
         else:
@@ -251,11 +251,11 @@ class Dispatcher:
                 task.future.set_exception(raised(payload))
             else:
                 task.future.set_result(self._calls.result(payload))
-        except Exception as error:  # noqa: BLE001  # a codec of the host's may raise anything
+        except Exception as error:  # noqa: BLE001  # the host's codec may raise anything
             task.future.set_exception(error)
 
     def _renew(self, connection: Connection) -> None:
-        """Have a new process in place of one that has done its share."""
+        """Replace a process that has reached its limit of tasks."""
         assert connection.worker is not None
         self._drop(connection)
         self._tell_supervisor(RestartWorker(connection.worker[0]))
@@ -265,7 +265,7 @@ class Dispatcher:
             return
         self._selector.unregister(connection.line)
         with suppress(OSError):
-            # A fork of the host may hold it open: closing alone would not reach the worker.
+            # A fork of the host may hold it open: the worker would not notice a close alone.
             connection.line.shutdown(socket.SHUT_RDWR)
         connection.line.close()
         connection.ready = False
@@ -273,7 +273,7 @@ class Dispatcher:
         if connection.worker is not None and self._connections.get(connection.worker[0]) is connection:
             del self._connections[connection.worker[0]]
 
-    # ── what becomes of workers ──────────────────────────────────────────────────────────
+    # ── events about workers ─────────────────────────────────────────────────────────────
 
     def _on_event(self, event: WorkerDied | WorkerFailed | WorkerStopped) -> None:
         match event:
@@ -299,7 +299,7 @@ class Dispatcher:
             task.future.set_exception(WorkerCrashedError(task.name, task.deaths))
 
     def _drain(self, component_id: str, generation: int) -> None:
-        """Take in what a worker said before it ended: what it finished is no crash."""
+        """Process the last messages of a worker that ended: a task that it finished did not crash."""
         connection = self._connections.get(component_id)
         if connection is not None and connection.worker == (component_id, generation):
             connection.ready = False
@@ -309,11 +309,11 @@ class Dispatcher:
             self._drop(connection)
 
     def _restart_without_penalty(self, component_id: str, generation: int) -> None:
-        """The task was to blame, so the worker comes back at once, and its budget is whole again."""
+        """The task caused the death, so the worker restarts at once with its full restart budget."""
         self._excused = {(id_, number) for id_, number in self._excused if id_ != component_id}
         self._excused.add((component_id, generation))
-        # First what lets it come back now if it is waiting, then what clears its counters, then
-        # what starts it if it had been given up. Each does nothing where it is not needed.
+        # The first ends a waiting delay, the second clears the counters, the third starts a worker
+        # that was given up. Each does nothing where it is not needed.
         self._tell_supervisor(StartWorkers((component_id,)))
         self._tell_supervisor(ResetWorker(component_id))
         self._tell_supervisor(StartWorkers((component_id,)))
@@ -328,7 +328,7 @@ class Dispatcher:
             self._fail_all(self.broken)
 
     def _check_supervisor(self) -> None:
-        """A host that stops all actors of its process stops ours as well: no news will come."""
+        """Fail all tasks if the host stopped every actor of its process: no more events will come."""
         assert self._system is not None
         if not self._system.supervisor.is_alive():
             self.broken = "its supervisor was stopped"
@@ -343,7 +343,7 @@ class Dispatcher:
 
     def _end(self) -> None:
         assert self._system is not None
-        # A worker that is just starting must not wait here for its first task.
+        # A worker that is still starting must not connect and wait for a task.
         self._selector.unregister(self._listener)
         self._listener.close()
         for connection in (*self._connections.values(), *self._unidentified):

@@ -1,4 +1,4 @@
-"""A store for what need not be remembered: an executor's workers go with the program that made them."""
+"""A store that persists nothing: an executor's workers end with the program that created them."""
 
 from __future__ import annotations
 
@@ -23,73 +23,73 @@ from ..spec.retention_policy import Retention
 
 
 class NullStore:
-    """Keeps nothing."""
+    """Persists nothing."""
 
     def load(self) -> Remembered:
-        """Nothing is known of the past."""
+        """Empty."""
         return Remembered()
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
-        """All is well, and forgotten."""
+        """Discard the records."""
         return ()
 
     @property
     def jobs(self) -> Jobs:
-        """There are none.
+        """Not supported.
 
         Raises:
             RequestRefusedError: always.
         """
-        raise RequestRefusedError("an executor's own store has no queues: hand in another one")
+        raise RequestRefusedError("an executor's default store has no queues: pass another store")
 
     @property
     def address(self) -> str | None:
-        """Nowhere."""
+        """None: there is no database."""
         return None
 
     def deaths(
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
     ) -> tuple[DeathRecord, ...]:
-        """None that is known."""
+        """None."""
         return ()
 
     def bundles(
         self, component_id: str, *, generation: int | None = None, limit: int = 100
     ) -> tuple[Bundle, ...]:
-        """None was kept."""
+        """None."""
         return ()
 
     def audit(self, limit: int = 100) -> tuple[AuditEntry, ...]:
-        """None that is known."""
+        """None."""
         return ()
 
     def alerts(self) -> tuple[Alert, ...]:
-        """None that is known."""
+        """None."""
         return ()
 
     def events(self, after_id: int = 0, limit: int = 100) -> EventPage:
-        """None that is kept."""
+        """An empty page."""
         return EventPage((), 0, 0)
 
     def events_of(
         self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[EventRecord, ...]:
-        """None that is kept."""
+        """None."""
         return ()
 
     def lives(self, component_id: str) -> Lives:
-        """None that is known."""
+        """None."""
         return Lives()
 
     def usages(
         self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[UsageNoted, ...]:
-        """None that is kept."""
+        """None."""
         return ()
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
-        """There is nothing."""
+        """Nothing to delete."""
         return False
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""

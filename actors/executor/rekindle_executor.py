@@ -1,10 +1,10 @@
-"""What a host holds: an `Executor` like the standard library's, on workers that come back.
+"""`RekindleExecutor`: an `Executor` like the standard library's, on supervised workers.
 
     with RekindleExecutor(max_workers=4) as executor:
         futures = [executor.submit(convert, name) for name in names]
 
-A process that dies takes along the one task that it was running, whose future raises
-`WorkerCrashedError` with the evidence; all others are run as if nothing had happened.
+When a process dies, only the future of the task that it was running fails: it raises
+`WorkerCrashedError` with the evidence. All other tasks run as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ RESTART = RestartPolicy(
     reset_after_healthy_s=60.0,
     give_up_exit_codes=(tasks.CANNOT_START,),
 )
-"""For deaths that no task is to blame for: five in a row are the end of that worker."""
+"""For deaths that no task caused: after five in a row the worker is given up."""
 
 HEALTH = HealthPolicy(staleness_s=None, heartbeat_interval_s=60.0)
-"""A task may hold the interpreter for as long as it likes."""
+"""No staleness limit, since a task may block the interpreter for any time."""
 
 STOP = StopPolicy(ask_s=2.0, term_s=2.0)
 
@@ -69,20 +69,20 @@ class RekindleExecutor(Executor):
         """Describe an executor; its processes start with the first task.
 
         Args:
-            max_workers: how many processes; as many as there are processors without it.
+            max_workers: how many processes; default: the number of usable processors.
             initializer: called in every new process before its first task.
-            initargs: what it is called with.
-            max_tasks_per_child: a process that has done so many is replaced by a new one.
-            crash_retries: how often a task that its worker died of is tried again.
-            codec: what turns calls and results into bytes: a module with `dumps` and `loads`, or
-                `"package.module:object"`. Without it functions travel by name, and values as data.
-            store: where deaths are kept, closed with the executor; nowhere without it.
-            name: what the workers' ids begin with.
+            initargs: the arguments of the initializer.
+            max_tasks_per_child: a process that has finished this many tasks is replaced.
+            crash_retries: how often a task that crashed its worker is retried.
+            codec: turns calls and results into bytes: a module with `dumps` and `loads`, or
+                `"package.module:object"`. Without it functions are sent by name, and values as data.
+            store: persists deaths, and is closed with the executor; default: nothing is persisted.
+            name: the prefix of the workers' ids.
 
         Raises:
-            ValueError: a number makes no sense.
-            TypeError: the initializer or the codec cannot go to a worker.
-            RuntimeError: a worker that loads the host's program got here.
+            ValueError: a number is too small.
+            TypeError: the initializer or the codec cannot be sent to a worker.
+            RuntimeError: it is created while a worker loads the host's program.
         """
         _refuse_in_worker()
         _check_at_least(1, max_workers=max_workers, max_tasks_per_child=max_tasks_per_child)
@@ -101,10 +101,10 @@ class RekindleExecutor(Executor):
         self._life = threading.Lock()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a call made in a worker; the future of what comes of it.
+        """Run a call in a worker; the future of its outcome.
 
         Raises:
-            TypeError: the function or an argument cannot go to a worker.
+            TypeError: the function or an argument cannot be sent to a worker.
             RuntimeError: the executor has been shut down.
             ExecutorBrokenError: none of its workers can be started.
         """
@@ -120,11 +120,11 @@ class RekindleExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks, finish those that were submitted, and end every process.
+        """Accept no more tasks, finish the submitted ones, and end every process.
 
         Args:
             wait: return only when all of that is done.
-            cancel_futures: cancel what has not begun.
+            cancel_futures: cancel the tasks that have not begun.
         """
         with self._life:
             self._closed = True
@@ -142,7 +142,7 @@ class RekindleExecutor(Executor):
         specs = [_spec(id_, f"{dispatcher.name}:{token}") for token, id_ in tokens.items()]
         dispatcher.start(System(specs, store=self._store or NullStore()), tokens)
         self._dispatcher = dispatcher
-        # Whoever drops the executor without a word gets what was submitted, and no processes that stay.
+        # When the executor is dropped without a shutdown, submitted tasks are finished and all processes end.
         weakref.finalize(self, dispatcher.close).atexit = False
         return dispatcher
 
@@ -155,7 +155,7 @@ def _spec(component_id: str, line: str) -> WorkerSpec:
         health=HEALTH,
         stop=STOP,
         env={"REKINDLE_TASKS": line},
-        # The host's own functions: they find the environment that they would find in the host.
+        # The host's own functions expect the host's environment.
         inherit_env=("*",),
     )
 
@@ -176,6 +176,6 @@ def _check_at_least(least: int, **given: int | None) -> None:
 def _refuse_in_worker() -> None:
     if tasks.loading_main:
         raise RuntimeError(
-            "an executor is made while a worker loads the program; put what runs under"
+            "an executor was created while a worker loads the program; put the code that creates it under"
             " `if __name__ == '__main__':`"
         )

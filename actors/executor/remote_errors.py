@@ -1,7 +1,7 @@
-"""An exception of a task, rebuilt from what its worker told.
+"""An exception of a task, rebuilt from the data that its worker sent.
 
-A worker's bytes run nothing here: a class is looked up among those that are loaded already, and its
-`__init__` is not called (which is also why one with arguments of its own comes through whole).
+A worker's bytes run no code here: a class is looked up among the loaded ones, and its `__init__` is not
+called (so an exception whose `__init__` takes other arguments is rebuilt completely as well).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class RemoteTraceback(Exception):  # noqa: N818  # what the standard library cal
 
 
 def raised(payload: bytes) -> BaseException:
-    """The exception, of its own class where that is known here, with the remote traceback as its cause."""
+    """The exception, of its own class if that is loaded here, with the remote traceback as its cause."""
     told = values.loads(payload)
     if not isinstance(told, Mapping) or not isinstance(name := told.get("type"), str):
-        return TaskError("unknown", "the worker told nothing that can be understood")
+        return TaskError("unknown", "the worker sent an exception that cannot be decoded")
     error = _rebuilt(name, told)
     error.__cause__ = RemoteTraceback(str(told.get("trace", "")))
     return error
@@ -43,11 +43,11 @@ def _rebuilt(name: str, told: Mapping[str, Any]) -> BaseException:
     if kind is None or not isinstance(args, tuple):
         return fallback
     try:
-        # A builtin one takes its arguments apart in `__init__`, and that is no code of anybody's.
+        # A builtin exception unpacks its arguments in `__init__`, which is not foreign code.
         error = kind(*args) if kind.__module__ == "builtins" else kind.__new__(kind, *args)
         if isinstance(state, dict):
             vars(error).update(state)
-    except Exception:  # noqa: BLE001  # whatever a class of the host makes of it
+    except Exception:  # noqa: BLE001  # the host's class may raise anything
         return fallback
     return error
 

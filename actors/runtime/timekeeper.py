@@ -14,7 +14,7 @@ from ..ports import Clock, Receiver
 from .wakeup import LONGEST_WAIT_S
 
 PRUNE_ABOVE = 1000
-"""So many timers may wait, and then twice those that were left, before the cancelled ones are looked for."""
+"""Cancelled timers are removed above this many timers plus twice the number left by the last removal."""
 
 
 class HeapTimer:
@@ -27,12 +27,12 @@ class HeapTimer:
         self.message: object = message
 
     def cancel(self) -> None:
-        """Drop the message; its place in the heap is cleared when its time comes, or many are."""
+        """Drop the message; its entry leaves the heap when it is due, or at the next pruning."""
         self.receiver = self.message = None
 
 
 class Timekeeper:
-    """Delivers scheduled messages. Sleeps without waking while nothing is due."""
+    """Delivers scheduled messages. Does not wake up while no timer is set."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -45,7 +45,7 @@ class Timekeeper:
         self._thread.start()
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
-        """Tell the receiver the message once the delay has passed."""
+        """Send the message to the receiver after the delay."""
         timer = HeapTimer(receiver, message)
         due = self._clock.monotonic() + max(0.0, delay_s)
         with self._changed:
@@ -57,13 +57,13 @@ class Timekeeper:
         return timer
 
     def _prune(self) -> None:
-        """Forget the timers that were cancelled: some would have come in days."""
+        """Remove cancelled timers: some would be due only in days."""
         self._heap = [entry for entry in self._heap if entry[2].receiver is not None]
         heapq.heapify(self._heap)
         self._prune_at = 2 * len(self._heap) + PRUNE_ABOVE
 
     def close(self, timeout_s: float) -> None:
-        """End the thread; what has not been delivered never is."""
+        """End the thread; waiting messages are never delivered."""
         with self._changed:
             self._closed = True
             self._heap.clear()
@@ -78,7 +78,7 @@ class Timekeeper:
         """Wait for the next timer that is due; None ends the thread."""
         with self._changed:
             while not self._closed:
-                # A cancelled timer at the top would only cause a wake-up for nothing.
+                # A cancelled timer at the top would cause a needless wake-up.
                 while self._heap and self._heap[0][2].receiver is None:
                     heapq.heappop(self._heap)
                 if not self._heap:
@@ -100,4 +100,4 @@ class Timekeeper:
             pass
         except Exception as error:  # noqa: BLE001
             with suppress(Exception):  # the log is the host's, and may raise as well
-                logger.opt(exception=error).error("a timer could not be delivered")
+                logger.opt(exception=error).error("timers: a message could not be delivered")

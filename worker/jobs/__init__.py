@@ -1,4 +1,4 @@
-"""Jobs from a queue: for workers that serve one.
+"""For workers that process jobs from queues.
 
     from rekindle.worker.jobs import Job, JobWorker
 
@@ -6,7 +6,7 @@
         def process(self, job: Job) -> object:
             return {"tags": tags_of(job.payload["path"])}
 
-Apart from `rekindle.worker`, whose import stays as light as it was.
+Separate from `rekindle.worker`, to keep the import of that one light.
 """
 
 from .job import Job

@@ -1,4 +1,4 @@
-"""What a worker and the queue say to each other."""
+"""The claims of a worker on jobs: the values that it exchanges with the queue, and the protocol."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from . import sql
 
 
 class QueueUnavailableError(Exception):
-    """The database cannot answer now; whether the last exchange took place is not known."""
+    """The database is not available; whether the last exchange was committed is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """Who claims: a worker, which incarnation of it, in which run of its supervisor."""
+    """The owner of a claim: a worker, its incarnation, and the run of its supervisor."""
 
     worker: str
     generation: int
     run: str
 
     def values(self) -> dict[str, Any]:
-        """The claimant as the statements name it."""
+        """The claimant as values of the statements."""
         return {"worker": self.worker, "generation": self.generation, "run": self.run}
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that is ours until it is ended, or we are taken for dead."""
+    """A job that this worker owns until the job ends, or the worker is considered dead."""
 
     id: int
     queue: str
@@ -42,7 +42,7 @@ class Claim:
 
     @property
     def execution(self) -> tuple[int, int]:
-        """Which execution of which job: one that was put back and claimed anew is another."""
+        """Which execution of which job: a job that was put back and claimed again has another one."""
         return self.id, self.attempt
 
 
@@ -53,7 +53,7 @@ class Ending:
     claim: Claim
     statement: str
     state: str
-    """What the job is then."""
+    """The job's state after it."""
     values: dict[str, Any]
 
 
@@ -61,7 +61,7 @@ class Ending:
 class ClaimRequest:
     """What to claim next.
 
-    `free`: the worker has nothing else in hand. `isolate`: a suspect is only for free hands.
+    `free`: the worker holds no other job. `isolate`: only a free worker may take a suspect.
     """
 
     queues: tuple[str, ...]
@@ -71,10 +71,10 @@ class ClaimRequest:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What an exchange came to."""
+    """The outcome of an exchange."""
 
     accepted: bool | None = None
-    """Whether the ending was recorded; False: the claim was not in force any more."""
+    """Whether the ending was recorded; False: the claim was no longer in force."""
     claim: Claim | None = None
 
 
@@ -86,19 +86,19 @@ class Claims(Protocol):
         ...
 
     def mine(self) -> tuple[Claim, ...]:
-        """Every claim that is in force under our name."""
+        """Every claim of this claimant that is in force."""
         ...
 
     def was_recorded(self, ending: Ending) -> bool:
-        """Whether an ending is in the queue that we were not told the outcome of."""
+        """Whether an ending whose outcome is unknown was recorded."""
         ...
 
     def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
-        """Return when there may be something to claim, or `wait` says that all is over."""
+        """Return when there may be a job to claim, or `wait` returns True."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection; the next call opens another."""
+        """Close the connection; the next call opens another."""
         ...
 
 
@@ -108,7 +108,7 @@ def finished(claim: Claim, result: str | None) -> Ending:
 
 
 def failed(claim: Claim, error: str, retry_in_s: float | None) -> Ending:
-    """The job raised; without a delay it is not tried again."""
+    """The job raised; without a delay it is not retried."""
     if retry_in_s is None:
         return Ending(claim, sql.FAIL, "error", {"error": error})
     not_before = now_wall_ms() + round(retry_in_s * 1000)
@@ -133,7 +133,7 @@ def request_values(request: ClaimRequest, queue: str, claimant: Claimant) -> dic
 
 
 def claim_of(row: Any) -> Claim:
-    """The claim in a row of `sql.COLUMNS`; counts that are none count as 0, as the supervisor will say."""
+    """The claim in a row of `sql.COLUMNS`; an invalid count is 0, as in the supervisor."""
     id_, queue, payload, attempts, crashes, errors, max_retries, alone = row
     return Claim(
         id_, queue, payload, _count(attempts), _count(crashes), _count(errors), max_retries, bool(alone)
@@ -141,7 +141,7 @@ def claim_of(row: Any) -> Claim:
 
 
 def now_wall_ms() -> int:
-    """The time as the queue writes it."""
+    """The time as the queue stores it."""
     return time.time_ns() // 1_000_000
 
 

@@ -1,8 +1,8 @@
-"""What became of the files of an SQLite database, which the kernel lets go on with after they were removed.
+"""Detects removed files of an SQLite database, which processes can still use after the removal.
 
-Processes that have its log (`-wal`) open when that is removed share its index (`-shm`). Whoever came now
-would begin a log anew under that index, each would read in its own what the other wrote, and the database
-would be damaged by it. So nobody comes in until they have gone.
+Processes that have the log (`-wal`) open when it is removed still share its index (`-shm`). A new process
+would start a new log under that index; each side would then look in its own log for what the other wrote,
+which damages the database. So no new process opens it until they have ended.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ LOG_LOST = "its log was removed while processes use it; restart all of them"
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Which file a name leads to, by device and number; None if to none.
+    """The device and inode of the file at this path; None if it does not exist.
 
     Raises:
-        OSError: it cannot be told.
+        OSError: it cannot be determined.
     """
     try:
         found = os.stat(path)
@@ -26,18 +26,18 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def is_log_lost(database: str) -> bool:
-    """Whether its log is missing and the index in use; one that a crash left behind is not."""
+    """Whether the log is missing and the index is in use; an index that a crash left behind is not."""
     try:
         log, index = identity(database + "-wal"), identity(database + "-shm")
         if log is not None or index is None or not _is_locked(index[1]):
             return False
-        # Whoever was just opening it made the log first, and then the index.
+        # A process that is opening the database creates the log first, and then the index.
         return identity(database + "-wal") is None and identity(database + "-shm") == index
     except OSError:
         return False
 
 
 def _is_locked(number: int) -> bool:
-    # Not by a lock of our own: closing the file would let go of those that SQLite has on it here.
+    # Not by trying to lock it: closing the file would release SQLite's own locks in this process.
     with open("/proc/locks", "rb") as locks:
         return f":{number} ".encode() in locks.read()

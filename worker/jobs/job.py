@@ -1,4 +1,4 @@
-"""A job, as its author gets it."""
+"""A job, as `process` receives it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ LONGEST_ERROR = 4000
 
 
 class Job:
-    """What is to be done, and how to say how it goes.
+    """One execution of a job.
 
     Attributes:
         id: Its number; also the worker's `current_job` while it is executed.
-        queue: Where it came from.
+        queue: The queue that it came from.
         payload: What was enqueued, decoded from JSON.
-        attempt: 1 at the first execution. One that began before may have been cut off anywhere.
+        attempt: 1 at the first execution. An earlier one may have been interrupted at any point.
         crash_count: How often a worker has died on it.
         error_count: How often it has raised.
     """
@@ -36,11 +36,11 @@ class Job:
 
     @property
     def stopping(self) -> bool:
-        """Whether the worker is asked to stop: a long job may come to an end, or raise to be retried."""
+        """Whether the worker is asked to stop: a long job may finish early, or raise to be retried."""
         return not self._worker.running
 
     def progress(self, mark: int | str | None = None) -> None:
-        """Note that the work has moved on; see `Worker.progress`."""
+        """Report progress; see `Worker.progress`."""
         self._worker.progress(mark)
 
     def __repr__(self) -> str:
@@ -48,21 +48,21 @@ class Job:
 
 
 def encoded(result: object) -> str | None:
-    """What a job returned, as it is kept.
+    """The result of a job, as it is stored.
 
     Raises:
         TypeError: it is not JSON.
-        ValueError: it holds a number that JSON has not.
+        ValueError: it holds a number that JSON does not support.
     """
     return None if result is None else json.dumps(result, separators=(",", ":"), allow_nan=False)
 
 
 def error_text(error: BaseException) -> str:
-    """An exception as it is kept: the sentence first, then the end of its traceback."""
+    """An exception as it is stored: its message first, then the end of its traceback."""
     import traceback
 
     sentence = f"{type(error).__name__}: {error}"[: LONGEST_ERROR // 2]
     trace = "".join(traceback.format_tb(error.__traceback__))[-LONGEST_ERROR // 2 :]
-    # PostgreSQL takes no NUL, and UTF-8 no half of a surrogate pair.
+    # PostgreSQL does not accept NUL, and UTF-8 cannot encode half of a surrogate pair.
     text = f"{sentence}\n{trace}" if trace else sentence
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

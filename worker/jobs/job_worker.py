@@ -1,4 +1,4 @@
-"""`JobWorker`: takes jobs from queues, one after the other, for as long as it is wanted."""
+"""`JobWorker`: processes jobs from queues until it is asked to stop."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .queue_address import open_claims
 Process = Callable[[Job], object]
 
 MOST_ERRORS_IN_A_ROW = 10
-"""After so many the fault is likely the worker's: it ends, and is restarted as its policy says."""
+"""After this many the worker itself is probably at fault: it exits, and is restarted by its policy."""
 
 TOO_MANY_ERRORS = 70
-"""The exit code then: an internal error, as in sysexits.h."""
+"""The exit code in that case: an internal error, as in sysexits.h."""
 
 LONGEST_IDLE_S = 5.0
 RECONNECT_S = (0.1, 0.2, 0.5, 1.0, 2.0)
@@ -40,11 +40,11 @@ class JobWorker:
                 return tag(job.payload["path"])
 
     The spec's `PythonCall("app:Tagger.main")` runs it. What `process` returns is the job's result
-    (JSON, or None); what it raises is the job's error, and costs the worker nothing unless it
-    happens ten times in a row. A process that dies takes nothing along: its supervisor puts the
-    job back. So a job may be executed more than once; its result is recorded once.
+    (JSON, or None). What it raises is the job's error; the worker continues unless this happens ten
+    times in a row. When the process dies, its supervisor puts the job back. So a job may be executed
+    more than once; its result is recorded once.
 
-    Several jobs at a time (`concurrency`) are executed by as many threads.
+    With `concurrency`, each of several jobs at a time has its own thread.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class JobWorker:
 
         Args:
             worker: this process's worker, as the runner passes it.
-            process: what to do with a job, if the class does not say.
-            queues: in the order of preference; as the supervisor says if they are left out.
-            concurrency: how many jobs at a time; as the supervisor says, else one.
-            database: where the queues are; as the supervisor says, who alone may know the password.
+            process: the function for a job, if the class does not define the method.
+            queues: in order of preference; default: the supervisor's setting.
+            concurrency: how many jobs at a time; default: the supervisor's setting, or one.
+            database: the address of the queues; default: the supervisor's, which includes the password.
 
         Raises:
-            ValueError: nobody said which queues, or what to do.
+            ValueError: the queues or the process function are missing.
         """
         self.worker = worker or Worker()
         if process is not None:
@@ -88,19 +88,19 @@ class JobWorker:
 
     @classmethod
     def main(cls, worker: Worker) -> None:
-        """What a spec names: `PythonCall("app:Tagger.main")`."""
+        """The entry point for a spec: `PythonCall("app:Tagger.main")`."""
         cls(worker).run()
 
     def process(self, job: Job) -> object:
-        """Do the job; the result is kept with it."""
+        """Process the job; the result is stored with it."""
         raise NotImplementedError
 
     def run(self) -> None:
-        """Serve the queues until the worker is asked to stop; the job in hand is finished first.
+        """Serve the queues until the worker is asked to stop; the current job is finished first.
 
         Raises:
-            RuntimeError: nobody said where the queues are.
-            SystemExit: too many jobs raised in a row, or a job itself wants the process to end.
+            RuntimeError: the address of the queues is missing.
+            SystemExit: too many jobs raised in a row, or a job called `sys.exit`.
         """
         address = self._database or self.worker.database()
         if address is None:
@@ -145,7 +145,7 @@ class JobWorker:
             claims.close()
 
     def _exchange(self, claims: Claims, ending: Ending | None) -> Claim | None:
-        """Record the ending, and take the next job if there is one and we may."""
+        """Record the ending, and take the next job if there is one and the worker may take it."""
         attempt = 0
         while True:
             more = self.worker.running and not self.worker.paused
@@ -154,16 +154,16 @@ class JobWorker:
                 exchanged = exchange(claims, ending, more=more)
             except QueueUnavailableError as error:
                 if not attempt:
-                    _say(f"the queue is unavailable, trying again: {error}")
+                    _say(f"the queue is unavailable, retrying: {error}")
                 if ending is None and not self.worker.running:
                     return None
                 delay = RECONNECT_S[min(attempt, len(RECONNECT_S) - 1)]
                 attempt += 1
-                # One that is to stop still has a result in hand; its supervisor says when to give up.
+                # A stopping worker still has a result to record; its supervisor decides when to give up.
                 threading.Event().wait(delay) if not self.worker.running else self.worker.wait(delay)
                 continue
             if exchanged.accepted is False and ending is not None:
-                _say(f"the result of job {ending.claim.id} was refused: the claim is not in force any more")
+                _say(f"the result of job {ending.claim.id} was refused: the claim is no longer in force")
             return exchanged.claim
 
     def _idle(self, claims: Claims) -> None:
@@ -183,7 +183,7 @@ class JobWorker:
     def _execute(self, claim: Claim) -> Ending:
         try:
             result = encoded(self._processed(claim))
-        except Exception as error:  # noqa: BLE001  # whatever a job raises is its own misfortune
+        except Exception as error:  # noqa: BLE001  # any exception of a job is the job's own error
             return self._failed(claim, error)
         self._held_jobs.count_success()
         return finished(claim, result)
@@ -209,9 +209,9 @@ class JobWorker:
     def _end_if_nothing_works(self, claims: Claims, ending: Ending) -> None:
         if ending.state == "done" or self._held_jobs.count_error() < MOST_ERRORS_IN_A_ROW:
             return
-        self.worker.stop()  # which also claims nothing more
+        self.worker.stop()  # so that the exchange claims no further job
         self._exchange(claims, ending)
-        _say(f"{MOST_ERRORS_IN_A_ROW} jobs in a row raised: this worker ends")
+        _say(f"{MOST_ERRORS_IN_A_ROW} jobs in a row raised: this worker exits")
         raise SystemExit(TOO_MANY_ERRORS)
 
 

@@ -1,7 +1,7 @@
-"""The queue in PostgreSQL; the one module on the worker's side that needs psycopg.
+"""The queue in PostgreSQL; the only module on the worker's side that needs psycopg.
 
-An exchange is one statement, hence one trip and one transaction. Whoever is idle is woken by the
-server: those who put jobs into a queue notify the channel `rekindle_jobs`.
+An exchange is one statement, hence one round trip and one transaction. The server wakes idle workers:
+adding jobs to a queue notifies the channel `rekindle_jobs`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .claims import (
 
 CHANNEL = "rekindle_jobs"
 STOP_CHECK_S = 0.2
-"""How often somebody who waits for the server looks whether it is to stop."""
+"""How often a worker that waits for the server checks whether it is asked to stop."""
 
 CONNECT_TIMEOUT_S = 3
 PREPARE_AFTER = 2
@@ -38,7 +38,7 @@ _STATEMENTS = {
     ending: (sql.for_psycopg(ending), sql.for_psycopg(sql.postgres_exchange(ending)))
     for ending in (sql.FINISH, sql.RETRY, sql.FAIL, sql.GIVE_BACK)
 }
-"""Each ending by itself, and together with a claim."""
+"""Each ending alone, and together with a claim."""
 
 _SUSPECT_WAITS, _WORK_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED = map(
     sql.for_psycopg, (sql.SUSPECT_WAITS, sql.WORK_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED)
@@ -54,13 +54,13 @@ class PostgresClaims:
         self._name = session_name.of_worker(claimant.worker, claimant.generation, claimant.run)
         self._connection: psycopg.Connection[Any] | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
-        """Kept: to make one costs as much as to use it."""
+        """Reused: creating one costs as much as using it."""
         self._listening = False
 
     def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job: from the first queue in one transaction.
 
-        Further queues are asked one after the other when the ones before have nothing.
+        Each further queue is asked only when the ones before it are empty.
         """
         accepted: bool | None = None
         for queue in request.queues if request is not None else ():
@@ -83,21 +83,21 @@ class PostgresClaims:
         return Exchanged(accepted)
 
     def mine(self) -> tuple[Claim, ...]:
-        """Every claim that is in force under our name."""
+        """Every claim of this claimant that is in force."""
         with self._connected() as cursor:
             return tuple(claim_of(row) for row in cursor.execute(_MINE, self._claimant.values()))
 
     def was_recorded(self, ending: Ending) -> bool:
-        """Whether an ending is in the queue that we were not told the outcome of."""
+        """Whether an ending whose outcome is unknown was recorded."""
         return self._found(_WAS_ENDED, ending_values(ending, self._claimant))
 
     def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
-        """Return when the server says that there is something, or a delayed job has come due."""
+        """Return when the server announces a job, or a delayed job is due."""
         self._listen()
         until = now_wall_ms() + longest_s * 1000
         for queue in queues:
             values = {"queue": queue, "now": now_wall_ms()}
-            # After LISTEN: what comes between the last claim and it would not be told of.
+            # After LISTEN: a job that was added before it is not announced.
             if self._found(_WORK_WAITS, values):
                 return
             (due,) = self._one(_NEXT_DUE, values)
@@ -110,7 +110,7 @@ class PostgresClaims:
                     return
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         connection, self._connection, self._cursor, self._listening = self._connection, None, None, False
         if connection is not None:
             with suppress(psycopg.Error, OSError):

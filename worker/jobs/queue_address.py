@@ -1,4 +1,4 @@
-"""From an address to a connection to the queues."""
+"""Opens the queues at an address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def open_claims(address: str, claimant: Claimant) -> Claims:
 
     Raises:
         RuntimeError: psycopg is not installed.
-        ValueError: it is neither.
+        ValueError: the address is none of these.
     """
     scheme, divided, rest = address.partition("://")
     if not divided or scheme == "sqlite":

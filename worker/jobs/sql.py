@@ -1,8 +1,8 @@
-"""What a worker says to the queue, as SQL text with `:named` values.
+"""The worker's SQL statements, as text with `:named` values.
 
-Text and no expressions, because a worker should start in milliseconds: the driver of the database is
-all that it loads. The tables are described in `rekindle.persistence.schema.tables`, and the statements of
-those who fill and look after the queues are in `rekindle.persistence.jobs`.
+Text instead of SQLAlchemy expressions, because a worker should start in milliseconds: it loads only the
+database driver. The tables are described in `rekindle.persistence.schema.tables`; the statements of the
+supervisor and of producers are in `rekindle.persistence.jobs`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ COLUMNS = ("id", "queue", "payload", "attempts", "crash_count", "error_count", "
 
 _CLAIMANT = "claimed_by = :worker AND claimed_generation = :generation AND claimed_run = :run"
 
-# The claim that is ended must be the one in force. Whoever was taken for dead and wakes up finds
-# that the number of attempts, or the claimant, is another.
+# Only the claim in force can be ended. A worker that was considered dead and wakes up finds another
+# number of attempts, or another claimant.
 _FENCE = f"id = :id AND state = 'running' AND attempts = :attempt AND {_CLAIMANT}"
 
 FINISH = f"""
@@ -37,11 +37,11 @@ GIVE_BACK = f"UPDATE rekindle_job SET state = 'pending', alone = 0 WHERE {_FENCE
 
 _IS_DUE = "queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now"
 
-# The first job in order; FIFO among those of one priority.
+# The first job in order; FIFO within one priority.
 _NEXT = f"SELECT id FROM rekindle_job WHERE {_IS_DUE} ORDER BY priority, not_before_wall_ms, id LIMIT 1"
 
-# A suspect is left to a worker with free hands, and everybody behind it waits: else a worker whose
-# hands are never all free would never come to it.
+# A suspect waits for a free worker, and the jobs behind it wait too: otherwise a worker that always
+# holds a job would never take it.
 _TAKE = """
 SET state = 'running', attempts = attempts + 1, started_at_wall_ms = :now,
     claimed_by = :worker, claimed_generation = :generation, claimed_run = :run,
@@ -70,9 +70,9 @@ SELECT 1 FROM rekindle_job WHERE id = :id AND attempts = :attempt AND state <> '
 
 
 def postgres_exchange(ending: str | None) -> str:
-    """One statement, hence one transaction and one trip: end a job, and claim the next one.
+    """One statement, hence one transaction and one round trip: end a job, and claim the next one.
 
-    It gives one row: whether the end was accepted, then the columns of the claim, or nulls.
+    It returns one row: whether the end was accepted, then the columns of the claim, or nulls.
     """
     ended = f"{ending} RETURNING id" if ending is not None else "SELECT id FROM rekindle_job WHERE false"
     claimed = ", ".join(f"job.{column}" for column in COLUMNS)
@@ -89,5 +89,5 @@ def postgres_exchange(ending: str | None) -> str:
 
 
 def for_psycopg(statement: str) -> bytes:
-    """The statement with its values written as psycopg wants them."""
+    """The statement with psycopg's placeholders."""
     return re.sub(r":(\w+)", r"%(\1)s", statement).encode()

@@ -1,10 +1,9 @@
 """The queue in an SQLite file.
 
-Writers of one file take turns. SQLite's own way of waiting is to sleep and look again, for longer
-each time, so four busy workers would mostly sleep. Ours wait for their turn in the kernel instead, on
-the lock of a file beside the database; SQLite's lock is still what counts. Who is not a worker and
-wants the file goes first, else it would hardly ever find it free
-(`rekindle.persistence.database.write_priority`).
+Only one process can write at a time. SQLite waits by sleeping for longer and longer, so four busy
+workers would mostly sleep. Workers wait in the kernel instead, on the lock of a file beside the
+database; SQLite's lock is still the one that protects the data. Other writers go first, otherwise
+they would hardly ever find the file free (`rekindle.persistence.database.write_priority`).
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
 WANT_SUFFIX = ".want"
 LONGEST_YIELD_S = 0.1
-"""How long a worker lets others go first, at the most."""
+"""The longest time that a worker lets other writers go first."""
 
 FIRST_GLANCE_S = 0.01
 LONGEST_GLANCE_S = 0.2
-"""How long after another process changed something an idle worker sees it, at the latest."""
+"""The longest time until an idle worker notices another process's change."""
 
 
 class SqliteClaims:
@@ -69,21 +68,21 @@ class SqliteClaims:
         return Exchanged(accepted, claim)
 
     def mine(self) -> tuple[Claim, ...]:
-        """Every claim that is in force under our name."""
+        """Every claim of this claimant that is in force."""
         with self._reading() as connection:
             return tuple(claim_of(row) for row in connection.execute(sql.MINE, self._claimant.values()))
 
     def was_recorded(self, ending: Ending) -> bool:
-        """Whether an ending is in the queue that we were not told the outcome of."""
+        """Whether an ending whose outcome is unknown was recorded."""
         with self._reading() as connection:
             values = ending_values(ending, self._claimant)
             return connection.execute(sql.WAS_ENDED, values).fetchone() is not None
 
     def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
-        """Return when there may be something to claim.
+        """Return when there may be a job to claim.
 
-        A glance costs one page of shared memory, and the tables are only looked at when
-        somebody has written to the file or a delayed job has come due.
+        A glance reads one page of shared memory; the tables are queried only when another
+        connection has written to the file or a delayed job is due.
         """
         deadline = now_wall_ms() + round(longest_s * 1000)
         glance = FIRST_GLANCE_S
@@ -100,7 +99,7 @@ class SqliteClaims:
                 glance = min(glance * 1.5, LONGEST_GLANCE_S)
 
     def close(self) -> None:
-        """Let go of the connection and of the turn's file."""
+        """Close the connection and the files of the turn."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
@@ -108,7 +107,7 @@ class SqliteClaims:
         self.let_go_of_turns()
 
     def let_go_of_turns(self) -> None:
-        """Close the files of the turn, and leave it to those who share them."""
+        """Close the files of the turn without unlocking them for processes that share them."""
         descriptors, self._turn, self._want = (self._turn, self._want), None, None
         for descriptor in descriptors:
             if descriptor is not None:
@@ -126,9 +125,9 @@ class SqliteClaims:
         return None
 
     def _next_due(self, queues: tuple[str, ...]) -> float | None:
-        """When the next delayed job is due, for ever away if there is none; None if there is one now."""
+        """When the next delayed job is due, infinity if there is none; None if a job is due now."""
         with self._reading() as connection:
-            # Before the look: what is written after this makes it another version.
+            # Before the queries: a write after this changes the version.
             self._seen_version = _data_version(connection)
             due = float("inf")
             for queue in queues:
@@ -148,7 +147,7 @@ class SqliteClaims:
         try:
             connection = self._open()
             if identity(self._path) != self._file:
-                raise OSError("its file was removed, or is another one now")
+                raise OSError("its file was removed or replaced")
             yield connection
         except (sqlite3.Error, OSError) as error:
             self.close()
@@ -168,7 +167,7 @@ class SqliteClaims:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def _yield_to_writers(self) -> None:
-        """Let those go first who want the file; all workers wait with us, since it is our turn."""
+        """Let other writers go first; all workers wait meanwhile, since this one has the turn."""
         assert self._want is not None
         deadline = time.monotonic() + LONGEST_YIELD_S
         while True:
@@ -204,7 +203,7 @@ _all: WeakSet[SqliteClaims] = WeakSet()
 
 
 def _forked() -> None:
-    """Whoever is killed in its turn would have it kept by its forks, for as long as they live."""
+    """Close a fork's copies: it would hold the turn of a killed parent for as long as it lives."""
     for claims in tuple(_all):
         claims.let_go_of_turns()
 
@@ -222,5 +221,5 @@ def _data_version(connection: sqlite3.Connection) -> int:
 
 
 def _uri_escaped(path: str) -> str:
-    # SQLite's own three: a percent sign first, else the others are escaped twice.
+    # SQLite's three special characters: the percent sign first, or the others are escaped twice.
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -1,12 +1,12 @@
-"""The pages of program code that only the start needed.
+"""Releases the pages of program code that only the start needed.
 
-A start runs through far more machine code than the life after it: the set-up of OpenSSL, which Python's
-asyncio brings along, is 3 MB of it. The kernel leaves all of that mapped, and counts it as ours. A page
-that was given back is mapped again at the next touch, from the kernel's cache of the file.
+The start runs far more machine code than the time after it: the initialisation of OpenSSL, which asyncio
+imports, is 3 MB of it. The kernel keeps all of it mapped, and counts it as this process's memory. A
+released page is mapped again on the next access, from the kernel's cache of the file.
 
-What holds only what its file holds is told twice: by the loader, which knows the parts of libraries that
-it never writes to, and by the kernel, which knows the pages that somebody changed nevertheless (a
-debugger, say). The loader is asked while nobody can load or unload a library.
+Two sources must agree that a page is identical to its file: the loader, which knows the parts of
+libraries that it never writes to, and the kernel, which knows the pages that were changed nevertheless
+(by a debugger, for example). No library can be loaded or unloaded while the loader is asked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OWN_MAPS = Path("/proc/self/smaps")
 _PART, _WRITABLE = 1, 2  # PT_LOAD, PF_W
 
 Addresses = tuple[int, int]
-"""From one up to but not including the other."""
+"""The start, and the end, which is not included."""
 
 
 class _Header(ctypes.Structure):
@@ -52,11 +52,11 @@ _Visit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Library), ctypes.c_size
 
 
 def give_back_code(maps: Path = OWN_MAPS) -> None:
-    """Give back every page of a library that can be had from its file again; what cannot be, stays."""
+    """Release every page of a library that can be read from its file again."""
     if sys.maxsize < 2**32:
-        return  # the headers look different there
-    with suppress(OSError, ValueError, AttributeError):  # no /proc, a path of strange bytes, another system
-        # Without letting go of the interpreter: whoever loads a library may want it under the loader's lock.
+        return  # 32-bit headers have another layout
+    with suppress(OSError, ValueError, AttributeError):  # no /proc, an undecodable path, another system
+        # Without releasing the GIL: a thread that loads a library may need it under the loader's lock.
         system = ctypes.PyDLL(None)
         system.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         with maps.open() as lines:
@@ -84,7 +84,7 @@ def _page(address: int) -> int:
 
 
 def unchanged(lines: Iterable[str]) -> Iterator[Addresses]:
-    """Those of the mappings in `smaps` that nobody can write to and nobody ever wrote to."""
+    """The mappings in `smaps` that are not writable and were never written to."""
     mapping: Addresses | None = None
     for line in lines:
         name, _, rest = line.partition(" ")
@@ -99,7 +99,7 @@ def unchanged(lines: Iterable[str]) -> Iterator[Addresses]:
 
 
 def _of_a_file(addresses: str, rest: str) -> Addresses | None:
-    """The mapping that a heading tells of: addresses, permissions, offset, device, inode and path."""
+    """The mapping that a heading describes: addresses, permissions, offset, device, inode and path."""
     permissions, _, _, inode, *path = rest.split(maxsplit=4)
     if permissions not in ("r-xp", "r--p") or inode == "0" or not path:
         return None
