@@ -1,1 +1,1 @@
-"""How fast a killed worker is back: the floor and Rekindle, with the same worker and the same clock."""
+"""How fast a killed worker restarts: the floor and Rekindle, with the same worker and the same clock."""

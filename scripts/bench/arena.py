@@ -1,16 +1,16 @@
-"""The memory that the benchmark shares with what it measures: one slot a worker.
+"""The memory that the benchmark shares with the measured processes: one slot per worker.
 
 A file of 64-byte slots, each of eight native 64-bit words (a cache line, so that neighbours do not
 slow each other down):
 
-    0  starts      how many incarnations have run; a worker raises it last, when the rest is written
+    0  starts      how many incarnations have run; a worker increments it last, when the rest is written
     1  pid         of the latest incarnation
     2  started_ns  the monotonic clock at the latest incarnation's first instruction
-    3  seen_ns     the monotonic clock when whoever supervises saw the latest death
+    3  seen_ns     the monotonic clock when the supervisor noticed the latest death
     4-7            unused
 
-CLOCK_MONOTONIC is one clock for all processes of a machine, so the times compare. Both the killing
-and the waiting are done from here: whatever is measured only has to bring its workers back.
+CLOCK_MONOTONIC is one clock for all processes of a machine, so the times are comparable. The killing
+and the waiting happen here: the measured supervisor only has to restart its workers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DEADLINE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a slot said at one moment."""
+    """The values of a slot at one moment."""
 
     starts: int
     pid: int
@@ -46,19 +46,19 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Revival:
-    """One death and return, in nanoseconds from the SIGKILL."""
+    """One death and restart, in nanoseconds from the SIGKILL."""
 
     running_ns: int
     """Until the next incarnation's first instruction."""
     seen_ns: int
-    """Until whoever supervises saw the death."""
+    """Until the supervisor noticed the death."""
 
 
 class Arena:
     """The slots, and the killing of the workers that write into them."""
 
     def __init__(self, path: Path, slots: int, *, anew: bool = True, deadline_s: float = _DEADLINE_S) -> None:
-        """Make the file anew, with every slot empty, or share one that somebody else made."""
+        """Create the file with every slot empty, or open an existing one."""
         self.path = path
         self.slots = slots
         self._deadline_s = deadline_s
@@ -77,19 +77,19 @@ class Arena:
         self.close()
 
     def close(self) -> None:
-        """Give the memory and the file back."""
+        """Unmap the memory and close the file."""
         self._words.release()
         self._map.close()
         self.path.unlink(missing_ok=True)
 
     def __getitem__(self, index: int) -> Slot:
-        """What the slot says now."""
+        """The current values of the slot."""
         at = index * _WORDS
         starts = self._words[at + _STARTS]  # read first, as it is written last
         return Slot(starts, self._words[at + _PID], self._words[at + _STARTED_NS], self._words[at + _SEEN_NS])
 
     def mark_seen(self, index: int) -> None:
-        """Note that the slot's death is known now; for a supervisor written in Python."""
+        """Record that the death was noticed now; for a supervisor written in Python."""
         self._words[index * _WORDS + _SEEN_NS] = time.monotonic_ns()
 
     def wait_until_all_run(self) -> None:
@@ -98,7 +98,7 @@ class Arena:
             self._wait_for_start(index, after=0)
 
     def kill_and_wait(self, index: int) -> Revival:
-        """Kill the slot's worker; return how long it took to be seen and to be back."""
+        """Kill the slot's worker; return how long the supervisor took to notice and to restart it."""
         before, pidfd = self._aim(index)
         try:
             killed_ns = time.monotonic_ns()
@@ -106,13 +106,13 @@ class Arena:
         finally:
             os.close(pidfd)
         self._wait_for_start(index, after=before.starts)
-        # The death may be known to the one who stamps it only after the worker is back.
+        # The time of the death may be recorded only after the worker has restarted.
         self._wait(lambda: self[index].seen_ns > killed_ns, index, "its death to be seen")
         after = self[index]
         return Revival(after.started_ns - killed_ns, after.seen_ns - killed_ns)
 
     def kill(self, index: int) -> int:
-        """Kill the slot's worker, once it runs; return when, and wait for nothing."""
+        """Kill the slot's worker, once it runs; return the time of the kill at once."""
         _, pidfd = self._aim(index)
         try:
             killed_ns = time.monotonic_ns()
@@ -122,7 +122,7 @@ class Arena:
         return killed_ns
 
     def kill_all_and_wait(self) -> int:
-        """Kill every worker; return the nanoseconds from the first SIGKILL until the last one is back."""
+        """Kill every worker; return the nanoseconds from the first SIGKILL until the last one runs again."""
         aims = [self._aim(index) for index in range(self.slots)]
         try:
             killed_ns = time.monotonic_ns()
@@ -136,12 +136,12 @@ class Arena:
         return max(self[index].started_ns for index in range(self.slots)) - killed_ns
 
     def kill_each_and_wait(self) -> None:
-        """Kill one worker after the other, each when the one before it is back."""
+        """Kill one worker after the other, each when the one before it runs again."""
         for index in range(self.slots):
             self.kill_and_wait(index)
 
     def kill_leftovers(self) -> None:
-        """Kill what still runs when its supervisor has ended without doing so."""
+        """Kill the workers that a supervisor left running."""
         for index in range(self.slots):
             pid = self[index].pid
             if pid and self._is_ours(pid):
@@ -152,10 +152,10 @@ class Arena:
         self._wait(lambda: self[index].starts > after, index, f"start number {after + 1}")
 
     def _aim(self, index: int) -> tuple[Slot, int]:
-        """Return the slot and a pidfd of the very incarnation it speaks of.
+        """Return the slot and a pidfd of the incarnation that it describes.
 
-        An incarnation that has not written its slot yet is waited for: killed earlier it would leave
-        no trace, and the measurement would be of something else.
+        It waits until the incarnation has written its slot: an earlier kill would leave no trace, and
+        the measurement would be wrong.
         """
         found: list[tuple[Slot, int]] = []
 
@@ -177,7 +177,7 @@ class Arena:
         return found[0]
 
     def _is_ours(self, pid: int) -> bool:
-        """Say whether the process has this arena among its arguments and is no zombie."""
+        """Whether the process has this arena among its arguments and is not a zombie."""
         try:
             return os.fsencode(self.path) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:

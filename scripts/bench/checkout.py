@@ -53,7 +53,7 @@ class Checkout:
             raise SystemExit(f"the code of {self.folder} is not importable: {imported} is imported instead")
 
     def output(self, *arguments: str) -> str:
-        """What the interpreter prints when it runs with these arguments and the checkout's code."""
+        """Run the interpreter with these arguments and the checkout's code; its output."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,

@@ -30,7 +30,7 @@ from .supervisor import HEARTBEAT_S, running_rekindle
 KILLS = 25
 """Single kills in one turn, which counts as their median."""
 _FEW_TURNS = 3
-"""For what takes long and varies little: storms and memory."""
+"""For measurements that take long and vary little: storms and memory."""
 _CHAOS = (
     "import dataclasses, json; from scripts.bench.storm import measure_chaos; "
     "print(json.dumps(dataclasses.asdict(measure_chaos(rounds=1))))"
@@ -75,7 +75,7 @@ def _times(what: str, measures: Sequence[Callable[[], float]], turns: int) -> Co
 
 
 def _figures(unit: str, measures: Sequence[Callable[[], dict[str, float]]]) -> Iterator[Comparison]:
-    """The comparisons of measures that give several figures at once, by their names."""
+    """The comparisons of measurements that return several figures by name."""
     other, this = _turns(measures, _FEW_TURNS)
     for what in other[0]:
         yield Comparison(what, unit, tuple(each[what] for each in other), tuple(each[what] for each in this))

@@ -29,7 +29,7 @@ _DIED = b"event: worker_died\n"
 
 @dataclass(frozen=True, slots=True)
 class EventFigures:
-    """All that was measured of the events."""
+    """The figures of the events."""
 
     single: Summary
     """From SIGKILL to the event at one client."""
@@ -38,12 +38,12 @@ class EventFigures:
     beside_a_stalled_one: Summary
     """The same with one more client that reads nothing."""
     events: int
-    """How many each of the many clients got: all of them, in order."""
+    """How many each of the many clients received: all of them, in order."""
     clients: int = CLIENTS
 
 
 class Client:
-    """Reads the stream, and notes when each death came and which numbers."""
+    """Reads the stream, and records the time of each death and the numbers of the events."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -54,7 +54,7 @@ class Client:
         self._buffer = bytearray()
 
     def read(self) -> None:
-        """Take what has come."""
+        """Read what has arrived."""
         self._buffer += self.socket.recv(262_144)
         now = time.monotonic_ns()
         *frames, rest = bytes(self._buffer).split(b"\n\n")
@@ -87,22 +87,22 @@ class Clients:
             self._selector.register(client.socket, selectors.EVENT_READ, client)
 
     def read_for(self, seconds: float) -> None:
-        """Read whatever comes in the next seconds."""
+        """Read what arrives in this many seconds."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             for key, _ in self._selector.select(left):
                 key.data.read()
 
     def read_until_deaths(self, count: int) -> None:
-        """Read until everyone has heard of so many deaths."""
+        """Read until every client has received this many deaths."""
         deadline = time.monotonic() + _DEADLINE_S
         while any(len(client.deaths) < count for client in self.all):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"heard {[len(client.deaths) for client in self.all]} of {count}")
+                raise TimeoutError(f"received {[len(client.deaths) for client in self.all]} of {count}")
             self.read_for(0.05)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._selector.close()
         for client in self.all:
             client.socket.close()
@@ -132,7 +132,7 @@ def measure_events(built: Programs, *, rounds: int = 300, seconds: float = 10.0)
 
 
 def kills_at_clients(arena: Arena, clients: Clients, rounds: int, *, every_s: float) -> tuple[Summary, int]:
-    """Kill workers in turn; how long until each client heard of each, and how many events each got."""
+    """Kill workers in turn; the times until each client received each death, and each client's events."""
     clients.read_for(0.5)
     killed: list[int] = []
     begun = time.monotonic()
@@ -167,7 +167,7 @@ def lines(figures: EventFigures) -> list[str]:
 
 
 def main() -> None:
-    """Run it as the arguments say."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m scripts.bench.events", description=__doc__)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=10.0)

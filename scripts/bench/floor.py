@@ -1,4 +1,4 @@
-"""The floor: what the bare loop reaches on this machine, and the worker that everyone is measured with.
+"""The floor: the times of a bare loop on this machine, and the worker for all measurements.
 
 With a C compiler that is floor.c and worker.c; without one, the same two in Python.
 """
@@ -26,7 +26,7 @@ class Programs:
     """The floor and the worker, ready to run."""
 
     kind: str
-    """`c` or `python`: times of different kinds do not compare."""
+    """`c` or `python`: times of different kinds are not comparable."""
     floor: tuple[str, ...]
     worker: tuple[str, ...]
 
@@ -44,7 +44,7 @@ class Programs:
 
 @contextmanager
 def programs() -> Iterator[Programs]:
-    """Give the programs, compiled into a folder that goes away afterwards."""
+    """The programs, compiled into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
         compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if compiler is None:
@@ -56,7 +56,7 @@ def programs() -> Iterator[Programs]:
 
 @contextmanager
 def fresh_arena(slots: int) -> Iterator[Arena]:
-    """Give an empty arena in memory: a page on its way to a disk would make its writer wait."""
+    """An empty arena in memory: writing a page to a disk would block its writer."""
     shared_memory = Path("/dev/shm")
     within = shared_memory if os.access(shared_memory, os.W_OK) else None
     in_memory = tempfile.TemporaryDirectory(prefix="rekindle-bench-", dir=within)
@@ -72,7 +72,7 @@ def running_floor(built: Programs, arena: Arena) -> Iterator[None]:
         yield
     finally:
         assert process.stdin is not None
-        process.stdin.close()  # its end is the order to stop
+        process.stdin.close()  # the floor ends then
         try:
             process.wait(_STOP_S)
         except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What a process did while it had nothing to do."""
+    """The activity of an idle process."""
 
     seconds: float
     wakeups: int
@@ -34,7 +34,7 @@ def threads(pid: int) -> int:
 
 
 def idle(pid: int, seconds: float) -> Idle:
-    """Watch the process for a while."""
+    """Measure the process for this many seconds."""
     switches, ticks, began = _switches(pid), _ticks(pid), time.monotonic()
     time.sleep(seconds)
     passed = time.monotonic() - began
@@ -43,7 +43,7 @@ def idle(pid: int, seconds: float) -> Idle:
 
 
 def _switches(pid: int) -> int:
-    """How often any of its threads went to sleep by itself: as often as it was woken."""
+    """The voluntary context switches of all its threads: one for each wake-up."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         for line in (task / "status").read_text().splitlines():

@@ -1,7 +1,7 @@
-"""What is asked of those who bring workers back, and how the answers are summed up.
+"""Kills the workers of several supervisors, and summarises the times of the restarts.
 
-They are asked by turns, each over an arena whose workers run already: a machine that is slower for a
-while is slower for all of them.
+The supervisors are measured by turns, each with workers that already run: a machine that is slower for
+a while is slower for all of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from .arena import Arena, Revival
 
 SETTLE_S = 0.03
-"""Between two kills, so that each one finds its supervisor waiting: what there is to write and to tell of
-a start is done 20 ms after it at the latest."""
+"""Between two kills, so that the supervisor is idle at each one: it has persisted and published a start
+at most 20 ms later."""
 
 MASS_SETTLE_S = 0.1
 """The same when all workers are killed at once."""
 
 _BLOCK = 25
-"""So many kills in a row before it is the next one's turn."""
+"""Kills in a row before the turn of the next supervisor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Summary:
 
     @classmethod
     def of(cls, nanoseconds: Sequence[int]) -> Summary:
-        """Sum up; the 99th percentile is the smallest sample that is not below 99 % of them."""
+        """Summarise; the 99th percentile is the smallest sample that is not below 99 % of them."""
         ordered = sorted(nanoseconds)
         rank = -(-99 * len(ordered) // 100)
         return cls(statistics.median(ordered) / 1e6, ordered[rank - 1] / 1e6, len(ordered))
@@ -43,17 +43,17 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number of workers: single kills, each from SIGKILL on."""
+    """Single kills among this many workers, each measured from SIGKILL."""
 
     workers: int
     running: Summary
     """Until the next incarnation's first instruction."""
     seen: Summary
-    """Until the death was seen."""
+    """Until the supervisor noticed the death."""
 
 
 def single_kills(arenas: Sequence[Arena], rounds: int, *, seed: int = 0) -> tuple[Row, ...]:
-    """Kill one worker after another, in a random order, each when the last one is back."""
+    """Kill one worker after another, in a random order, each when the last one runs again."""
     order = random.Random(seed)
     revivals: list[list[Revival]] = [[] for _ in arenas]
     for arena in arenas:
@@ -75,7 +75,7 @@ def _row(workers: int, revivals: Sequence[Revival]) -> Row:
 
 
 def mass_kills(arenas: Sequence[Arena], rounds: int) -> tuple[Summary, ...]:
-    """Kill all workers at once, again and again; each time is until the last one is back."""
+    """Kill all workers at once, repeatedly; each time is until the last one runs again."""
     times: list[list[int]] = [[] for _ in arenas]
     for arena in arenas:
         arena.wait_until_all_run()

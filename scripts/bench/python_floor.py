@@ -1,6 +1,6 @@
 """The floor where there is no C compiler: python_floor.py ARENA COUNT WORKER...
 
-It does what floor.c does: spawns, waits on pidfds with epoll, notes each death, spawns again at once.
+It does what floor.c does: spawns, waits on pidfds with epoll, records each death, spawns again at once.
 The worker's command is given without its two arguments. It ends when its standard input is closed.
 """
 
@@ -47,7 +47,7 @@ class Floor:
         slot = self._slots.pop(pidfd)
         self._words[slot * 8 + 3] = time.monotonic_ns()
         _, status = os.waitpid(self._pids[slot], 0)
-        # Closing is not enough: a sibling that is just being spawned holds a copy of the descriptor.
+        # Closing is not enough: a sibling that is being spawned holds a copy of the descriptor.
         self._poller.unregister(pidfd)
         os.close(pidfd)
         if os.WIFEXITED(status):

@@ -1,4 +1,4 @@
-"""Killed workers: how soon they are back under Rekindle, and under the floor beside it."""
+"""How soon killed workers run again under Rekindle, and under the floor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CROWD_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Single kills among so many workers, by turns."""
+    """Single kills among the same number of workers, by turns."""
 
     floor: Row
     rekindle: Row
@@ -25,7 +25,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class RestartFigures:
-    """All that was measured of restarts."""
+    """The figures of restarts."""
 
     kind: str
     """Of the floor and the worker: `c` or `python`."""

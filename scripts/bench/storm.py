@@ -1,16 +1,16 @@
 """How fast chaos runs in virtual time: storms of ten workers, and whole scenarios.
 
-All as `rekindle chaos` runs it: the real actors, every rule checked at every entry of the history.
-What a virtual second costs depends on how often somebody dies in it, so there are three storms:
+They run as in `rekindle chaos`: the real actors, every rule checked at every entry of the history.
+The cost of a virtual second depends on the number of deaths in it, so there are three storms:
 
-- an hour under the preset `steady` as it is: all ten die 3 s after every start until they are given
-  up, and the rest of the hour is silence;
-- 100,000 seconds under `patient` with its limits lifted, lives of 60 to 69 s and delays of up to ten
-  minutes: nobody is ever given up (1.6 deaths in 100 s);
+- an hour under the preset `steady`: all ten die 3 s after every start until they are given up, and
+  nothing happens in the rest of the hour;
+- 100,000 seconds under `patient` without its limits, with lives of 60 to 69 s and delays of up to ten
+  minutes: no worker is ever given up (1.6 deaths in 100 s);
 - the same with delays of up to a minute (8 deaths in 100 s).
 
-All is measured in seconds of our own CPU time. On a busy machine these are longer ones too: compare
-only what was measured side by side.
+Times are this process's CPU time, which is also longer on a busy machine: compare only figures that
+were measured side by side.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class StormFigures:
 
     @property
     def virtual_s_per_s(self) -> float:
-        """Seconds of the storm in a second."""
+        """Virtual seconds per second of CPU time."""
         return self.virtual_s / self.cpu_s
 
 
 @dataclass(frozen=True, slots=True)
 class ChaosFigures:
-    """What was measured."""
+    """The figures of chaos in virtual time."""
 
     storms: tuple[StormFigures, ...]
     scenarios: int
@@ -56,17 +56,17 @@ class ChaosFigures:
 
     @property
     def scenarios_per_s(self) -> float:
-        """Scenarios of the library in a second, those with moves at random left out."""
+        """Scenarios of the library in a second, without the ones with random moves."""
         return self.scenarios / self.scenarios_cpu_s
 
     @property
     def moves_per_s(self) -> float:
-        """Moves at random in a second."""
+        """Random moves in a second."""
         return self.moves / self.moves_cpu_s
 
 
 def endless_storm(longest_delay_s: float) -> Scenario:
-    """Ten workers that die a minute after every start, for ever, restarted after ever longer delays."""
+    """Ten workers that die a minute after every start, restarted without limit after growing delays."""
     scenario = Scenario(f"endless, delays up to {longest_delay_s:g} s", 100_000.0)
     restart = {**ENDLESS, "max_delay_s": longest_delay_s}
     for number in range(10):
@@ -84,7 +84,7 @@ def storm_until_given_up() -> Scenario:
 
 
 def measure_chaos(*, rounds: int = 3) -> ChaosFigures:
-    """Measure all of it; of several rounds the best counts."""
+    """Measure the storms and scenarios; the best of several rounds counts."""
     storms = (storm_until_given_up(), endless_storm(600.0), endless_storm(60.0))
     gc.collect()
     gc.disable()
@@ -127,7 +127,7 @@ def _random(rounds: int) -> tuple[int, float]:
 
 
 def chaos_table(figures: ChaosFigures) -> str:
-    """The figures in lines."""
+    """The figures as text."""
     lines = ["chaos in virtual time, by seconds of our own CPU time:"]
     for storm in figures.storms:
         pace = f"{storm.virtual_s_per_s:,.0f} virtual s/s, {storm.deaths / storm.cpu_s:,.0f} deaths/s"

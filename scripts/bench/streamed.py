@@ -1,8 +1,8 @@
-"""Rekindle at work with its events on a TCP port of this machine, as a process of its own:
+"""Runs Rekindle as a separate process with its events on a local TCP port:
 
     python -m scripts.bench.streamed ARENA SLOTS DATABASE WORKER…
 
-Like `supervised`, and says `ready PORT`. Every death is committed to SQLite with synchronous=FULL
+Like `supervised`, but prints `ready PORT`. Every death is committed to SQLite with synchronous=FULL
 before its event is sent.
 """
 
@@ -25,7 +25,7 @@ from .supervised import specs
 
 
 class OpenProtocol(HttpProtocol):
-    """Lets everybody in: it is a benchmark's own port."""
+    """Accepts every client: the port is the benchmark's own."""
 
     def _may_connect(self, transport: object) -> bool:
         return True

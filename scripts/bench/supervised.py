@@ -1,9 +1,9 @@
-"""Rekindle at work, as a process of its own:
+"""Runs Rekindle as a separate process:
 
     python -m scripts.bench.supervised ARENA SLOTS DATABASE HEARTBEAT_S WORKER…
 
 Keeps a worker alive in every slot of an arena: no delay, no limit, every death committed to
-SQLite with synchronous=FULL before the next start. Says `ready`, and stops when its standard
+SQLite with synchronous=FULL before the next start. Prints `ready`, and stops when its standard
 input ends.
 """
 
@@ -26,9 +26,9 @@ AT_ONCE = RestartPolicy(
 
 
 def witness(arena: Arena) -> None:
-    """Have a slot stamped as soon as the Supervisor takes up its worker's death.
+    """Record the time in a slot as soon as the Supervisor handles its worker's death.
 
-    Listeners hear of it later, once it is kept.
+    Subscribers are notified later, once the death is persisted.
     """
     handle = Supervisor.handle
 

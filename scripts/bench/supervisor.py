@@ -1,4 +1,4 @@
-"""What a supervising process costs while its workers run and nothing happens."""
+"""The cost of an idle supervisor: its workers run and nothing happens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with sqlalchemy.create_engine("sqlite://").connect() as connection:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the supervising process costs with this many workers."""
+    """The cost of the supervisor with this many workers."""
 
     workers: int
     heartbeat_s: int
@@ -43,7 +43,7 @@ class Cost:
 def running_rekindle(
     built: Programs, arena: Arena, heartbeat_s: int = 0, code: Checkout = THIS
 ) -> Iterator[int]:
-    """Keep every slot's worker alive by Rekindle while the block runs; yields its pid."""
+    """Run Rekindle with a worker for every slot during the block; yields its pid."""
     with code.supervising("supervised", arena, str(heartbeat_s), *built.worker) as supervising:
         yield supervising.pid
 
@@ -61,7 +61,7 @@ def packages_pss_mb() -> float:
 
 
 def measure_costs(built: Programs, idle_s: float) -> tuple[Cost, ...]:
-    """Measure the cost of doing nothing."""
+    """Measure the cost of an idle supervisor."""
     costs = []
     for count, heartbeat_s in ((100, 0), (100, HEARTBEAT_S), (1000, HEARTBEAT_S)):
         with fresh_arena(count) as arena, running_rekindle(built, arena, heartbeat_s) as pid:

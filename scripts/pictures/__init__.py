@@ -1,1 +1,1 @@
-"""The README's pictures, taken of the real thing: `./scripts/pictures/run`."""
+"""Takes the README's screenshots of a running system: `./scripts/pictures/run`."""

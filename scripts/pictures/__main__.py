@@ -27,9 +27,9 @@ ROOT = HERE.parents[1]
 CHROMIUM = "/usr/bin/chromium"
 LIVED_S = 110.0
 FIRST_S = 3.0
-"""Until the queue is filled."""
+"""Delay before the queue is filled."""
 SHOTS = (
-    # name, width, height, colours, what is shown
+    # name, width, height, colours, page
     ("dashboard-dark", 1200, 1210, "dark", "#/"),
     ("dashboard-light", 1200, 1210, "light", "#/"),
     ("worker-dark", 1200, 860, "dark", "#/worker/worker:importer:0"),
@@ -53,19 +53,19 @@ def take() -> None:
 
 
 async def _terminal(socket: str) -> str:
-    """`rekindle top` in a terminal of a usual size, as SVG."""
+    """`rekindle top` in a terminal of a common size, as SVG."""
     app = Top(socket, ControlClient(socket))
     async with app.run_test(size=TERMINAL) as pilot:
         table = app.query_one("#workers", DataTable)
         while table.row_count == 0:
             await pilot.pause(0.1)
         table.move_cursor(row=table.get_row_index(CHOSEN))
-        await pilot.pause(2.0)  # its pages are there by then
+        await pilot.pause(2.0)  # until its pages are loaded
         return app.export_screenshot(title="rekindle top")
 
 
 def _draw(browser: Browser, svg: str, path: Path) -> None:
-    """A picture of an SVG, so that it looks the same wherever it is shown."""
+    """Render an SVG as PNG, so that it looks the same everywhere."""
     context = browser.new_context(device_scale_factor=1.25, viewport={"width": 1300, "height": 1000})
     page = context.new_page()
     local = re.sub(r"@font-face\s*{[^}]*}", "", svg).replace("Fira Code", "DejaVu Sans Mono")
@@ -85,7 +85,7 @@ def _shoot(browser: Browser, link: str, path: Path, size: tuple[int, int], colou
     page.wait_for_selector('#live[data-state="live"]')
     page.wait_for_selector("tr[data-worker]")
     page.evaluate(f"location.hash = {hash_!r}")
-    page.wait_for_timeout(1500)  # the charts are drawn by then
+    page.wait_for_timeout(1500)  # until the charts are drawn
     page.screenshot(path=path)
     context.close()
     _tell(path)

@@ -1,4 +1,4 @@
-"""The part of the pictures' fleet that works through a queue."""
+"""The worker of the pictures' fleet that serves a queue."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rekindle.worker.jobs import Job, JobWorker
 
 
 class Mailer(JobWorker):
-    """Sends imaginary letters; one of them is too much for it."""
+    """Simulates sending letters; one of them crashes it."""
 
     def process(self, job: Job) -> object:
-        """Take a second for each."""
+        """Take about a second per letter."""
         letter: Any = job.payload
         print(f"to {letter['to']}: {letter['subject']}", flush=True)
         if letter.get("attachment") == "archive.zip":

@@ -1,4 +1,4 @@
-"""Measures all of them in one run, prints one table, and writes JSON where asked."""
+"""Measures all libraries in one run, prints one table, and writes JSON on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .race import Result
 
 
 def main() -> None:
-    """Run the benchmark as the arguments say."""
+    """Run the benchmark."""
     options = _arguments()
     rounds: dict[str, list[Result]] = {}
     for _ in range(options.rounds):
@@ -34,10 +34,10 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench/run-jobs", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    parser.add_argument("--jobs", type=int, default=5000, help="how many a contender does in a round")
-    parser.add_argument("--workers", type=int, default=4, help="how many worker processes each has")
-    parser.add_argument("--rounds", type=int, default=3, help="how often all of them run, by turns")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file as well")
+    parser.add_argument("--jobs", type=int, default=5000, help="how many jobs each library runs in a round")
+    parser.add_argument("--workers", type=int, default=4, help="how many worker processes each library has")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each library runs, by turns")
     return parser.parse_args()
 
 

@@ -6,7 +6,7 @@ import os
 
 from huey import SqliteHuey  # type: ignore[import-untyped]
 
-# fsync: without it a commit is not on the disk when it returns, and a power cut takes results along.
+# fsync: without it a commit is not on the disk when it returns, and a power cut loses results.
 huey = SqliteHuey("noop", filename=os.environ["HUEY_DATABASE"], fsync=True)
 
 

@@ -22,7 +22,7 @@ for number in range(int(sys.argv[1])):
 
 
 def run_huey(folder: Path, jobs: int, workers: int) -> Result:
-    """The same jobs: each is taken out of the queue and its result kept, both with fsync."""
+    """The same jobs: each is removed from the queue and its result stored, both with fsync."""
     database = folder / "huey.db"
     environment = {**os.environ, "HUEY_DATABASE": str(database)}
     subprocess.run([sys.executable, "-c", _FILL, str(jobs)], env=environment, check=True)

@@ -10,7 +10,7 @@ from .race import Result, watch
 
 
 def run_rekindle(where: str, jobs: int, workers: int) -> Result:
-    """Serve a queue of jobs that do nothing; SQLite with synchronous=FULL, PostgreSQL as it is."""
+    """Serve a queue of no-op jobs; SQLite with synchronous=FULL, PostgreSQL with its defaults."""
     store = open_store(where)
     store.jobs.add("noop", [NewJob(payload=str(number)) for number in range(jobs)])
     policy = JobPolicy(queues=("noop",))

@@ -21,7 +21,7 @@ with app.open():
 
 
 def run_procrastinate(address: str, jobs: int, workers: int) -> Result:
-    """The same jobs, kept when they are done."""
+    """The same jobs, not deleted when they are done."""
     environment = {**os.environ, "PROCRASTINATE_DATABASE": address}
     subprocess.run([sys.executable, "-c", _FILL, str(jobs)], env=environment, check=True)
     command = [sys.executable, "-m", "procrastinate", "--app", "scripts.bench.jobs.procrastinate_app.app",

@@ -1,7 +1,7 @@
-"""One contender's run: the queue is filled first, then its workers are let loose and watched.
+"""One library's run: the queue is filled, then its workers are started and observed.
 
-The rate is taken between the first and the last look at which some jobs were done, so what it takes
-to start the workers, which differs a lot, is left out.
+The rate is measured between the first and the last check at which some jobs were done, so it excludes
+the start of the workers, which differs a lot.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _GLANCE_S = 0.1
-"""A look counts all jobs, which takes time from those who do them."""
+"""Between two checks: each counts all jobs, which slows the workers down."""
 
 _NO_PROGRESS_S = 10.0
-"""After so long without a result the rest counts as lost."""
+"""After this time without a result the remaining jobs count as lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a contender did."""
+    """The outcome of one library's run."""
 
     name: str
     jobs: int
@@ -28,11 +28,11 @@ class Result:
     lost: int
     """Jobs without a result at the end."""
     repeated: int
-    """Executions beyond the first of a job, where that can be told."""
+    """Executions beyond the first of a job, where the library records them."""
 
 
 def watch(done: Callable[[], int], jobs: int) -> tuple[float, float]:
-    """Look until all is done, or nothing more is; the seconds from the first to the last, and the rate."""
+    """Check until all jobs are done or progress ends; the seconds from first to last, and the rate."""
     first = last = (time.monotonic() + 6 * _NO_PROGRESS_S, 0)
     while last[1] < jobs and time.monotonic() < last[0] + _NO_PROGRESS_S:
         count, now = done(), time.monotonic()
