@@ -115,7 +115,9 @@ class Worker:
             checked("a job", job)
         with self._lock:
             self._report.job = job
-            self._report_job()
+            if job is not None:
+                self._finished_job = job
+            self._report_now()
 
     def job(self, job: int | str) -> Holding:
         """Hold the job for the duration of a `with` block, however the block ends."""
@@ -174,11 +176,6 @@ class Worker:
         with self._lock:
             self._report.say(status, detail, recovered_by=recovered_by)
             self._report_now()
-
-    def _report_job(self) -> None:
-        if self._report.job is not None:
-            self._finished_job = self._report.job
-        self._report_now()
 
     def _report_now(self) -> None:
         """Send a frame now, or soon if there were many: the supervisor ends a worker that sends too many."""

@@ -40,7 +40,8 @@ class Heartbeat:
         due = time.monotonic()
         while (lines := self._channel.receive(self._next(due) - time.monotonic())) is not None:
             for line in lines:
-                self._handle(line)
+                if isinstance(line, dict):
+                    self._on_control(line)
             now = time.monotonic()
             if now >= self._next(due):
                 self._scheduled = None  # first: a report from here on may need another beat
@@ -62,10 +63,6 @@ class Heartbeat:
     def _next(self, due: float) -> float:
         scheduled = self._scheduled
         return due if scheduled is None else min(due, scheduled)
-
-    def _handle(self, line: object) -> None:
-        if isinstance(line, dict):
-            self._on_control(line)
 
 
 def end_orphan() -> None:
