@@ -156,7 +156,7 @@ def encoded_error(error: BaseException) -> bytes:
     """An exception as data: the name of its class, its state, and its traceback as text."""
     kind = type(error)
     module = "__main__" if kind.__module__ == MAIN else kind.__module__
-    said: dict[str, object] = {
+    data: dict[str, object] = {
         "type": f"{module}:{kind.__qualname__}",
         "text": _text(error),
         "trace": "".join(traceback.format_exception(kind, error, _trace(error))),
@@ -165,8 +165,8 @@ def encoded_error(error: BaseException) -> bytes:
     # The arguments of an OSError do not include its file name.
     args = error.__reduce__()[1] if isinstance(error, OSError) else error.args
     if _travels(args):
-        said["args"] = args
-    return values.dumps(said)
+        data["args"] = args
+    return values.dumps(data)
 
 
 def _trace(error: BaseException) -> TracebackType | None:

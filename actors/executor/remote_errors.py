@@ -29,17 +29,17 @@ class RemoteTraceback(Exception):  # noqa: N818  # what the standard library cal
 
 def raised(payload: bytes) -> BaseException:
     """The exception, of its own class if that is loaded here, with the remote traceback as its cause."""
-    told = values.loads(payload)
-    if not isinstance(told, Mapping) or not isinstance(name := told.get("type"), str):
+    data = values.loads(payload)
+    if not isinstance(data, Mapping) or not isinstance(name := data.get("type"), str):
         return TaskError("unknown", "the worker sent an exception that cannot be decoded")
-    error = _rebuilt(name, told)
-    error.__cause__ = RemoteTraceback(str(told.get("trace", "")))
+    error = _rebuilt(name, data)
+    error.__cause__ = RemoteTraceback(str(data.get("trace", "")))
     return error
 
 
-def _rebuilt(name: str, told: Mapping[str, Any]) -> BaseException:
-    kind, args, state = _class(name), told.get("args"), told.get("state")
-    fallback = TaskError(name.replace("builtins:", "").replace(":", "."), str(told.get("text", "")))
+def _rebuilt(name: str, data: Mapping[str, Any]) -> BaseException:
+    kind, args, state = _class(name), data.get("args"), data.get("state")
+    fallback = TaskError(name.replace("builtins:", "").replace(":", "."), str(data.get("text", "")))
     if kind is None or not isinstance(args, tuple):
         return fallback
     try:

@@ -73,11 +73,11 @@ class JobWorker:
             self.process = process  # type: ignore[method-assign, assignment]
         elif type(self).process is JobWorker.process:
             raise ValueError("a JobWorker needs a process function: pass one, or write the method")
-        said = from_environment()
+        given = from_environment()
         self.settings = replace(
-            said,
-            queues=said.queues if queues is None else tuple(queues),
-            concurrency=said.concurrency if concurrency is None else concurrency,
+            given,
+            queues=given.queues if queues is None else tuple(queues),
+            concurrency=given.concurrency if concurrency is None else concurrency,
         )
         if not self.settings.queues:
             raise ValueError("a JobWorker needs queues: name them in its worker's `jobs`, or pass them")
