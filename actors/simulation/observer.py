@@ -14,7 +14,7 @@ _names: dict[type, str] = {}
 
 
 def told(at: float, event: Event, *, on_our_clock: bool = False) -> EventPublished:
-    """The entry of a published event; `on_our_clock` says whether its time compares with the history's."""
+    """The entry of a published event; with `on_our_clock` its time is comparable with the history."""
     kind = type(event)
     name = _names.get(kind)
     if name is None:

@@ -43,7 +43,7 @@ class RecordedTimers(VirtualTimers):
         self._run = run
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
-        """Tell the receiver the message once the delay has passed."""
+        """Send the message to the receiver after the delay."""
         if type(message) is not BackoffElapsed:
             return self.put(delay_s, HeapTimer(receiver, message))
         run = self._run

@@ -1,4 +1,4 @@
-"""The process table in virtual time: no processes, only scripts that say what each incarnation does.
+"""The process table in virtual time: no processes, only scripts of what each incarnation does.
 
 Scenarios and tests of single actors use the same table. It records starts and ends in a history, and the
 commands that it receives in lists.
@@ -30,7 +30,7 @@ _LITTLE = Usage(memory_mb=1.0)
 
 
 def runs_forever(_generation: int) -> Behaviour:
-    """Healthy from the start, and to the end."""
+    """Healthy from the start to the end."""
     return Behaviour()
 
 
@@ -45,7 +45,7 @@ def unreadable_usage(_age_s: float) -> Usage:
 
 
 class Life(Behaviour):
-    """A `Behaviour` in other words, for tests that were written before scenarios existed."""
+    """A `Behaviour` with other parameters, for tests of single actors."""
 
     __slots__ = ()
 
@@ -160,7 +160,7 @@ class ScriptedProcesses:
         tell(request.monitor, failed)
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
-        """Ask the worker to stop, to idle or to go on."""
+        """Ask the worker to stop, to idle or to continue."""
         process = self._of(component_id, generation)
         if process is None:
             return
@@ -191,7 +191,7 @@ class ScriptedProcesses:
             self.stacks.append((self._now(), component_id))
 
     def report(self, component_id: str, receiver: Receiver) -> None:
-        """Tell the receiver which process runs, if any."""
+        """Report to the receiver which process runs, if any."""
         process = self.living(component_id)
         if process is None:
             tell(receiver, ProcessFound(component_id, None))
@@ -208,7 +208,7 @@ class ScriptedProcesses:
         return "gone" if process is None else "stopped" if process.frozen else "sleeping"
 
     def usage(self, component_id: str, generation: int) -> Usage | None:
-        """What the process uses; very little unless its behaviour says otherwise."""
+        """The resource usage of the process; very little unless its behaviour defines it."""
         process = self._of(component_id, generation)
         if process is None:
             return None
@@ -257,7 +257,7 @@ class ScriptedProcesses:
             (process.freeze if frozen else process.thaw)()
 
     def close_channel(self, component_id: str) -> None:
-        """Let the worker close its channel and live on."""
+        """Let the worker close its channel and keep running."""
         request = self._table[component_id].request
         tell(request.monitor, ChannelClosed(component_id, request.generation))
 

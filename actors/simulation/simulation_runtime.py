@@ -1,7 +1,7 @@
 """One thread, a virtual clock, and a seeded order of delivery.
 
 Messages to one actor arrive in the order in which they were sent, as in pykka; which actor
-goes next is drawn from the seed. Time stands still while any message is undelivered, then
+goes next is drawn from the seed. Time stands still until every message is delivered, then
 jumps to the next timer. The same seed repeats a run exactly.
 """
 
@@ -26,11 +26,11 @@ A = TypeVar("A", bound=pykka.Actor)
 T = TypeVar("T", bound=HeapTimer)
 
 EPOCH_MS = 1_700_000_000_000
-"""What the virtual wall clock shows at the start."""
+"""The virtual wall-clock time at the start."""
 
 
 class VirtualClock:
-    """Time that passes only when the simulation says so."""
+    """A clock that only the simulation advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -58,11 +58,11 @@ class VirtualTimers:
         self._order = itertools.count()
 
     def after(self, delay_s: float, receiver: Receiver, message: object) -> HeapTimer:
-        """Tell the receiver the message once the delay has passed."""
+        """Send the message to the receiver after the delay."""
         return self.put(delay_s, HeapTimer(receiver, message))
 
     def put(self, delay_s: float, timer: T) -> T:
-        """Have a timer fire once the delay has passed."""
+        """Make a timer fire after the delay."""
         due = self._clock.now + delay_s if delay_s > 0.0 else self._clock.now
         entry: tuple[float, int, HeapTimer] = (due, next(self._order), timer)
         heappush(self._heap, entry)
@@ -125,7 +125,7 @@ class _Inbox:
         raise NotImplementedError
 
     def empty(self) -> bool:
-        """As pykka asks for it."""
+        """Part of the inbox interface of pykka."""
         return not self.queue
 
 
@@ -144,7 +144,7 @@ class SimulationRuntime:
         self._ready: list[_Inbox] = []
         self._refs: list[pykka.ActorRef[Any]] = []
         self.watch: Callable[[pykka.Actor, Any], None] | None = None
-        """Sees every message before its actor does."""
+        """Called with every message before its actor handles it."""
         self.reactions: Mapping[type, Callable[[pykka.Actor, Any], bool]] = MappingProxyType({})
         """By type: called with every message of a kind before its actor is; True drops the message."""
 
@@ -152,7 +152,7 @@ class SimulationRuntime:
         return VirtualTimers(self.virtual_clock)
 
     def chance(self) -> float:
-        """The seed's next number."""
+        """The next random number of the seed."""
         return self._random.random()
 
     def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from .virtual_run import VirtualRun
 
 Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.LoseHeartbeats | moves.Garbage
-"""Moves that touch a process."""
+"""Moves that act on a process."""
 
 
 class ScriptedMistakeError(RuntimeError):
-    """Raised by an actor of Rekindle because the scenario demands it."""
+    """Raised in an actor because the scenario says so."""
 
 
 class SupervisorLife:
@@ -293,7 +293,7 @@ class SupervisorLife:
         self.actors.supervisor.tell(Shutdown(_Inbox(stopped)))
 
     def flush(self) -> None:
-        """Have everything written; `has_flushed` is set when it is."""
+        """Persist everything; `has_flushed` is set when that is done."""
 
         def flushed(_answer: object) -> None:
             self.has_flushed = True
@@ -329,13 +329,13 @@ class _Listener:
 
 
 class _Inbox:
-    """Takes a reply."""
+    """Passes a reply to a function."""
 
     def __init__(self, take: Callable[[Any], object]) -> None:
         self._take = take
 
     def tell(self, message: Any) -> None:
-        """Take it."""
+        """Pass the reply on."""
         self._take(message)
 
 
@@ -351,7 +351,7 @@ class _Reply:
         self._for_s = for_s
 
     def tell(self, message: Any) -> None:
-        """Take the reply."""
+        """Record the order if the reply is `Done`."""
         if isinstance(message, Done):
             run = self._life.run
             run.note(Ordered(run.clock.now, self._order, self._worker, self._for_s))

@@ -21,13 +21,13 @@ from .simulation_runtime import VirtualClock
 from .supervisor_life import SupervisorLife
 
 SLOWEST_COMMIT_S = 600.0
-"""How long the end of a run waits for a slow store at most; it goes on when everything is written."""
+"""How long the end of a run waits at most until a slow store has persisted everything."""
 
 _CHANGING = frozenset({"freeze", "thaw", "slow_heartbeats", "lose_heartbeats", "host_sleep", "garbage"})
 """Moves before which the last heartbeat matters."""
 
 STORE_S = 20.0
-"""How long records may wait for the store after it is back."""
+"""How long records may wait for the store after it is available again."""
 
 
 @dataclass(frozen=True, slots=True)

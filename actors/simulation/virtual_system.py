@@ -17,7 +17,7 @@ from .virtual_run import Outcome, VirtualRun
 
 
 class VirtualSystem(VirtualRun):
-    """A supervisor and its workers; time passes and moves are made only when the caller says so."""
+    """A supervisor and its workers; the caller lets time pass and makes the moves."""
 
     def __init__(self, scenario: Scenario, seed: int = 0, *, store: Store) -> None:
         """Start the supervisor and the workers of a scenario; its planned moves are not made.

@@ -1,9 +1,9 @@
 """Pure: how a setting is declared, and the one check of a value against its declaration.
 
-A policy is a frozen dataclass whose fields are made by `setting` or `seconds`: the type, the
-default, the bounds and the sentence for people stand there and nowhere else. `check` holds a
-policy against them; the configuration file and its JSON Schema (`rekindle.cli.config`) are derived
-from them. Scenario files use `misfit` and `converted` too.
+A policy is a frozen dataclass whose fields are created by `setting` or `seconds`: the only place
+for the type, the default, the bounds and the description. `check` checks a policy against them;
+the configuration file and its JSON Schema (`rekindle.cli.config`) are derived from them. Scenario
+files use `misfit` and `converted` too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LONGEST_S = 1e9
 """Thirty years. A longer timer would overflow."""
 
 _WIDEST_BITS = 63
-"""Databases and TOML hold whole numbers of 64 bits, sign included."""
+"""Databases and TOML have integers of 64 bits, sign included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between which numbers a setting must lie; infinity and NaN never do."""
+    """The range of a number; infinity and NaN are never in it."""
 
     least: float | None = None
     above: float | None = None
@@ -44,7 +44,7 @@ class Bounds:
         return self._wanted(high=high) if low or high else None
 
     def _wanted(self, *, high: bool) -> str:
-        # The limit of timers is worth a word only where it is exceeded.
+        # The limit of timers is mentioned only where it is exceeded.
         most = self.most if high or (self.most is not None and self.most < LONGEST_S) else None
         if self.above is not None:
             return f"must be above {self.above:.10g}" + ("" if most is None else f" and at most {most:.10g}")
@@ -57,7 +57,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is declared about one field."""
+    """The declaration of one field."""
 
     hint: Any
     description: str = ""
@@ -66,7 +66,7 @@ class Setting:
     """Its key in the configuration file; empty if it cannot be set there."""
 
     def reason(self, value: object) -> str | None:
-        """Why a value cannot stand here; None if it can."""
+        """Why a value is not valid; None if it is."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self.bounds.reason(value) or misfit(value, self.hint)
         return misfit(value, self.hint)
@@ -82,12 +82,12 @@ def setting(
     most: float | None = None,
     key: str | None = None,
 ) -> Any:
-    """A field of a dataclass that people may set, also in the configuration file.
+    """A field of a dataclass that users may set, also in the configuration file.
 
     Args:
-        default: what holds if nobody sets it.
-        description: one sentence for people; a nested policy is described by its docstring.
-        factory: makes the default instead.
+        default: the value if the field is not set.
+        description: one sentence for users; the docstring of a nested policy describes it.
+        factory: creates the default instead.
         least: the smallest number that is allowed.
         above: the number that a value must exceed.
         most: the largest number that is allowed.
@@ -112,7 +112,7 @@ def _settings_of(kind: Any) -> Mapping[str, Setting]:
 
 
 def settings_of(kind: type) -> Mapping[str, Setting]:
-    """The declarations of a dataclass, by field; those without a key cannot be set in a file."""
+    """The declarations of a dataclass, by field; a field without a key cannot be set in a file."""
     hashable: Any = kind
     return _settings_of(hashable)
 
@@ -125,7 +125,7 @@ def _declared(each: Any, hint: Any) -> Setting:
 
 
 class Policy:
-    """A frozen dataclass of settings that refuses wrong values when it is constructed."""
+    """A frozen dataclass of settings that refuses invalid values when it is constructed."""
 
     __slots__ = ()
 
@@ -133,7 +133,7 @@ class Policy:
         check(self)
 
     def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
-        """What is wrong beyond single values; `wrong` names the fields that are refused already."""
+        """Problems beyond single values; `wrong` has the fields that are refused already."""
         return iter(())
 
 
@@ -149,7 +149,7 @@ def check(policy: Policy, name: str = "") -> None:
 
 
 def refuse(owner: object, problems: Iterable[Problem], kind: str = "worker") -> None:
-    """Raise what is wrong, all of it at once."""
+    """Raise a `SpecError` with all problems, if there are any."""
     found = tuple(problems)
     if found:
         raise SpecError(str(owner), found, kind)
@@ -158,8 +158,8 @@ def refuse(owner: object, problems: Iterable[Problem], kind: str = "worker") -> 
 def convert_words(owner: Any) -> None:
     """Replace words by members of their enumeration, and lists by tuples.
 
-    Configuration has words and lists only. A value that does not fit stays as it is, for
-    `field_problems` to name it.
+    A configuration file has words and lists only. A value that does not fit stays unchanged, and
+    `field_problems` reports it.
     """
     for name, declared in settings_of(type(owner)).items():
         value = getattr(owner, name)
@@ -206,7 +206,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def fits(value: object, hint: Any) -> bool:
-    """Whether a value is of a type, or a word or a list that `converted` makes one of."""
+    """Whether a value is of a type, or a word or a list that `converted` converts to it."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(fits(value, part) for part in parts)
@@ -228,7 +228,7 @@ def fits(value: object, hint: Any) -> bool:
 
 
 def _is_number(value: object, *, whole: bool) -> bool:
-    if isinstance(value, bool):  # to Python an int, to people a mistake
+    if isinstance(value, bool):  # an int in Python, but a mistake in a setting
         return False
     if isinstance(value, int):
         return value.bit_length() <= _WIDEST_BITS
@@ -248,7 +248,7 @@ def converted(value: Any, hint: Any) -> Any:
 
 
 def from_file(value: Any, hint: Any) -> Any:
-    """A value that fits, as the setting has it: the word "none" is None, and 1 is 1.0 where it may be 1.5."""
+    """A value that fits, converted for the setting: the word "none" to None, and 1 to 1.0 for a float."""
     if value == "none" and "none" in words(hint):
         return None
     if get_origin(hint) is tuple:
@@ -260,7 +260,7 @@ def from_file(value: Any, hint: Any) -> Any:
 
 
 def words(hint: Any) -> tuple[str, ...]:
-    """The words that may stand for a value of this type."""
+    """The words for values of this type."""
     if get_origin(hint) in (Union, UnionType):
         return tuple(word for part in get_args(hint) for word in words(part))
     if get_origin(hint) is Literal:

@@ -117,7 +117,7 @@ WORKER = "[worker.tag]\n"
 REFUSED = [
     ('[[move]]\nat = 1\nexplode = "tag"\n', 4, "explode", "is not a move; the moves are kill, freeze, thaw"),
     ('[[move]]\nat = 1\nkil = "tag"\n', 4, "kil", "did you mean 'kill'?"),
-    ('[[move]]\nat = -1\nkill = "tag"\n', 3, "at", "must not be negative, is -1"),
+    ('[[move]]\nat = -1\nkill = "tag"\n', 3, "at", "at = -1.0: must not be negative"),
     ('[[move]]\nat = 1\nfreeze = "tag"\nfor_s = -2\n', 5, "for_s", "must not be negative"),
     ('[[move]]\nat = 1\nkill = "nobody"\n', 4, "kill", "unknown worker 'nobody'; the workers are tag"),
     (
@@ -136,7 +136,7 @@ REFUSED = [
         "move",
         "has more than one move: kill, freeze",
     ),
-    ('[[move]]\nat = [9, 3]\nkill = "tag"\n', 3, "at", "ends before it begins"),
+    ('[[move]]\nat = [9, 3]\nkill = "tag"\n', 3, "at", "at = [9.0, 3.0]: ends before it begins"),
     ('[[move]]\nat = "soon"\nkill = "tag"\n', 3, "at", "must be a number"),
     ('[[expect]]\nworker = "nobody"\nstarts = 1\n', 3, "worker", "unknown worker 'nobody'"),
     ('[[expect]]\nworker = "tag"\nstatus = "fine"\n', 4, "status", "must be one of pending, healthy"),
@@ -147,7 +147,7 @@ REFUSED = [
         "'born' is not an event; use started, healthy",
     ),
     ('[random]\nmoves = 3\nwords = ["dance"]\n', 4, "words", "'dance' is not one of kill, freeze"),
-    ("does = { dies_after = -3 }\n", 2, "dies_after", "must not be negative"),
+    ("does = { dies_after = -3 }\n", 2, "dies_after", "dies_after = -3.0: must not be negative"),
     ("does = { dies_afer = 3 }\n", 2, "dies_afer", "did you mean 'dies_after'?"),
     ('preset = "eager"\n', 2, "preset", 'preset = "eager": must be one of steady, patient'),
     ("restart = { max_lifetime = 0 }\n", 2, "max_lifetime", "must"),

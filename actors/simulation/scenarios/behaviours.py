@@ -18,7 +18,7 @@ from ...facts.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """What one incarnation does; by default it is healthy at once and runs on."""
+    """What one incarnation does; by default it is healthy at once and keeps running."""
 
     dies_after: float | None = None
     """It ends this many seconds after its start, with `exit` or by `signal`."""
@@ -29,7 +29,7 @@ class Behaviour:
     hangs_after: float | None = None
     """From then on it sends nothing and ignores requests; SIGTERM still ends it."""
     stops_heartbeating_after: float | None = None
-    """From then on it sends no heartbeats, and does everything else."""
+    """From then on it sends no heartbeats, but does everything else."""
     says_recovering: float | None = None
     """It reports `recovering` for this many seconds from its start."""
     cannot_be_spawned: str | None = None
@@ -37,7 +37,7 @@ class Behaviour:
     ignores_term: bool = False
     ignores_request: bool = False
     ignores_kill: bool = False
-    """As a process does that waits for a dead disk. Only in virtual time: no real process can be made to."""
+    """Like a process that waits for a dead disk. Only in virtual time: a real process cannot be made to."""
     stops_after: float = 0.0
     """How long it takes to end after a request."""
     needs_database: float | None = None
@@ -45,16 +45,16 @@ class Behaviour:
     heartbeat: float | None = None
     """The interval of its heartbeats; None is that of its health policy, infinity is one heartbeat only."""
     job: Job | None = None
-    """What it works on, unless it is told to idle."""
+    """Its current job, unless it is idle."""
     shows_stacks: bool = False
-    """It has announced that it can write its stacks."""
+    """Whether it can write its stack traces."""
     usage: Callable[[float], Usage] | None = None
-    """What it uses, by the seconds since its start; None: next to nothing. Only in virtual time."""
+    """Its resource usage by its age in seconds; None: very little. Only in virtual time."""
     until: float | None = None
     """Every incarnation that starts before this time of the scenario has this life."""
 
     def __or__(self, other: Behaviour) -> Behaviour:
-        """Both combined; where both set a field, the other one wins."""
+        """Both combined; where both set a field, the right one wins."""
         set_there = {
             each.name: getattr(other, each.name)
             for each in fields(other)
@@ -70,7 +70,7 @@ class Behaviour:
     def problems(self) -> list[Problem]:
         """The problems of its fields."""
         return [
-            Problem(each.name, f"must not be negative, is {value:g}")
+            Problem(each.name, "must not be negative", value)
             for each in fields(self)
             if isinstance(value := getattr(self, each.name), int | float) and value < 0
         ]
@@ -92,12 +92,12 @@ def exits(code: int = 0, *, after_s: float = 0.0) -> Behaviour:
 
 
 def hangs(*, after_s: float = 0.0) -> Behaviour:
-    """Runs on, but sends nothing and ignores requests."""
+    """Keeps running, but sends nothing and ignores requests."""
     return Behaviour(hangs_after=after_s)
 
 
 def stops_heartbeating(at: float) -> Behaviour:
-    """Runs on, but sends no more heartbeats."""
+    """Keeps running, but sends no more heartbeats."""
     return Behaviour(stops_heartbeating_after=at)
 
 
@@ -122,7 +122,7 @@ def ignores_term() -> Behaviour:
 
 
 def needs_database(until: float) -> Behaviour:
-    """Dies if the database is away in its first seconds."""
+    """Dies if the database is unavailable in its first seconds."""
     return Behaviour(needs_database=until)
 
 

@@ -20,7 +20,7 @@ class Phase(StrEnum):
     BEFORE_DECIDE = "before_decide"
     """The worker has died, and nothing is decided yet."""
     AFTER_COMMIT = "after_commit"
-    """Its death has just been persisted, and no actor has acted on that."""
+    """Its death was persisted, and no actor has acted on that yet."""
     BACKOFF = "backoff"
     """In the middle of the delay before its restart."""
     SPAWN = "spawn"
@@ -30,7 +30,7 @@ class Phase(StrEnum):
 
 
 class DatabaseState(StrEnum):
-    """What may be wrong with the database."""
+    """The state of the database."""
 
     LOCKED = "locked"
     GONE = "gone"

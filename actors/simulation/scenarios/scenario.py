@@ -160,21 +160,16 @@ class Scenario:
 
     def problems(self) -> list[Problem]:
         """The problems of the scenario."""
-        found = (
-            []
-            if 0 < self.lasts_s <= LONGEST_S
-            else [Problem("lasts_s", f"must be above 0, is {self.lasts_s:g}")]
-        )
+        valid = 0 < self.lasts_s <= LONGEST_S
+        found = [] if valid else [Problem("lasts_s", "must be above 0 and at most a year", self.lasts_s)]
         if not self.roles:
             found.append(Problem("worker", "is missing: a scenario needs at least one worker"))
         for number, planned in enumerate(self.plan):
-            found += [
-                Problem(f"move {number}: {p.field}", p.reason) for p in planned_problems(planned, self.ids)
-            ]
+            problems = planned_problems(planned, self.ids)
+            found += (replace(each, field=f"move {number}: {each.field}") for each in problems)
         for role in self.roles:
-            found += [
-                Problem(f"{role.id}: {p.field}", p.reason) for life in role.lives for p in life.problems()
-            ]
+            problems = [each for life in role.lives for each in life.problems()]
+            found += (replace(each, field=f"{role.id}: {each.field}") for each in problems)
         for chance in self.chance:
             found += chance_problems(chance, self.ids)
         for each in self.expected:
@@ -197,9 +192,9 @@ def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
     """The problems of one move."""
     found = []
     if not 0 <= planned.earliest_s <= LONGEST_S:
-        found.append(Problem("at", f"must not be negative, is {planned.earliest_s:g}"))
+        found.append(Problem("at", "must not be negative", planned.earliest_s))
     if planned.latest_s is not None and planned.latest_s < planned.earliest_s:
-        found.append(Problem("at", f"ends before it begins: {planned.earliest_s:g} to {planned.latest_s:g}"))
+        found.append(Problem("at", "ends before it begins", [planned.earliest_s, planned.latest_s]))
     known = tuple(ids)
     for name, worker in (("worker", worker_of(planned.move)), ("of", planned.of)):
         if worker is not None and worker not in known:
@@ -207,7 +202,7 @@ def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
     for name in ("for_s", "every_s", "takes_s", "back_after_s", "lines", "times", "generations"):
         value = getattr(planned.move, name, None)
         if value is not None and value < 0:
-            found.append(Problem(name, f"must not be negative, is {value:g}"))
+            found.append(Problem(name, "must not be negative", value))
     return found
 
 
@@ -233,13 +228,15 @@ def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
     unknown = [name for name in settings if name not in field_names(BreakerPolicy)]
     if unknown or "name" not in settings:
         known = ", ".join(field_names(BreakerPolicy))
-        problems = [Problem(f"breaker.{name}", f"is not known; known are {known}") for name in unknown]
+        problems = [
+            Problem(f"breaker.{name}", f"is not a setting; the settings are {known}") for name in unknown
+        ]
         missing = [] if "name" in settings else [Problem("breaker.name", "is missing")]
         raise SpecError("breaker", [*problems, *missing])
     try:
         return BreakerPolicy(**settings)  # type: ignore[arg-type]
     except SpecError as error:
-        wrong = [Problem(f"breaker.{each.field}", each.reason) for each in error.problems]
+        wrong = (replace(each, field=f"breaker.{each.field}") for each in error.problems)
         raise SpecError("breaker", wrong) from error
 
 

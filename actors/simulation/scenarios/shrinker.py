@@ -16,12 +16,12 @@ from .scenario import Scenario, Step
 T = TypeVar("T")
 
 StillFails = Callable[[Scenario, tuple[Step, ...]], bool]
-"""Runs a smaller scenario, and says whether it fails in the same way."""
+"""Runs a smaller scenario, and returns whether it fails in the same way."""
 
 
 @dataclass(slots=True)
 class _Budget:
-    """How many more runs there may be."""
+    """How many more runs are allowed."""
 
     left: int
 

@@ -14,7 +14,7 @@ from ..config.problems import KeyPath
 
 
 class Fields:
-    """The values of one table; what does not fit is noted and left out."""
+    """The values of one table; a value that does not fit is noted and left out."""
 
     def __init__(
         self, table: Mapping[str, object], where: KeyPath, note: Callable[[KeyPath, str, object], None]
@@ -51,6 +51,6 @@ class Fields:
 
 
 def required(hint: Any) -> Any:
-    """A type without None: a file has no null, a key that is missing stands for it."""
+    """A type without None: TOML has no null, so a missing key means None."""
     kinds = tuple(part for part in get_args(hint) if part is not NoneType)
     return Union[kinds] if NoneType in get_args(hint) else hint  # noqa: UP007  # only known now

@@ -18,7 +18,7 @@ def found(name: str) -> Path:
     """The file of a scenario, given as a path or as the name of a scenario of Rekindle.
 
     Raises:
-        LookupError: there is neither such a file nor such a scenario.
+        LookupError: no file and no scenario has that name.
     """
     path = Path(name)
     if path.is_file():

@@ -1,4 +1,4 @@
-"""What a run of scenarios comes to, for people and for programs."""
+"""The results of scenario runs, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _REFRESH_S = 0.1
 
 @dataclass(slots=True)
 class Failure:
-    """One run that went wrong, as small as it could be made, and how to see it again."""
+    """One failed run, shrunk as far as possible, and the command that repeats it."""
 
     outcome: Outcome
     repeat: str
 
     @property
     def what(self) -> str:
-        """What went wrong first."""
+        """The first violation or unmet expectation."""
         return str(self.outcome.violations[0]) if self.outcome.violations else self.outcome.unmet[0]
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """The failure as lines of text."""
         outcome = self.outcome
         yield f"  seed {outcome.seed}: {self.what}"
         last = outcome.violations[0].entry + 1 if outcome.violations else len(outcome.history)
@@ -39,7 +39,7 @@ class Failure:
         yield f"  again: {self.repeat}"
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
+        """The failure for JSON."""
         violation = self.outcome.violations[0] if self.outcome.violations else None
         return {
             "seed": self.outcome.seed,
@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Tally:
-    """Many runs of one scenario."""
+    """The results of many runs of one scenario."""
 
     name: str
     file: str
@@ -62,23 +62,23 @@ class Tally:
     runs: int = 0
     moves: int = 0
     lasted_s: float = 0.0
-    """Seconds of the scenario, over all runs."""
+    """The scenario time of all runs, in seconds."""
     took_s: float = 0.0
-    """Real seconds, over all runs."""
+    """The real time of all runs, in seconds."""
     digest: str = ""
     """Of the history of the last run."""
     failures: list[Failure] = field(default_factory=list)
     failed_runs: int = 0
 
     def add(self, outcome: Outcome) -> None:
-        """One more run."""
+        """Add the outcome of a run."""
         self.runs += 1
         self.moves += len(outcome.steps)
         self.lasted_s += outcome.lasted_s
         self.failed_runs += not outcome.passed
 
     def line(self) -> str:
-        """For people, when it is over."""
+        """One line of text after the last run."""
         word = "ok    " if not self.failed_runs else "FAILED"
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         rate = f", {self.runs / self.took_s:.0f} a second" if self.runs > 1 and self.took_s > 0 else ""
@@ -86,13 +86,13 @@ class Tally:
         return f"{word} {self.name}: {runs}{rate}, {self.moves} moves, {self._time()}{wrong}"
 
     def _time(self) -> str:
-        """How long it was for the workers; where that is not virtual, also how long it really took."""
+        """The scenario time; for real processes also the real time."""
         if self.mode == "virtual":
             return f"{self.lasted_s:.0f} s of virtual time"
         return f"{self.lasted_s:.0f} s of the scenario in {self.took_s:.0f} s"
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
+        """The results for JSON."""
         return {
             "name": self.name,
             "file": self.file,
@@ -108,7 +108,7 @@ class Tally:
 
 
 class Progress:
-    """A bar on standard error, if a person may be looking."""
+    """A progress bar on standard error, if that is a terminal."""
 
     def __init__(self, total: int, *, wanted: bool) -> None:
         self._total = total
@@ -116,7 +116,7 @@ class Progress:
         self._began = self._drawn = time.monotonic()
 
     def show(self, tally: Tally) -> None:
-        """Draw it, now and then."""
+        """Draw the bar, at most every 0.1 s."""
         now = time.monotonic()
         if not self._shown or (now - self._drawn < _REFRESH_S and tally.runs < self._total):
             return
@@ -128,6 +128,6 @@ class Progress:
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
 
     def end(self) -> None:
-        """Take it away."""
+        """Erase the bar."""
         if self._shown:
             click.echo("\r\x1b[K", nl=False, err=True)

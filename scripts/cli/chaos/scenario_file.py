@@ -1,4 +1,4 @@
-"""From a scenario file to a `Scenario`, or to everything that is wrong with it, with its line."""
+"""Reads a scenario file into a `Scenario`, or reports all its problems with their lines."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _placed(
 
 
 class _Reader:
-    """Reads tables, and notes what does not fit."""
+    """Reads tables, and notes the problems."""
 
     def __init__(self, raw: Mapping[str, object]) -> None:
         self.problems: list[tuple[KeyPath, str, object]] = []
@@ -171,7 +171,7 @@ class _Reader:
         fields = self._fields(table, where, LIFE_FIELDS)
         behaviour = behaviour_of(fields)
         for problem in behaviour.problems():
-            self._note((*where, problem.field), problem.reason)
+            self._note((*where, problem.field), problem.reason, problem.value)
         yield behaviour
 
     # ── moves ────────────────────────────────────────────────────────────────────────────
@@ -240,7 +240,7 @@ class _Reader:
     def _check(self, where: KeyPath, word: str, problems: Iterable[Problem]) -> None:
         for problem in problems:
             key = word if problem.field == "worker" else problem.field
-            self._note((*where, key), problem.reason)
+            self._note((*where, key), problem.reason, problem.value)
 
     def _chance(self) -> Iterable[Chance]:
         if "random" not in self._raw:

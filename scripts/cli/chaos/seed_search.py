@@ -1,28 +1,28 @@
-"""Runs a scenario under many seeds, and makes what goes wrong as small as it can."""
+"""Runs a scenario under many seeds, and shrinks failures."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from rekindle.actors.simulation import Outcome, Scenario, Step, draw, run_virtual, shrink
 from rekindle.persistence import MemoryStore
 
 _TIDY_EVERY = 25
-"""Actors hold each other in circles: they are cleared away between runs, never during one."""
+"""Actors refer to each other in cycles, which are collected between runs, never during one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """A part of a scenario: only these steps, these workers, this long; None is all."""
+    """A part of a scenario: only these steps, workers and seconds; None: all."""
 
     steps: tuple[int, ...] | None = None
     workers: tuple[str, ...] | None = None
     lasts_s: float | None = None
 
     def of(self, scenario: Scenario, seed: int) -> tuple[Scenario, tuple[Step, ...]]:
-        """The part, with its steps under a seed."""
+        """The part of a scenario, with its steps under a seed."""
         steps = draw(scenario, seed)
         if self.steps is not None:
             steps = tuple(step for step in steps if step.number in self.steps)
@@ -35,7 +35,7 @@ class Narrowing:
 
 
 def explore(scenario: Scenario, seeds: Iterable[int], narrowing: Narrowing) -> Iterator[Outcome]:
-    """One outcome a seed."""
+    """One outcome for each seed."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -50,7 +50,7 @@ def explore(scenario: Scenario, seeds: Iterable[int], narrowing: Narrowing) -> I
 
 
 def smallest(outcome: Outcome) -> Outcome:
-    """The smallest run that breaks the same rule."""
+    """The smallest run that violates the same rule."""
     rule = outcome.violations[0].rule
     latest = [outcome]
 
@@ -77,6 +77,3 @@ def repeats(file: str, outcome: Outcome, original: Scenario) -> str:
     if outcome.scenario.lasts_s != original.lasts_s:
         words += ["--lasts", f"{outcome.scenario.lasts_s:g}"]
     return " ".join(words)
-
-
-Report = Callable[[Outcome], None]

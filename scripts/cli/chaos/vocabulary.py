@@ -83,7 +83,7 @@ def expectations_of(worker: str, fields: Fields) -> Iterator[Expectation]:
 
 
 def _starts(fields: Fields) -> tuple[int, int | None]:
-    """`6`, or from `[2, 6]`."""
+    """The least and the most, from `6` or from `[2, 6]`."""
     given = fields.raw("starts")
     if isinstance(given, list) and len(given) == 2:
         least, most = fields.get("starts", tuple[int, ...], (0, None))

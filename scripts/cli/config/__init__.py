@@ -1,6 +1,6 @@
-"""The configuration file: what may stand in it, and what it means.
+"""The configuration file: its keys and their meaning.
 
-`load(path)` gives a `Config` or raises `ConfigError` with every problem of the file at once.
+`load(path)` returns a `Config` or raises `ConfigError` with every problem of the file at once.
 """
 
 from .file_tables import MOST_MEMBERS

@@ -1,4 +1,4 @@
-"""Pure: from the tables of a file to the settings that fit, with every problem instead of the first one."""
+"""Pure: decodes the tables of a file into settings, and reports every problem, not only the first."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .file_tables import Given, is_table, keys_of
 from .problems import NOTHING, Finding, KeyPath
 
 Unknown = Callable[[KeyPath, Iterable[str]], str]
-"""What to report about a key that a table does not have; it gets the keys that the table has."""
+"""Returns the reason for an unknown key, given its path and the known keys of the table."""
 
 
 def decoded(table: Mapping[str, object], kind: type, unknown: Unknown) -> tuple[Given, list[Finding]]:
-    """The settings that fit, and what does not."""
+    """The settings that fit, and findings about the others."""
     reader = _Reader(unknown)
     return reader.table(table, keys_of(kind), ()), reader.findings
 
@@ -28,7 +28,7 @@ class _Reader:
         self._unknown = unknown
 
     def table(self, table: Mapping[str, object], known: Mapping[str, Setting], path: KeyPath) -> Given:
-        """What fits of a table that may have these keys."""
+        """The values of a table that fit its known keys."""
         fitting: dict[str, Any] = {}
         for key, value in table.items():
             here = (*path, key)

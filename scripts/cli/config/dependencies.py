@@ -1,4 +1,4 @@
-"""Pure: which group waits for which, and what is wrong with that."""
+"""Pure: which group waits for which, and the problems of that order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def order_findings(groups: Mapping[str, Group]) -> Iterator[Finding]:
 
 
 def members(words: Iterable[str], groups: Mapping[str, Group]) -> tuple[str, ...]:
-    """The ids that names and ids stand for, each once, in the order of their first mention."""
+    """The ids of these groups and workers, each once, in the order of their first mention."""
     ids: dict[str, None] = {}
     for word in words:
         ids |= dict.fromkeys(groups[word].ids if word in groups else (word,))
@@ -56,14 +56,14 @@ def _unknown(word: str, groups: Mapping[str, Group]) -> str | None:
 
 
 def _cycles(edges: Mapping[str, Mapping[str, None]]) -> Iterator[Sequence[str]]:
-    """Cycles of names, each waiting for the next; every one is cut before the next is sought."""
+    """Cycles of names, each waiting for the next; a cycle is cut before the search for the next one."""
     left = {name: dict(targets) for name, targets in edges.items()}
     places = {name: place for place, name in enumerate(left)}
     for _ in range(_MOST_CYCLES):
         try:
             TopologicalSorter(left).prepare()
         except CycleError as error:
-            # Each is a predecessor of the next there; here each waits for the next.
+            # graphlib lists predecessors first; reversed, each name waits for the next.
             cycle = list(reversed(error.args[1]))[:-1]
             first = cycle.index(min(cycle, key=places.__getitem__))
             cycle = cycle[first:] + cycle[:first]

@@ -102,7 +102,7 @@ _INCLUDED: Mapping[type, tuple[type, ...]] = {
     Alerts: (AlertPolicy,),
     NatsSettings: (Commands,),
 }
-"""Whose settings stand in the same table, without a table of their own."""
+"""Classes whose settings are in the same table, not in a table of their own."""
 
 POLICIES = tuple(name for name, each in settings_of(WorkerSpec).items() if each.key and not each.description)
 """The tables of a worker's policies."""
@@ -110,7 +110,7 @@ POLICIES = tuple(name for name, each in settings_of(WorkerSpec).items() if each.
 
 @cache
 def keys_of(kind: type) -> Mapping[str, Setting]:
-    """The keys of a table, with the types that may stand in a file."""
+    """The keys of a table, with their types in a file."""
     sources = (kind, *_INCLUDED.get(kind, ()))
     declared = [each for source in sources for each in settings_of(source).values() if each.key]
     return {each.key: replace(each, hint=_in_file(each.hint)) for each in declared}
@@ -129,7 +129,7 @@ def as_table(settings: object) -> dict[str, Any]:
 
 
 def is_table(hint: Any) -> bool:
-    """Whether a type stands for a table of its own."""
+    """Whether a type has a table of its own."""
     if not isinstance(hint, type) or not is_dataclass(hint):
         return False
     return bool(keys_of(hint)) or not fields(hint)

@@ -1,4 +1,4 @@
-"""From one `[worker.NAME]` table to a group of identical workers; pure, but for `missing_resources`."""
+"""Turns a `[worker.NAME]` table into a group of identical workers; pure except `missing_resources`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONLY_COMMANDS = ("reports_health", "pdeathsig")
 
 
 def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> Group:
-    """The group that a table declares; what is wrong with it joins the findings.
+    """The group that a table declares; its problems are added to the findings.
 
     With findings the group is only a placeholder, used to look for further problems.
     """
@@ -114,7 +114,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
 def _run(layers: Layers) -> Command | PythonCall:
     if "python" in layers.worker:
         return PythonCall(layers.worker["python"])
-    # A placeholder where the command is missing or did not fit, which is reported already.
+    # A placeholder if the command is missing or invalid, which is already reported.
     argv = layers.worker.get("command", ("true",))
     return Command(argv, **layers.settings(Command))
 

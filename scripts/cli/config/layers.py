@@ -23,7 +23,7 @@ from .problems import NOTHING, Finding, KeyPath
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Where one worker's settings come from."""
+    """The sources of one worker's settings."""
 
     name: str
     worker: Given
@@ -52,7 +52,7 @@ class Layers:
         return {**self.defaults.get("env", {}), **self.worker.get("env", {})}
 
     def policy(self, table: str, findings: list[Finding]) -> Any:
-        """The preset's policy with the changes of the file; what is refused joins the findings."""
+        """The preset's policy with the changes of the file; problems are added to the findings."""
         base = _base(PRESETS[self.preset], table)
         changes = {**self.defaults.get(table, {}), **self.worker.get(table, {})}
         if not changes:
@@ -61,7 +61,7 @@ class Layers:
         try:
             return replace(start, **changes)
         except SpecError as error:
-            # A value that is wrong in itself comes first; that it also exceeds another is not reported.
+            # An invalid value is reported first; that it also exceeds another value is not reported.
             for problem in {problem.field: problem for problem in reversed(error.problems)}.values():
                 value = changes.get(problem.field, getattr(start, problem.field))
                 findings.append(self.finding((table, problem.field), problem.reason, value))

@@ -1,4 +1,4 @@
-"""From a file to a `Config`, or to everything that is wrong with it."""
+"""Loads a file into a `Config`, or reports all its problems."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def load(path: Path) -> Config:
 def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     """The configuration in a text, as if it were the file at that path.
 
-    With `looks` it warns of programs, directories and users that this machine does not have.
+    With `looks` it warns about programs, directories and users that this machine does not have.
 
     Raises:
         ConfigError: with every problem that was found.
@@ -110,7 +110,7 @@ _OF_ONE_WORKER = keys_of(Worker).keys() - keys_of(Defaults).keys()
 
 
 class _Places:
-    """Gives findings their file and line, each problem once, in the order of the file."""
+    """Adds file and line to findings; each problem once, in the order of the file."""
 
     def __init__(self, path: Path, text: str, raw: Mapping[str, object]) -> None:
         self._file = str(path)
@@ -136,7 +136,7 @@ class _Places:
         )
 
     def _value(self, finding: Finding) -> object:
-        """The value in the file, which may be 1 where the policy has 1.0; else the policy's."""
+        """The value in the file, which may be 1 where the policy has 1.0; else the value of the policy."""
         value: object = self._raw
         for part in finding.path:
             value = value.get(part, NOTHING) if isinstance(value, Mapping) else NOTHING
@@ -144,7 +144,7 @@ class _Places:
 
 
 def _without_sequels(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """All findings but those that only follow from a default that is wrong in itself."""
+    """All findings except consequences of a default that is itself invalid."""
     wrong: set[KeyPath] = set()
     for finding in findings:
         if finding.path not in wrong:

@@ -1,4 +1,4 @@
-"""What a file means: groups of workers, and where their state is kept. Immutable, compared by value."""
+"""The contents of a file: groups of workers, and their paths. Immutable, compared by value."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Config:
     """A path or an address; may hold a password."""
     max_concurrent_starts: int | None
     retention: Retention
-    """How much of the past is kept."""
+    """How much history is kept."""
     http: HttpSettings | None
     """The HTTP gateway with the dashboard; None: off."""
     alerts: AlertSettings
@@ -68,7 +68,7 @@ class Config:
         """The group of that name.
 
         Raises:
-            UnknownGroupError: there is none.
+            UnknownGroupError: no group has that name.
         """
         for group in self.groups:
             if group.name == name:
@@ -90,7 +90,7 @@ class Config:
         """The same with another number of workers in one group.
 
         Raises:
-            UnknownGroupError: there is no such group.
+            UnknownGroupError: no group has that name.
             ConfigError: the count is out of bounds, or a group waits for a worker that would be removed.
         """
         from .dependencies import order_findings

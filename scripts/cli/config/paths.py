@@ -1,4 +1,4 @@
-"""Pure but for `~`: the directories and the database that a file names."""
+"""Pure except for `~`: the directories and the database of a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def absolute(text: str, folder: Path) -> Path:
 def resolved_paths(
     here: KeyPath, table: Given, names: Iterable[str], folder: Path, findings: list[Finding]
 ) -> dict[str, Any]:
-    """A table whose paths are absolute; what is not a path joins the findings."""
+    """The table with absolute paths; an invalid path is added to the findings."""
     resolved = dict(table)
     for name in names:
         if resolved.get(name) is not None:
@@ -52,7 +52,7 @@ def state_dir_of(file: Given, folder: Path, findings: list[Finding]) -> Path:
 
 
 def database_of(file: Given, folder: Path, state_dir: Path, findings: list[Finding]) -> str:
-    """The path or URL of the database; a URL is taken as it is."""
+    """The path or URL of the database; a URL stays unchanged."""
     database: str = file.get("database", str(state_dir / DATABASE_NAME))
     if "://" not in database:
         return str(resolved_paths((), {"database": database}, ("database",), folder, findings)["database"])

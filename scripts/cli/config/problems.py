@@ -1,4 +1,4 @@
-"""What is wrong with a file: where, the value that is there, and what is allowed instead.
+"""The problems of a file: where, the value, and what is allowed instead.
 
 Inside the package a `Finding` names a key by its path; `ConfigProblem` is what callers see.
 """
@@ -18,7 +18,7 @@ from rekindle.worker.plain_text import printable
 KeyPath = tuple[str, ...]
 
 NOTHING: Final = NO_VALUE
-"""Stands where there is no value to show."""
+"""There is no value to show."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _LONGEST = 80
@@ -27,27 +27,27 @@ _DEEPEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong or unwise, by the path of its key."""
+    """One problem or warning, with the path of its key."""
 
     path: KeyPath
     reason: str
     value: object = NOTHING
     origin: str = ""
-    """Where the value comes from, if not from the file."""
+    """The source of the value, if it is not the file."""
     wrong_in_itself: bool = False
-    """Further findings about the same key only follow from this one."""
+    """Further findings about the same key are consequences of this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong with a file; `str` gives the line that is printed."""
+    """One problem of a file; `str` returns the line that is printed."""
 
     file: str
     reason: str
     key: str = ""
     """The dotted key; empty for the file as a whole."""
     value: str | None = None
-    """The value that is there, as TOML: shortened, secrets masked."""
+    """The value as TOML: shortened, secrets masked."""
     origin: str = ""
     line: int | None = None
     """The line of the key, or of the table that it belongs to; None if unknown."""
@@ -72,7 +72,7 @@ class UnknownGroupError(UnknownWorkerError):
 
 
 class ConfigError(RekindleError, ValueError):
-    """The file is not valid; every problem is named at once."""
+    """The file is not valid; all problems are listed."""
 
     def __init__(self, problems: Iterable[ConfigProblem]) -> None:
         self.problems = tuple(problems)
@@ -102,7 +102,7 @@ def _written(value: object, depth: int) -> str:
         case bool():
             return "true" if value else "false"
         case int():
-            # Python refuses to print numbers of many digits.
+            # Python refuses to convert numbers with many digits to text.
             return str(value) if value.bit_length() <= 64 else "(a number of more than 64 bits)"
         case str():
             return _quoted(value)

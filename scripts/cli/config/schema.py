@@ -30,9 +30,9 @@ def schema() -> dict[str, Any]:
 
 
 def _table(kind: type, name: str, tables: dict[str, Any]) -> dict[str, Any]:
-    """A reference to a table, which joins the tables with those inside it."""
+    """A reference to a table; the table and its nested tables are added to `tables`."""
     if name not in tables:
-        tables[name] = {}  # its place before those inside it
+        tables[name] = {}  # before its nested tables
         keys = {key: _key(key, each, tables) for key, each in keys_of(kind).items()}
         tables[name] = {
             "type": "object",
@@ -57,7 +57,7 @@ def _value(key: str, hint: Any, tables: dict[str, Any]) -> dict[str, Any]:
     if origin is tuple:
         return {"type": "array", "items": _value(key, parts[0], tables)}
     if origin in (Union, UnionType) and not all(words(part) for part in parts):
-        # To a schema the word "none" is a text like others.
+        # In a schema the word "none" is a string like any other.
         kinds = [part for part in parts if str not in parts or not words(part)]
         either = [_value(key, part, tables) for part in kinds]
         return either[0] if len(either) == 1 else {"anyOf": either}

@@ -1,1 +1,1 @@
-"""Scenarios on real processes: a supervisor that can be killed, and workers that act."""
+"""Scenarios on real processes: a supervisor that can be killed, and scripted workers."""

@@ -1,4 +1,4 @@
-"""A database with all tables and no row, to be copied."""
+"""A database with all tables and no rows, to copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _empty: list[Path] = []
 
 
 def empty_database() -> Path:
-    """The file; it is made once in a process, which takes longer than many a scenario or test."""
+    """Its file, created once per process, because that takes longer than many scenarios and tests."""
     with _making:  # alembic works for one thread at a time
         if not _empty:
             folder = Path(tempfile.mkdtemp(prefix="rekindle-empty-"))

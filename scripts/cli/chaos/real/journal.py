@@ -46,7 +46,7 @@ from rekindle.actors.simulation.scenarios.history import (
 )
 from rekindle.actors.simulation.supervisor_life import ScriptedMistakeError, is_stable
 
-from .plan import Plan, acted
+from .plan import Plan, life_document
 
 
 class Journal:
@@ -179,7 +179,7 @@ class ActorRecorder:
             starts.write(b".")
         life = life_of(self._workers[worker].lives, number, self._journal.now())
         self._lives[worker], self._generations[worker] = life, generation
-        (folder / f"{worker}.life").write_text(json.dumps(acted(life, self._plan)))
+        (folder / f"{worker}.life").write_text(json.dumps(life_document(life, self._plan)))
         program = folder / f"{worker}.python"
         with contextlib.suppress(FileNotFoundError):
             program.unlink()

@@ -77,9 +77,9 @@ class Host:
         self.journal.note(msgspec.structs.replace(entry, wall_ms=self.journal.wall(entry.wall_ms)))
 
     def _reached(self, number: int) -> None:
-        self.say({"reached": number})
+        self.send({"reached": number})
 
-    def say(self, document: dict[str, Any]) -> None:
+    def send(self, document: dict[str, Any]) -> None:
         """Send a document to the scenario."""
         with self._lock:
             sys.stdout.write(json.dumps(document) + "\n")
@@ -89,12 +89,12 @@ class Host:
         """Supervise until standard input ends."""
         self.system.open()
         self.system.subscribe(_Receiver(lambda event: self.journal.note(told(self.journal.now(), event))))
-        self.say({"mark": self.system.mark})
+        self.send({"mark": self.system.mark})
         begin = json.loads(sys.stdin.readline() or "null")
         if begin is not None:
             self._begin(begin)
             for line in sys.stdin:
-                self._obey(json.loads(line))
+                self._carry_out(json.loads(line))
             self.journal.note(Ordered(self.journal.now(), "shutdown"))
         self.system.stop()
 
@@ -103,7 +103,7 @@ class Host:
         self.journal.note(SupervisorStarted(self.journal.now(), order["life"], self.journal.wall_now()))
         self.system.start()
 
-    def _obey(self, order: dict[str, Any]) -> None:
+    def _carry_out(self, order: dict[str, Any]) -> None:
         match order["do"]:
             case "arm":
                 self.recorder.arm(Phase(order["phase"]), order["of"], order["number"], deadly=order["deadly"])
@@ -123,7 +123,7 @@ class Host:
             case "report":
                 report = self.system.report()
                 workers = [self._reported(each) for each in report.workers]
-                self.say({"report": workers, "degraded": report.degraded})
+                self.send({"report": workers, "degraded": report.degraded})
             case word:
                 self._order(word, order["worker"], order.get("for_s"))
 
@@ -166,12 +166,12 @@ class Host:
 class _Receiver:
     """Passes each message to a function."""
 
-    def __init__(self, hear: Callable[[Any], object]) -> None:
-        self._hear = hear
+    def __init__(self, take: Callable[[Any], object]) -> None:
+        self._take = take
 
     def tell(self, message: Any) -> None:
         """Pass the message on."""
-        self._hear(message)
+        self._take(message)
 
 
 def main() -> None:

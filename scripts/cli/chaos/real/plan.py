@@ -1,7 +1,7 @@
-"""What a real run is told: the workers in real seconds, and where everything is.
+"""The plan of a real run: the workers, with their policies in real seconds, and the paths.
 
-Times are divided by the speed. What a machine needs for itself is not: nobody is taken for dead
-after less silence than a busy machine may cause.
+Times are divided by the speed, but not below what a busy machine needs: a worker must not be taken
+for dead because the machine was slow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHORTEST_SILENCE_S = 0.6
 SHORTEST_START_S = 15.0
 SHORTEST_STOP_S = 0.3
 SHORTEST_WINDOW_S = 2.0
-"""Workers that die of the same thing are not seen to die at the same moment on a busy machine."""
+"""A busy machine does not report deaths with the same cause at the same moment."""
 KILL_S = 5.0
 """How long SIGKILL may take on a busy machine."""
 
@@ -37,7 +37,7 @@ _TIMES = (
     "stops_after", "needs_database", "heartbeat",
 )  # fmt: skip
 
-ACTOR = Path(__file__).with_name("scripted_worker.py")
+SCRIPTED_WORKER = Path(__file__).with_name("scripted_worker.py")
 
 
 class PlannedWorker(msgspec.Struct):
@@ -51,12 +51,12 @@ class PlannedWorker(msgspec.Struct):
     after: tuple[str, ...]
     reports_health: bool
     lives: tuple[Behaviour, ...]
-    """In seconds of the scenario."""
+    """In scenario time."""
     breaker: dict[str, Any] | None = None
 
 
 class Plan(msgspec.Struct):
-    """Everything that a supervisor of a real run must know."""
+    """Everything that the supervisor of a real run needs."""
 
     folder: str
     speed: float
@@ -66,26 +66,26 @@ class Plan(msgspec.Struct):
     max_concurrent_starts: int | None = None
 
     def write(self) -> None:
-        """Put it where the supervisor finds it."""
+        """Write the plan to its folder, for the supervisor."""
         (Path(self.folder) / "plan.json").write_bytes(msgspec.json.encode(self))
 
     @classmethod
     def read(cls, folder: Path) -> Plan:
-        """What was written there."""
+        """The plan in a folder."""
         return msgspec.json.decode((folder / "plan.json").read_bytes(), type=cls)
 
     @property
     def database(self) -> Path:
-        """Where the restart history is kept."""
+        """The path of the database."""
         return Path(self.folder) / "rekindle.db"
 
     def specs(self) -> list[WorkerSpec]:
-        """The workers, as a supervisor takes them."""
+        """The specs of the workers."""
         return [self._spec(worker) for worker in self.workers]
 
     def _spec(self, worker: PlannedWorker) -> WorkerSpec:
         program = str(Path(self.folder) / f"{worker.id}.python")
-        argv = (program, "-I", "-S", str(ACTOR), self.folder, worker.id)
+        argv = (program, "-I", "-S", str(SCRIPTED_WORKER), self.folder, worker.id)
         return WorkerSpec(
             worker.id,
             command(*argv, reports_health=worker.reports_health),
@@ -169,11 +169,10 @@ def _stop(policy: StopPolicy, speed: float) -> StopPolicy:
     )
 
 
-def acted(behaviour: Behaviour, plan: Plan) -> dict[str, Any]:
-    """A life for the process that acts it, in real seconds."""
-    names = [
-        each.name for each in fields(behaviour) if each.name != "usage"
-    ]  # a real process uses what it uses
+def life_document(behaviour: Behaviour, plan: Plan) -> dict[str, Any]:
+    """The life of a scripted worker, in real seconds."""
+    # The usage of a real process cannot be scripted.
+    names = [each.name for each in fields(behaviour) if each.name != "usage"]
     life: dict[str, Any] = {name: getattr(behaviour, name) for name in names}
     for name in _TIMES:
         if life[name] is not None:

@@ -45,6 +45,7 @@ from rekindle.actors.simulation.scenarios.invariants import (
 )
 from rekindle.actors.simulation.scenarios.known_state import Facts, WorkerFacts
 from rekindle.actors.simulation.scenarios.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
+from rekindle.actors.simulation.supervisor_life import Touch
 from rekindle.actors.simulation.virtual_run import bound_s
 from rekindle.worker.guardian import marked_processes, sweep
 
@@ -54,10 +55,10 @@ from .scenario_database import ScenarioDatabase
 from .supervisor_process import SupervisorProcess
 
 PATIENCE_S = 30.0
-"""Real seconds that a busy machine may be late by."""
+"""How many real seconds a busy machine may be late."""
 
 WHEN_QUIET = (counters_equal_the_history, no_death_is_forgotten, no_event_is_missing)
-"""Rules for a moment without news under way. Where workers die all the time it has to be waited for."""
+"""Rules that hold only while no event is pending; with frequent deaths the run waits for such a moment."""
 
 
 def run_real(
@@ -67,12 +68,12 @@ def run_real(
 
     Args:
         scenario: what happens.
-        seed: what decides over what the scenario leaves open; not over the machine.
-        speed: how many seconds of the scenario pass in one.
-        steps: make these moves instead of those that the seed draws.
+        seed: decides everything that the scenario leaves open, but not the timing of the machine.
+        speed: how many seconds of the scenario pass in one real second.
+        steps: the moves to make, instead of the ones that the seed draws.
 
     Raises:
-        ScenarioError: it makes no sense.
+        ScenarioError: the scenario is invalid.
     """
     scenario.checked()
     drawn = draw(scenario, seed) if steps is None else steps
@@ -102,12 +103,12 @@ class RealRun:
         self._lives = 0
         self._is_degraded = False
         self._found: tuple[int, list[Reported]] = (0, [])
-        """What the supervisor reported last, and how many entries of the history it was held against."""
+        """The last report of the supervisor, and the length of the history when it was checked."""
 
     # ── the run ──────────────────────────────────────────────────────────────────────────
 
     def run(self, seed: int) -> Outcome:
-        """Everything, from the first start to the last process."""
+        """Run everything, from the first start to the end of the last process."""
         try:
             self._begin_life()
             for step in self.steps:
@@ -123,9 +124,9 @@ class RealRun:
                     process.kill()
             for mark in self._marks:
                 sweep(mark, 5.0)
-        return self._judged(seed)
+        return self._outcome(seed)
 
-    def _judged(self, seed: int) -> Outcome:
+    def _outcome(self, seed: int) -> Outcome:
         entries = self._entries()
         held_against, reported = self._found
         entries[held_against:held_against] = reported
@@ -139,7 +140,9 @@ class RealRun:
         return Slack(order_s=1.0 * self.speed, time_s=0.5 * self.speed)
 
     def _entries(self) -> list[AnyEntry]:
-        whole, _, _ = (self.folder / "history").read_bytes().rpartition(b"\n")  # others write meanwhile
+        whole, _, _ = (
+            (self.folder / "history").read_bytes().rpartition(b"\n")
+        )  # other processes may be writing
         return decoded(whole.splitlines())
 
     # ── time ─────────────────────────────────────────────────────────────────────────────
@@ -155,25 +158,25 @@ class RealRun:
         while True:
             due = min((each for each in self._agenda if each[0] <= moment), default=None)
             target = moment if due is None else due[0]
-            if self._hear(max(0.0, (target - self.journal.now()) / self.speed)):
-                continue  # something happened that may have changed what is due
+            if self._receive(max(0.0, (target - self.journal.now()) / self.speed)):
+                continue  # the message may have changed what is due
             if due is None:
                 return
             self._agenda.remove(due)
             due[2]()
 
-    def _hear(self, within_s: float) -> bool:
-        """Wait for what the supervisor says; whether it said something, or ended."""
+    def _receive(self, within_s: float) -> bool:
+        """Wait for a message of the supervisor; whether one arrived or the supervisor ended."""
         if self._process is None:
             time.sleep(within_s)
             return False
-        said_ = self._process.hear(within_s)
-        if said_ is None:
+        message = self._process.receive(within_s)
+        if message is None:
             return False
-        if "ended" in said_:
-            self._mourn()
-        elif "reached" in said_:
-            self._reached(said_["reached"])
+        if "ended" in message:
+            self._end_life()
+        elif "reached" in message:
+            self._reached(message["reached"])
         return True
 
     # ── supervisors ──────────────────────────────────────────────────────────────────────
@@ -189,30 +192,30 @@ class RealRun:
         if self._lives == 1:
             self.plan.epoch = time.monotonic()
         self._count()
-        process.say({"do": "begin", "epoch": self.plan.epoch, "life": self._lives})
+        process.send({"do": "begin", "epoch": self.plan.epoch, "life": self._lives})
         self._process = process
         if any(isinstance(step.move, moves.KillSupervisor) for step in self.steps):
-            # Loaded beforehand, so that the next one is there as soon as it is wanted.
+            # Started beforehand, so that it is ready as soon as it is needed.
             self._standby = SupervisorProcess(self.folder)
 
-    def _mourn(self) -> None:
-        """The supervisor is gone: its workers must be gone too."""
+    def _end_life(self) -> None:
+        """The supervisor has ended, so its workers must end too."""
         assert self._process is not None
         self.journal.note(SupervisorEnded(self.journal.now(), self._lives, killed=True))
         self._process.kill()
         self._process = None
         deadline = time.monotonic() + 10.0
         while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
-            time.sleep(0.05)  # a look at every process of the machine costs time
+            time.sleep(0.05)  # scanning all processes of the machine takes time
         known = self._facts(self._entries()).workers
         if not marked_processes(self._marks[-1]):
             for worker, facts in known.items():
                 if facts.living is not None:
                     self.journal.note(Ended(self.journal.now(), worker, facts.living, None, 9, "cleanup"))
-        self._note_deaths_of_the_last_moment(known)
+        self._note_last_deaths(known)
 
-    def _note_deaths_of_the_last_moment(self, known: dict[str, WorkerFacts]) -> None:
-        """Killed between a commit and its line in the history: what is in the database is stored."""
+    def _note_last_deaths(self, known: dict[str, WorkerFacts]) -> None:
+        """Record deaths that were committed just before the supervisor was killed."""
         for worker, generation, action, wall_ms in self.database.deaths():
             facts = known.get(worker)
             if facts is None or generation in facts.stored:
@@ -229,7 +232,7 @@ class RealRun:
         return watch.facts
 
     def _count(self) -> None:
-        """Write down what the database counts."""
+        """Record the counters of the database."""
         for worker, restarts, streak, failed_at in self.database.counts():
             self.journal.note(Counted(self.journal.now(), worker, restarts, streak, failed_at is not None))
 
@@ -240,7 +243,7 @@ class RealRun:
             self._make(step)
         elif self._process is not None:
             deadly = isinstance(step.move, moves.KillSupervisor)
-            self._say(do="arm", phase=step.during.value, of=step.of, number=step.number, deadly=deadly)
+            self._send(do="arm", phase=step.during.value, of=step.of, number=step.number, deadly=deadly)
 
     def _reached(self, number: int) -> None:
         step = self._by_number[number]
@@ -261,49 +264,40 @@ class RealRun:
         if self._process is not None:
             self._do(step.move)
 
-    def _say(self, **order: object) -> None:
+    def _send(self, **order: object) -> None:
         if self._process is not None:
-            self._process.say(order)
+            self._process.send(order)
 
     def _do(self, move: Move) -> None:
         match move:
             case moves.KillSupervisor(back_after_s=back_after_s):
                 assert self._process is not None
                 self._process.signal(signal.SIGKILL)
-                self._mourn()
+                self._end_life()
                 self._after(back_after_s, self._begin_life)
             case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
                 self._set_database(state, takes_s)
                 self._after(for_s, lambda: self._set_database(DatabaseState.BACK, 0.0))
             case moves.SetClock(by_s=by_s):
-                self._say(do="clock", by_ms=round(by_s * 1000))
+                self._send(do="clock", by_ms=round(by_s * 1000))
             case moves.HostSleep(for_s=for_s):
                 self._sleep(for_s / self.speed)
             case moves.ActorRaises(actor=actor, times=times):
-                self._say(do="mistake", actor=actor.class_name, times=times)
+                self._send(do="mistake", actor=actor.class_name, times=times)
             case moves.LateFrame(worker=worker, generations=generations):
-                self._say(do="late_frame", worker=worker, generations=max(1, generations))
+                self._send(do="late_frame", worker=worker, generations=max(1, generations))
             case moves.StaleTimer(worker=worker, generations=generations):
-                self._say(do="stale_timer", worker=worker, generations=max(1, generations))
+                self._send(do="stale_timer", worker=worker, generations=max(1, generations))
             case moves.Pause(worker=worker, for_s=for_s):
                 real_s = None if for_s is None else for_s / self.speed
-                self._say(do="pause", worker=None if worker == EVERYONE else worker, for_s=real_s)
+                self._send(do="pause", worker=None if worker == EVERYONE else worker, for_s=real_s)
             case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
-                self._say(do=WORDS[type(move)], worker=worker_of(move))
+                self._send(do=WORDS[type(move)], worker=worker_of(move))
             case _:
                 for worker in self.scenario.ids if move.worker == EVERYONE else (move.worker,):
                     self._touch(worker, move)
 
-    def _touch(
-        self,
-        worker: str,
-        move: moves.Kill
-        | moves.Freeze
-        | moves.Thaw
-        | moves.SlowHeartbeats
-        | moves.LoseHeartbeats
-        | moves.Garbage,
-    ) -> None:
+    def _touch(self, worker: str, move: Touch) -> None:
         match move:
             case moves.Kill(signal=signum):
                 self._signal(worker, signum)
@@ -337,10 +331,10 @@ class RealRun:
 
     def _set_database(self, state: DatabaseState, takes_s: float) -> None:
         pretended = self.database.become(state)
-        self._say(do="database", state=pretended.value, takes_s=takes_s / self.speed)
+        self._send(do="database", state=pretended.value, takes_s=takes_s / self.speed)
 
     def _sleep(self, real_s: float) -> None:
-        """Suspend supervisor, guardian and workers, as a host that sleeps does."""
+        """Suspend the supervisor, its guardian and the workers, as a sleeping host does."""
         assert self._process is not None
         pids = [self._process.pid, *self._pids()]
         for signum in (signal.SIGSTOP, signal.SIGCONT):
@@ -367,23 +361,23 @@ class RealRun:
             entries = self._entries()
             self._found = (len(entries), reported)
             facts = self._facts(entries)
-            # The store is tried again in real seconds, however fast the scenario runs.
+            # The store is retried in real time, however fast the scenario runs.
             is_quiet = reported and not self._is_degraded and facts.everything_is_told
             if is_quiet and not any(self._lacks(facts, entry) for entry in reported):
                 return
             time.sleep(0.25)
 
     def _lacks(self, facts: Facts, entry: Reported) -> bool:
-        """Whether something is still to come: what is wanted, or the news of a death that was counted."""
+        """Whether a worker has not reached its wanted state, or an event is still pending."""
         if unreached(facts, entry) is not None:
             return True
         return any(what for rule in WHEN_QUIET for what in rule(facts, entry, self._slack()))
 
     def _report(self) -> list[Reported]:
-        self._say(do="report")
+        self._send(do="report")
         deadline = time.monotonic() + PATIENCE_S
         while self._process is not None and time.monotonic() < deadline:
-            answer = self._process.hear(1.0)
+            answer = self._process.receive(1.0)
             if answer is not None and "report" in answer:
                 self._is_degraded = answer["degraded"] is not None
                 return msgspec.convert(answer["report"], list[Reported])

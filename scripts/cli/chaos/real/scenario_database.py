@@ -1,4 +1,4 @@
-"""The database of a real run as the scenario treats it: read by means of its own, locked by a real lock."""
+"""The database of a real run, which the scenario reads directly and locks with a real lock."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .empty_database import empty_database
 _PATIENCE_S = 10.0
 
 AWAY = "database_away"
-"""The file that is there while the database is not: the workers that need it look for that."""
+"""A file that exists while the database is unavailable; workers that need the database check it."""
 
 
 class ScenarioDatabase:
-    """The file that a run's supervisors keep their history in."""
+    """The database file of the supervisors of a run."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class ScenarioDatabase:
         shutil.copyfile(empty_database(), path)
 
     def become(self, state: DatabaseState) -> DatabaseState:
-        """Do to it what can be done from outside; what is left for the supervisor to pretend."""
+        """Apply the state as far as possible from outside; return the state that the supervisor simulates."""
         self.unlock()
         if state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL):
             self._away.touch()
@@ -42,15 +42,15 @@ class ScenarioDatabase:
         return DatabaseState.BACK
 
     def unlock(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         self._locks.close()
 
     def deaths(self) -> list[Any]:
-        """Every death that is stored: whose, of which generation, what was decided, when."""
+        """Every stored death: worker, generation, action, wall-clock time."""
         return self._rows("SELECT component_id, generation, action, died_at_wall_ms FROM rekindle_death")
 
     def counts(self) -> list[Any]:
-        """What is counted of each worker: restarts in its lifetime, restarts in a row, when it failed."""
+        """The counters of each worker: restarts, streak, and when it failed."""
         return self._rows(
             "SELECT component_id, restart_count, streak_count, failed_at_wall_ms"
             " FROM rekindle_worker_restart_policy"

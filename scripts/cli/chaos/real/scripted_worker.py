@@ -1,8 +1,8 @@
-"""A worker that acts out one life of a scenario: `python -I -S actor.py FOLDER ID`.
+"""A worker that follows one life of a scenario: `python -I -S scripted_worker.py FOLDER ID`.
 
-Standard library only, and nothing of ours: it stands where anybody's program could. Its life is in
-FOLDER/ID.life, in real seconds. Lines that the scenario adds to FOLDER/ID.orders change how it
-speaks. It holds the lock FOLDER/ID.lock, and tells if somebody else of its name holds it.
+It uses the standard library only and no code of Rekindle, like a program of a user. Its life is in
+FOLDER/ID.life, in real seconds. Lines that the scenario appends to FOLDER/ID.orders change its
+heartbeats. It holds the lock FOLDER/ID.lock, and reports if another process of the worker holds it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import signal
 import sys
 import time
 
-TYPE_CHECKING = False  # the module of that name takes longer to load than a life may last
+TYPE_CHECKING = False  # importing `typing` takes longer than a life may last
 if TYPE_CHECKING:
     from typing import Any
 
 TICK_S = 0.02
 
 
-class Actor:
-    """One process."""
+class ScriptedWorker:
+    """One process of the worker."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
@@ -38,15 +38,15 @@ class Actor:
         self.next_beat = self.began
         self.lost_until = self.slow_until = 0.0
         self.stop_at: float | None = None
-        self.orders = open(self.path("orders"), "rb")  # noqa: SIM115  # until it ends
+        self.orders = open(self.path("orders"), "rb")  # noqa: SIM115  # open until the process ends
         self.orders.seek(0, os.SEEK_END)
 
     def path(self, kind: str) -> str:
         """A file of this worker."""
         return os.path.join(self.folder, self.name + "." + kind)
 
-    def hold_the_lock(self) -> None:
-        """Show whether another process of this worker lives."""
+    def take_lock(self) -> None:
+        """Take the lock; record it if another process of this worker lives."""
         self.lock = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,31 +61,31 @@ class Actor:
             os.write(history, json.dumps(entry).encode() + b"\n")
 
     def scenario_time(self) -> float:
-        """Seconds of the scenario."""
+        """The time of the scenario, in seconds."""
         return float((time.monotonic() - self.life["epoch"]) * self.life["speed"])
 
     def run(self) -> None:
-        """Live."""
+        """Run until the end of the life."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self.hold_the_lock()
+        self.take_lock()
         if self.life.get("ignores_term"):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             now = time.monotonic()
             age = now - self.began
             self.die_if_due(now, age)
-            self.obey()
-            self.speak(now, age)
-            self.listen(now, age)
+            self.carry_out_orders()
+            self.send_heartbeat(now, age)
+            self.receive(now, age)
 
     def after(self, word: str, age: float) -> bool:
-        """Whether the time of a word has come."""
+        """Whether the time of a setting of its life has come."""
         moment = self.life.get(word)
         return bool(moment is not None and age >= moment)
 
     def die_if_due(self, now: float, age: float) -> None:
-        """End, if this is the end."""
+        """End the process if it is time."""
         if self.after("dies_after", age):
             if self.life.get("signal"):
                 os.kill(os.getpid(), self.life["signal"])
@@ -96,8 +96,8 @@ class Actor:
         if self.stop_at is not None and now >= self.stop_at:
             os._exit(0)
 
-    def obey(self) -> None:
-        """Take the scenario's orders."""
+    def carry_out_orders(self) -> None:
+        """Carry out the orders of the scenario."""
         for line in self.orders:
             order = json.loads(line)
             until = time.monotonic() + (order.get("for_s") or 1e9)
@@ -110,8 +110,8 @@ class Actor:
             elif order["do"] == "garbage":
                 self.send(b"\xff{no frame\n" * order["lines"])
 
-    def speak(self, now: float, age: float) -> None:
-        """Send a heartbeat, if it is time and it may."""
+    def send_heartbeat(self, now: float, age: float) -> None:
+        """Send a heartbeat if one is due and allowed."""
         if self.slow_until and now >= self.slow_until:
             self.interval, self.slow_until, self.next_beat = self.heartbeat, 0.0, now
         silent = (
@@ -133,7 +133,7 @@ class Actor:
         self.send(json.dumps(frame).encode() + b"\n")
 
     def send(self, data: bytes) -> None:
-        """Write to the channel; a supervisor that is gone ends us."""
+        """Write to the channel; end if the supervisor has ended."""
         if self.channel >= 0:
             try:
                 os.write(self.channel, data)
@@ -142,8 +142,8 @@ class Actor:
             except OSError:
                 os._exit(0)
 
-    def listen(self, now: float, age: float) -> None:
-        """Wait a moment for what the supervisor says."""
+    def receive(self, now: float, age: float) -> None:
+        """Wait a moment for a request of the supervisor."""
         if self.channel < 0:
             time.sleep(TICK_S)
             return
@@ -152,10 +152,10 @@ class Actor:
         data = os.read(self.channel, 65536)
         if not data:
             os._exit(0)
-        deaf = self.life.get("ignores_request") or self.after("hangs_after", age)
-        if b'"stop"' in data and not deaf and self.stop_at is None:
+        ignores = self.life.get("ignores_request") or self.after("hangs_after", age)
+        if b'"stop"' in data and not ignores and self.stop_at is None:
             self.stop_at = now + self.life.get("stops_after", 0.0)
 
 
 if __name__ == "__main__":
-    Actor(sys.argv[1], sys.argv[2]).run()
+    ScriptedWorker(sys.argv[1], sys.argv[2]).run()

@@ -1,4 +1,4 @@
-"""The process of a supervisor in a real run, and how to talk to it."""
+"""The process of a supervisor in a real run, and the channel to it."""
 
 from __future__ import annotations
 
@@ -32,55 +32,55 @@ class SupervisorProcess:
             stderr=self._errors,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         )
-        self._heard = b""
+        self._received = b""
 
     def open(self) -> None:
-        """Have it open the store, and wait until its actors are there.
+        """Make it open the store, and wait until its actors exist.
 
         Raises:
-            RuntimeError: it ended instead; what it wrote is in the text.
+            RuntimeError: it ended instead; the text has its error output.
         """
         self._await("ready")
-        self.say({"do": "open"})
+        self.send({"do": "open"})
         self.mark = self._await("mark")
 
     def _await(self, word: str) -> Any:
         deadline = time.monotonic() + START_S
-        said = None
-        while said is None and time.monotonic() < deadline:
-            said = self.hear(1.0)
-        if said is None or word not in said:
+        message = None
+        while message is None and time.monotonic() < deadline:
+            message = self.receive(1.0)
+        if message is None or word not in message:
             self.kill()
             raise RuntimeError(
                 f"the supervisor did not start: {(self._folder / 'errors').read_text()[-2000:]}"
             )
-        return said[word]
+        return message[word]
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its pid."""
         return self._process.pid
 
-    def say(self, order: dict[str, Any]) -> None:
-        """Tell it something; nothing if it has ended."""
+    def send(self, order: dict[str, Any]) -> None:
+        """Send it an order, unless it has ended."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
 
-    def hear(self, within_s: float) -> dict[str, Any] | None:
-        """The next thing that it says, `{"ended": …}` at its end; None if nothing comes in time."""
+    def receive(self, within_s: float) -> dict[str, Any] | None:
+        """Its next message, `{"ended": …}` at its end; None if none arrives in time."""
         assert self._process.stdout is not None
         deadline = time.monotonic() + within_s
-        while b"\n" not in self._heard:
+        while b"\n" not in self._received:
             left = deadline - time.monotonic()
             if not select.select([self._process.stdout], [], [], max(0.0, left))[0]:
                 return None
             data = os.read(self._process.stdout.fileno(), 65536)
             if not data:
                 return {"ended": True}
-            self._heard += data
-        line, self._heard = self._heard.split(b"\n", 1)
+            self._received += data
+        line, self._received = self._received.split(b"\n", 1)
         document: dict[str, Any] = json.loads(line)
         return document
 
@@ -90,7 +90,7 @@ class SupervisorProcess:
             self._process.send_signal(signum)
 
     def stop(self) -> int:
-        """Let it stop everything; its exit code."""
+        """Make it stop everything; return its exit code."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -103,7 +103,7 @@ class SupervisorProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it, if it has not ended, and let go of it."""
+        """Kill it if it has not ended, and close its streams."""
         with suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()

@@ -1,1 +1,1 @@
-"""Pure: one table of the configuration file a module."""
+"""Pure: one module for each table of the configuration file."""

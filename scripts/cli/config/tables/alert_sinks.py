@@ -1,4 +1,4 @@
-"""Pure but for `~`: the alerts that a file asks for, and where they are sent."""
+"""Pure except for `~`: the alerts of a file, and where they are sent."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..problems import Finding, KeyPath
 
 @dataclass(frozen=True, slots=True)
 class AlertSettings:
-    """The alerts that a file asks for."""
+    """The alerts of a file."""
 
     policy: AlertPolicy = AlertPolicy()
     sinks: tuple[SinkSettings, ...] = ()
 
 
 def alerts_of(file: Given, folder: Path, findings: list[Finding]) -> AlertSettings:
-    """The settings; what is wrong with them joins the findings."""
+    """The settings; their problems are added to the findings."""
     table = file.get("alerts", {})
     sinks = (_sink(name, sink, folder, findings) for name, sink in table.get("sink", {}).items())
     return AlertSettings(AlertPolicy(**arguments(AlertPolicy, table)), tuple(sinks))
@@ -39,7 +39,7 @@ def _sink(name: str, sink: Given, folder: Path, findings: list[Finding]) -> Sink
 
 
 def _problems(sink: Given) -> Iterator[tuple[KeyPath, str]]:
-    """What is wrong with a sink: the key, if one key is wrong, and the reason."""
+    """The problems of a sink: the key, empty for the whole sink, and the reason."""
     if ("command" in sink) == ("webhook" in sink):
         yield (), "must have either a command or a webhook"
     if "command" in sink:

@@ -16,7 +16,7 @@ Breakers = Mapping[str, BreakerPolicy]
 
 
 def breakers_of(file: Given, findings: list[Finding]) -> dict[str, BreakerPolicy]:
-    """The breakers of a file by name; what is wrong with them joins the findings."""
+    """The breakers of a file by name; their problems are added to the findings."""
     breakers: dict[str, BreakerPolicy] = {}
     for name, table in file.get("breakers", {}).items():
         try:

@@ -1,4 +1,4 @@
-"""Pure but for `~`: the HTTP gateway that a file asks for."""
+"""Pure except for `~`: the HTTP gateway of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure but for `~`: the NATS gateway that a file asks for."""
+"""Pure except for `~`: the NATS gateway of a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def nats_of(file: Given, folder: Path, findings: list[Finding]) -> NatsSettings 
 
 
 def nats_table(settings: NatsSettings) -> dict[str, Any]:
-    """The table that would lead to these settings."""
+    """The table for these settings."""
     table = as_table(settings) | as_table(settings.commands)
     table |= {"login": _set(as_table(settings.login)), "tls": _set(as_table(settings.tls))}
     return _set(table | {"servers": list(settings.servers), "payload": settings.payload.value})

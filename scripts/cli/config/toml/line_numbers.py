@@ -1,8 +1,8 @@
-"""Pure: on which line of a TOML text a key stands.
+"""Pure: the line numbers of the keys in a TOML text.
 
-`tomllib` keeps no positions. This scanner knows just enough of TOML to find `[table]` headers
-and `key =` at the start of a line: it skips comments, and does not take what stands inside a
-string or an array for a key. Keys inside an inline table have the line of the table.
+`tomllib` does not provide positions. This scanner knows just enough TOML to find `[table]` headers
+and `key =` at the start of a line; it skips comments and the contents of strings and arrays. Keys
+in an inline table have the line of the table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 def line_numbers(text: str) -> dict[KeyPath, int]:
     """The line of the first mention of every key and table.
 
-    What stands in the second `[[table]]` has the number 1 in its path: ("table", "1", "key").
+    A key in the second `[[table]]` has the number 1 in its path: ("table", "1", "key").
     """
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -69,7 +69,7 @@ def _unquoted(part: str) -> str:
         return part
     try:
         return str(json.loads(part))
-    except ValueError:  # \U, which JSON has not: a key that nobody finds is better than a wrong one
+    except ValueError:  # \U, which JSON does not have: no line is better than a wrong one
         return part
 
 
@@ -84,7 +84,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _after(line: str, inside: str | None, depth: int) -> tuple[str | None, int]:
-    """What is open at the end of a line."""
+    """The open string and the depth of brackets at the end of a line."""
     at = 0
     while at < len(line):
         if inside is not None:
@@ -105,7 +105,7 @@ def _after(line: str, inside: str | None, depth: int) -> tuple[str | None, int]:
 
 
 def _closing(line: str, quotes: str, at: int) -> int | None:
-    """The place after the quotes that close a string of several lines."""
+    """The index after the quotes that close a multi-line string."""
     while at < len(line):
         if quotes == '"""' and line[at] == "\\":
             at += 2

@@ -1,4 +1,4 @@
-"""From a path to the tables of a TOML file; what cannot be read is refused with a place."""
+"""Reads the tables of a TOML file; errors have a line and a column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from ..problems import ConfigError, ConfigProblem
 
 LARGEST = 1 << 20
-"""A file of more bytes than this is no configuration."""
+"""In bytes. A larger file is not a configuration."""
 
 _PLACE = re.compile(r" \(at line (?P<line>\d+), column (?P<column>\d+)\)$")
 
@@ -29,7 +29,7 @@ def read_text(path: Path) -> str:
     if len(raw) > LARGEST:
         raise _refused(path, f"is larger than {LARGEST} bytes")
     try:
-        return raw.decode().removeprefix("\ufeff")  # as some editors begin a file
+        return raw.decode().removeprefix("\ufeff")  # some editors write a byte-order mark
     except UnicodeDecodeError as error:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
@@ -41,13 +41,13 @@ def tables(text: str, path: Path) -> dict[str, object]:
     """The tables of a TOML text.
 
     Raises:
-        ConfigError: it is not TOML; only the first such error can be known.
+        ConfigError: it is not TOML; only the first syntax error is reported.
     """
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise _refused(path, "is nested too deeply") from None
-    except ValueError as error:  # tomllib's own, and those of the numbers and dates that it reads
+    except ValueError as error:  # also of invalid numbers and dates
         message = str(error)
         place = _PLACE.search(message)
         reason = f"is not TOML: {_PLACE.sub('', message)}"

@@ -1,4 +1,4 @@
-"""Pure: tables as TOML text, for what Rekindle prints itself."""
+"""Pure: tables as TOML text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..problems import KeyPath, dotted
 
 
 def value_text(value: object) -> str:
-    """A value on one line; None is the word "none", as the file has it."""
+    """A value on one line; None is the word "none", as in a file."""
     match value:
         case None:
             return '"none"'
         case bool():
             return "true" if value else "false"
         case str():
-            # JSON's escapes are TOML's as well; only DEL must not stand in TOML as it is.
+            # TOML has the escapes of JSON; in addition DEL must be escaped.
             return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
         case Mapping():
             return "{ " + ", ".join(_pairs(value)) + " }" if value else "{}"
