@@ -1,1 +1,1 @@
-"""The history of the tables, for alembic; `rekindle.persistence.schema.migrate` runs it."""
+"""The alembic migrations; `rekindle.persistence.schema.migrate` runs them."""

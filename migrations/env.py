@@ -1,6 +1,6 @@
 """Run by alembic; the open connection comes from `rekindle.persistence.schema.migrate`.
 
-Only our own tables are looked at: the database may be a host's.
+Only our own tables are compared: the database may belong to a host.
 """
 
 from __future__ import annotations

@@ -50,31 +50,31 @@ _NEW = RememberedWorker()
 
 
 class MemoryStore:
-    """Keeps everything in dictionaries, for as long as it lives; `close` forgets nothing."""
+    """Keeps everything in dictionaries; `close` deletes nothing."""
 
     def __init__(self) -> None:
         self.fault: Exception | None = None
-        """Raised by every commit while it is set, and nothing is kept."""
+        """While it is set, every commit raises it and writes nothing."""
         self.health: dict[str, HealthMirrored] = {}
         self.jobs = MemoryJobs()
         self.address: str | None = None
-        """No worker process can reach what is in our memory."""
+        """None: a worker process cannot reach the queues in our memory."""
         self._counters: dict[str, RememberedWorker] = {}
         self._deaths: dict[tuple[str, int], DeathRecord] = {}
         self._histories: dict[str, list[int]] = {}
-        """The generations with a death, by worker, in the order of their records."""
+        """The generations that died, by worker, in the order of their records."""
         self._bundles: dict[str, dict[int, Bundle]] = {}
         self._meta: dict[str, str] = {}
         self._audit: list[AuditEntry] = []
         self._alerts: dict[int, Alert] = {}
         self._reset_at: dict[str, int] = {}
         self._events: dict[int, EventRecord] = {}
-        """By their number, which grows."""
+        """By number, in ascending order."""
         self._usages: dict[tuple[str, int], UsageNoted] = {}
         """By worker and time."""
 
     def load(self) -> Remembered:
-        """What is known of the past."""
+        """The history that a supervisor starts from."""
         workers = {worker: self._remembered(worker) for worker in {**self._counters, **self._histories}}
         last = next(reversed(self._events), 0)
         traces = {worker: max(bundles) for worker, bundles in self._bundles.items() if bundles}
@@ -93,7 +93,7 @@ class MemoryStore:
     def bundles(
         self, component_id: str, *, generation: int | None = None, limit: int = 100
     ) -> tuple[Bundle, ...]:
-        """The evidence of a worker's deaths, newest first, or of one of them."""
+        """The evidence of a worker's deaths, newest first, or of one death."""
         kept = self._bundles.get(component_id, {})
         if generation is not None:
             return (kept[generation],) if generation in kept else ()
@@ -114,7 +114,7 @@ class MemoryStore:
     def events_of(
         self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[EventRecord, ...]:
-        """The latest events about one worker, newest first; None: those about no worker at all."""
+        """The latest events about one worker, newest first; None: those that are not about a worker."""
         found = (
             event
             for event in reversed(tuple(self._events.values()))
@@ -123,7 +123,7 @@ class MemoryStore:
         return tuple(islice(found, max(limit, 0)))
 
     def lives(self, component_id: str) -> Lives:
-        """All the lives of a worker that ended in a death that is kept."""
+        """The number of a worker's stored deaths, and the uptime before them."""
         uptimes = [death.uptime_ms for death in self._newest_first(component_id)]
         return Lives(len(uptimes), sum(uptimes))
 
@@ -139,12 +139,12 @@ class MemoryStore:
         return tuple(sorted(found, key=lambda each: -each.at_wall_ms)[: max(limit, 0)])
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Every alert that is not over, and the latest of those that are, oldest first."""
+        """All active alerts and the latest resolved ones, oldest first."""
         over = sorted(each.id for each in self._alerts.values() if not each.is_active)[:-MOST_RESOLVED]
         return tuple(each for id_, each in sorted(self._alerts.items()) if id_ not in over)
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
-        """Keep all of them, in their order, or raise `fault` and keep none."""
+        """Write the records in order, or raise `fault` and write none."""
         if self.fault is not None:
             raise self.fault
         settled: list[JobSettled] = []
@@ -164,7 +164,7 @@ class MemoryStore:
         return tuple(settled)
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
-        """Forget the events and samples that are too old; the newest event stays."""
+        """Delete the events and samples that are too old; the newest event stays."""
         if self.fault is not None:
             raise self.fault
         newest = next(reversed(self._events), 0)
@@ -184,11 +184,11 @@ class MemoryStore:
         return False
 
     def close(self) -> None:
-        """Nothing to let go of: the next user of this object finds what was kept."""
+        """Do nothing: the next user of this object finds everything."""
 
     def _keep(self, record: RestartRecord) -> None:
         match record:
-            case EventRecord(id=number):  # first, since most are
+            case EventRecord(id=number):  # first, since most records are events
                 self._events.setdefault(number, record)
             case DeathRecord():
                 self._keep_death(record)
@@ -252,7 +252,7 @@ class MemoryStore:
         key = (death.component_id, death.generation)
         if key in self._deaths:
             return False
-        # What a database row does not tell is not told here either.
+        # Without the fields that a database row does not have.
         self._deaths[key] = replace(death, streak_cleared=False, bundle=None, version=None)
         self._keep_bundle(death.bundle)
         self._histories.setdefault(death.component_id, []).append(death.generation)

@@ -1,4 +1,4 @@
-"""Reads what a store remembers of one worker's deaths, without being its supervisor."""
+"""Reads one worker's deaths from a store, without owning it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from rekindle.actors.facts.records import DeathRecord
 
 from .database.driver_errors import translated
 from .database.read_only_engine import read_only_engine
-from .schema.migrate import REVISIONS
+from .schema.migrate import REVISIONS, revision_of
 from .schema.tables import DEATH
 from .sql.decoding import death_record
-from .store_check import revision_of
 
-# Those of the first revision, which no later one takes away: an older store is read as it is.
+# The columns of the first revision, which all later ones have: an older store needs no upgrade to be read.
 _COLUMNS = (
     *(DEATH.c.id, DEATH.c.component_id, DEATH.c.generation, DEATH.c.died_at_wall_ms, DEATH.c.cause),
     *(DEATH.c.exit_code, DEATH.c.signal, DEATH.c.uptime_ms, DEATH.c.job),
@@ -31,14 +30,14 @@ def recorded_deaths(
 
     Args:
         where: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
-        component_id: whose.
+        component_id: the worker.
         limit: how many at most.
 
     Raises:
-        StoreDamagedError: it is no database, or a broken one.
+        StoreDamagedError: it is not a database, or a corrupt one.
         StoreTooNewError: a newer Rekindle wrote it.
-        StoreUnavailableError: it is not there, or cannot be read now.
-        StoreError: the address makes no sense.
+        StoreUnavailableError: it does not exist, or cannot be read now.
+        StoreError: the address is invalid.
     """
     engine, name = read_only_engine(os.fspath(where))
     statement = select(*_COLUMNS).where(DEATH.c.component_id == component_id)

@@ -1,8 +1,8 @@
-"""What is too old goes, a little at a time: nothing waits long for it.
+"""Deletes rows that are too old, a chunk at a time, so that no other writer waits long.
 
-Events go from the oldest on, so that those that are kept have no gap, and the newest stays: the
-numbers go on from it. Of a worker's deaths the latest stay however old they are: restarts are
-decided by them. The evidence of a death goes with it.
+Events are deleted oldest first, so that the stored ones have no gap, and the newest stays: numbering
+continues from it. The latest deaths of a worker stay however old they are: restart decisions need
+them. The evidence of a death is deleted with it.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ from sqlalchemy import Connection, delete, exists, func, select, union_all
 from rekindle.actors.facts.records import RECENT_DEATHS
 from rekindle.actors.spec.retention_policy import Retention
 
-from .jobs.job_retention import prune_jobs
+from .jobs.job_retention import DAY_MS, prune_jobs
 from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE
 from .sql.usage_rows import prune_usage
 
 CHUNK = 500
-DAY_MS = 86_400_000
 
 
 class Pruning:
-    """Goes through the tables step by step, and through the workers one after the other."""
+    """Goes through the tables, and then through the workers, one step at a time."""
 
     def __init__(self) -> None:
         self._worker = ""
-        """The one that was looked at last."""
+        """The worker that was pruned last."""
 
     def step(self, connection: Connection, retention: Retention, now_wall_ms: int) -> bool:
-        """Delete one chunk; whether there may be more to delete."""
+        """Delete one chunk; return whether there may be more to delete."""
         history_ms = now_wall_ms - round(retention.history_days * DAY_MS)
         events_ms = now_wall_ms - round(retention.event_days * DAY_MS)
         if self._prune_events(connection, retention, events_ms):
             return True
         if self._prune_audit(connection, history_ms):
             return True
-        # Once a round: those that wait are passed over, and there may be very many of them.
+        # Once a round: the query passes over pending jobs, and there may be very many of them.
         if not self._worker and prune_jobs(connection, retention, now_wall_ms, CHUNK):
             return True
         return self._prune_worker(connection, history_ms, events_ms)
@@ -64,7 +63,7 @@ class Pruning:
         return len(gone) == CHUNK
 
     def _prune_worker(self, connection: Connection, history_ms: int, usage_ms: int) -> bool:
-        """Delete a chunk of what one worker has too much of, and go on to the next if that was all."""
+        """Delete a chunk of one worker's old rows; move on to the next worker if that was all."""
         worker = _following(connection, self._worker)
         if worker is None:
             self._worker = ""
@@ -80,7 +79,7 @@ def _following(connection: Connection, worker: str) -> str | None:
     """The worker after this one that has rows."""
     columns = (DEATH.c.component_id, USAGE.c.component_id, BUNDLE.c.component_id)
     firsts = union_all(*(select(func.min(each).label("id")).where(each > worker) for each in columns))
-    # By the database alone: its order of letters need not be ours.
+    # Sorted by the database: its collation may differ from Python's.
     found: str | None = connection.scalar(select(func.min(firsts.subquery().c.id)))
     return found
 
@@ -100,14 +99,14 @@ def _prune_deaths(connection: Connection, worker: str, before_ms: int) -> int:
     gone = connection.execute(old.order_by(DEATH.c.generation).limit(CHUNK)).all()
     if gone:
         connection.execute(delete(DEATH).where(DEATH.c.id.in_([row.id for row in gone])))
-        # By time as well: one that a clock made young stays, and so does its evidence.
+        # By time as well: a death with a later timestamp (a wrong clock) stays, and so does its evidence.
         evidence = (BUNDLE.c.component_id == worker, BUNDLE.c.generation <= gone[-1].generation)
         connection.execute(delete(BUNDLE).where(*evidence, BUNDLE.c.at_wall_ms < before_ms))
     return len(gone)
 
 
 def _prune_ends(connection: Connection, worker: str, before_ms: int) -> None:
-    """The evidence of ends that were no deaths goes by its age alone; there is never much of it."""
+    """Delete the old evidence of ends that were not deaths; there is never much of it."""
     dead = exists().where(DEATH.c.component_id == worker, DEATH.c.generation == BUNDLE.c.generation)
     old = (BUNDLE.c.component_id == worker, BUNDLE.c.at_wall_ms < before_ms)
     connection.execute(delete(BUNDLE).where(*old, ~dead))

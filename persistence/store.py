@@ -1,7 +1,7 @@
 """`SqlStore`: restart history in SQLite or PostgreSQL.
 
-One connection is kept for writing, by the one thread that commits. `load` and `deaths`
-bring a connection of their own, so an edge may read while the persistence actor writes.
+One connection is kept for writing, for the one thread that commits. Each read opens a connection of
+its own, so a gateway may read while the store writer commits.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class SqlStore:
     ) -> None:
         self.name = name
         self.address = address
-        """Where a worker finds the queues. It holds the password, and belongs in no log."""
+        """Where a worker finds the queues. It contains the password: do not log it."""
         self.jobs = JobQueue(writer, reader, name=name, database=database)
         self._precedence = Precedence(database)
         self._writer = writer
@@ -128,10 +128,10 @@ class SqlStore:
             UsageNoted: self._note_usages,
         }
         self._settled: list[JobSettled] = []
-        """What became of jobs in the transaction that is open."""
+        """The outcome of the jobs whose claims the open transaction releases."""
 
     def load(self) -> Remembered:
-        """What is known of the past."""
+        """The history that a supervisor starts from."""
         with translated(self.name), self._reader.connect() as connection:
             return remembered(
                 connection.execute(sql.LOAD_POLICIES),
@@ -152,7 +152,7 @@ class SqlStore:
     def bundles(
         self, component_id: str, *, generation: int | None = None, limit: int = 100
     ) -> tuple[Bundle, ...]:
-        """The evidence of a worker's deaths, newest first, or of one of them."""
+        """The evidence of a worker's deaths, newest first, or of one death."""
         statement = sql.latest_bundles(component_id, generation, limit)
         with translated(self.name), self._reader.connect() as connection:
             found = [bundle_from(text) for text in connection.execute(statement).scalars()]
@@ -174,13 +174,13 @@ class SqlStore:
     def events_of(
         self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[EventRecord, ...]:
-        """The latest events about one worker, newest first; None: those about no worker at all."""
+        """The latest events about one worker, newest first; None: those that are not about a worker."""
         statement = sql.events_of(component_id, since_wall_ms, limit)
         with translated(self.name), self._reader.connect() as connection:
             return tuple(event_record(row) for row in connection.execute(statement))
 
     def lives(self, component_id: str) -> Lives:
-        """All the lives of a worker that ended in a death that is kept."""
+        """The number of a worker's stored deaths, and the uptime before them."""
         with translated(self.name), self._reader.connect() as connection:
             deaths, uptime_ms = connection.execute(sql.lives(component_id)).one()
         return Lives(deaths, int(uptime_ms or 0))
@@ -194,17 +194,17 @@ class SqlStore:
             return tuple(usage_noted(row) for row in connection.execute(statement))
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Every alert that is not over, and the latest of those that are, oldest first."""
+        """All active alerts and the latest resolved ones, oldest first."""
         with translated(self.name), self._reader.connect() as connection:
             return load_alerts(connection)
 
     def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
-        """Keep all of them in one transaction, in their order; what became of jobs in it.
+        """Write the records in one transaction, in order; return the outcome of released jobs.
 
         Raises:
-            StoreUnavailableError: none was kept; trying again may help.
-            StoreDamagedError: none was kept, and trying again will not help.
-            StoreOwnedError: the server was gone for a while, and another supervisor took over.
+            StoreUnavailableError: nothing was written; a retry may help.
+            StoreDamagedError: nothing was written, and a retry will not help.
+            StoreOwnedError: another supervisor took over while the server was unreachable.
         """
         self._confirm()
         self._settled = []
@@ -218,10 +218,10 @@ class SqlStore:
         return tuple(self._settled)
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
-        """Delete a little of what is too old; whether there may be more.
+        """Delete a chunk of the rows that are too old; return whether there may be more.
 
         Raises:
-            StoreUnavailableError: nothing was deleted; trying again may help.
+            StoreUnavailableError: nothing was deleted; a retry may help.
         """
         self._confirm()
         try:
@@ -232,7 +232,7 @@ class SqlStore:
             raise failure(self.name, error) from error
 
     def close(self) -> None:
-        """Let go of files and connections. Safe to call twice."""
+        """Close files and connections. Safe to call twice."""
         self._closed = True
         self._writing.drop()
         self._precedence.close()
@@ -255,7 +255,7 @@ class SqlStore:
         self._hot.add_event.run_all(self._writing.cursor, [event_values(event) for event in events])
 
     def _add_death(self, death: DeathRecord) -> bool:
-        """Whether the death was not there before."""
+        """Add a death; return whether it is new."""
         return self._hot.add_death.run(self._writing.cursor, death_values(death)) == 1
 
     def _keep_bundles(self, bundles: list[Bundle]) -> None:
@@ -342,7 +342,7 @@ class SqlStore:
             self._settled += release_former_claims(self._writing.connection, record)
 
     def _keep_alerts(self, kept: list[AlertKept]) -> None:
-        # The latest word on each: one statement must not touch a row twice.
+        # The latest state of each: one statement must not change a row twice.
         latest = {record.alert.id: record.alert for record in kept}
         self._writing.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
 

@@ -1,6 +1,6 @@
-"""Looks at a store without being its supervisor: revision, soundness, how much is in it.
+"""Checks a store without owning it: revision, integrity, number of rows.
 
-Nothing is created, migrated or locked, so a store may be looked at while a supervisor works with it.
+Nothing is created, migrated or locked, so a store may be checked while a supervisor uses it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from sqlalchemy import Connection, func, inspect, select, text
 
 from .database.driver_errors import translated
 from .database.read_only_engine import read_only_engine
-from .schema.migrate import REVISIONS, VERSION_TABLE
+from .schema.migrate import REVISIONS, revision_of
 from .schema.tables import METADATA
 
 
 class StoreCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found."""
+    """The result of a check."""
 
     name: str
     """The file, or the address without its password."""
     revision: str | None
-    """None: Rekindle has never been here."""
+    """None: Rekindle has never used the database."""
     newest: str
     problems: tuple[str, ...]
-    """What the database says is wrong with it; empty when it is sound."""
+    """The problems that the database reports; empty if it is intact."""
     rows: Mapping[str, int]
-    """How many rows each of our tables has; those that are not there are left out."""
+    """How many rows each of our tables has; missing tables are left out."""
 
     @property
     def current(self) -> bool:
@@ -37,20 +37,20 @@ class StoreCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> bool:
-        """Whether this Rekindle can work with it, after an upgrade if need be."""
+        """Whether this Rekindle can use it, after an upgrade if needed."""
         return self.revision is None or self.revision in REVISIONS
 
 
 def check_store(where: str | os.PathLike[str]) -> StoreCheck:
-    """Look at a store.
+    """Check a store.
 
     Args:
         where: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
 
     Raises:
-        StoreDamagedError: it is no database, or so broken that nothing can be said of it.
-        StoreUnavailableError: it is not there, or cannot be read now.
-        StoreError: the address makes no sense.
+        StoreDamagedError: it is not a database, or too corrupt to be checked.
+        StoreUnavailableError: it does not exist, or cannot be read now.
+        StoreError: the address is invalid.
     """
     engine, name = read_only_engine(os.fspath(where))
     with translated(name), engine.connect() as connection:
@@ -68,7 +68,7 @@ def is_current(where: str | os.PathLike[str]) -> bool:
     """Whether a store's tables are those of this Rekindle.
 
     Raises:
-        StoreError: as `check_store` does.
+        StoreError: like `check_store`.
     """
     engine, name = read_only_engine(os.fspath(where))
     with translated(name), engine.connect() as connection:
@@ -77,17 +77,9 @@ def is_current(where: str | os.PathLike[str]) -> bool:
 
 def _problems(connection: Connection) -> tuple[str, ...]:
     if connection.dialect.name != "sqlite":
-        return ()  # PostgreSQL looks after its own pages
+        return ()  # PostgreSQL checks its own pages
     found = connection.execute(text("PRAGMA integrity_check(10)")).scalars()
     return tuple(" ".join(line.replace("***", " ").split()) for line in found if line != "ok")
-
-
-def revision_of(connection: Connection) -> str | None:
-    """The revision that a store names; None if Rekindle has never been there."""
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))
-    return None if found is None else str(found)
 
 
 def _rows(connection: Connection) -> dict[str, int]:

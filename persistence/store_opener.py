@@ -1,4 +1,4 @@
-"""From a path or an address to a store that is sound, up to date and ours."""
+"""Opens a store by path or address: checked, upgraded and owned."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import URL, Engine
 
-from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
+from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
 
 from .database.database_file import locked, prepare, side_file
 from .database.driver_errors import translated
-from .database.engines import BEGIN_WRITING, postgresql_engine, sqlite_engine
+from .database.engines import BEGIN_WRITING, path_or_url, postgresql_engine, sqlite_engine
 from .database.ownership import FileOwnership, Ownership, ServerOwnership, Unowned
 from .database.read_only_engine import read_only_engine
 from .database.wal_preallocation import make_room
@@ -23,35 +22,24 @@ from .store import SqlStore
 PAGE_SIZE = 1024
 
 CHECKPOINT_AFTER = 4000
-"""So many pages may gather in the log: the 4 MB that SQLite has in mind, with pages four times as large.
-Whoever writes the last of them waits until they all are in the file, which is to be one restart in more
-than a hundred."""
+"""How many pages the log holds before a checkpoint: SQLite's default of 4 MB, with pages a quarter of its
+default size. The writer of the last one waits for the checkpoint, which should be fewer than one restart
+in a hundred."""
 
 LOG_LENGTH = (CHECKPOINT_AFTER + 100) * (PAGE_SIZE + 24)
-"""What the log comes to by then, in bytes: every page has a heading."""
+"""The length of the log by then, in bytes: every page has a header."""
 
 
 def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
-    """The store that an address names; `open_store` has the details."""
-    if "://" not in where:
-        return _open_sqlite(where, exclusive, busy_timeout_ms)
-    try:
-        url = make_url(where)
-    except ArgumentError as error:
-        raise StoreError(f"{where!r} is no address of a store") from error
-    match url.get_backend_name():
-        case "sqlite" if url.database:
-            return _open_sqlite(url.database, exclusive, busy_timeout_ms)
-        case "postgresql" | "postgres":
-            engine = postgresql_engine(url, lock_timeout_ms=busy_timeout_ms)
-            return _open_postgresql(engine, url, exclusive)
-        case _:
-            shown = url.render_as_string(hide_password=True)
-            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
+    """Open the store at this address; see `open_store`."""
+    found = path_or_url(where)
+    if isinstance(found, str):
+        return _open_sqlite(found, exclusive, busy_timeout_ms)
+    return _open_postgresql(postgresql_engine(found, lock_timeout_ms=busy_timeout_ms), found, exclusive)
 
 
 def open_to_look(where: str) -> SqlStore:
-    """The store that an address names, as it is; `open_past` has the details."""
+    """Open the store at this address read-only; see `open_past`."""
     engine, name = read_only_engine(where)
     with translated(name), engine.connect() as connection:
         if not migrate.is_current(connection, name):
@@ -61,7 +49,7 @@ def open_to_look(where: str) -> SqlStore:
 
 
 def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
-    # Two names of one file must meet at one lock.
+    # Two names of one file must lead to one lock.
     database = Path(os.path.realpath(path))
     name = str(database)
     prepare(database, _create_sqlite)
@@ -90,7 +78,7 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
             address=f"sqlite:///{name}",
             database=database,
             ownership=ownership,
-            # Only the supervisor's own is in a hurry.
+            # Only the supervisor's commits are urgent.
             when_connected=partial(make_room, side_file(database, "-wal"), LOG_LENGTH) if exclusive else None,
         )
     except BaseException:
@@ -112,8 +100,8 @@ def _open_postgresql(engine: Engine, url: URL, exclusive: bool) -> SqlStore:
 
 
 def _create_sqlite(path: Path) -> None:
-    # Without a write-ahead log: the file is complete in itself before it gets its name.
-    # A death touches a few rows in each of a few tables: small pages are quicker to sync by a tenth or two.
+    # Without a write-ahead log: the file must be complete before it gets its name.
+    # A death changes a few rows in a few tables: small pages sync 10 to 20 % faster.
     pragmas: dict[str, str | int] = {"page_size": PAGE_SIZE, "synchronous": "FULL"}
     engine = sqlite_engine(str(path), begin=BEGIN_WRITING, pragmas=pragmas)
     with translated(str(path)):
@@ -124,6 +112,6 @@ def _check(reader: Engine, name: str) -> None:
     with reader.connect() as connection:
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
     if found != "ok":
-        # The first line names a page; the headings around it help nobody.
+        # Without the decoration around the first line, which names a page.
         said = " ".join(found.replace("***", " ").split())
         raise StoreDamagedError(f"the store {name} is damaged: {said}")

@@ -23,7 +23,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them, with everything that was remembered."""
+    """Drop the tables with all their rows."""
     for table in ("event", "job", "meta", "health", "death", "worker_restart_policy"):
         op.drop_table(f"rekindle_{table}")
 

@@ -36,7 +36,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take them away again."""
+    """Remove them."""
     with op.batch_alter_table("rekindle_worker_restart_policy") as policy:
         policy.drop_column("reset_at_wall_ms")
     op.drop_table("rekindle_audit")

@@ -1,4 +1,4 @@
-"""Jobs: who claimed them in which run, errors apart from crashes, and the evidence of crashes."""
+"""Jobs: the claimant and its run, errors apart from crashes, and the evidence of crashes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INDEXES = (
 
 
 def upgrade() -> None:
-    """Add the columns and the table, and index only the jobs that are looked for."""
+    """Add the columns and the table, and replace the indexes with partial ones."""
     for name, _ in _FORMER_INDEXES:
         op.drop_index(op.f(name), "rekindle_job")
     op.execute(
@@ -51,7 +51,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take them away again, with the evidence."""
+    """Remove them with the evidence."""
     op.drop_table("rekindle_job_crash")
     for state, _ in _INDEXES:
         op.drop_index(op.f(f"ix_rekindle_job_{state}"), "rekindle_job")

@@ -1,4 +1,4 @@
-"""What came of the work item of a dead worker."""
+"""The outcome of a dead worker's work item."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take them away again."""
+    """Remove them."""
     with op.batch_alter_table("rekindle_death") as death:
         death.drop_column("released")
         death.drop_column("work_item")

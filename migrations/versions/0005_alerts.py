@@ -1,4 +1,4 @@
-"""Alerts: one row an episode."""
+"""Alerts: one row per episode."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again."""
+    """Remove it."""
     op.drop_table("rekindle_alert")

@@ -1,4 +1,4 @@
-"""The evidence of every death, beside its row."""
+"""The evidence of every death, in a table of its own."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again."""
+    """Remove it."""
     op.drop_table("rekindle_bundle")

@@ -1,4 +1,4 @@
-"""The events of one worker, newest first, without reading those of all."""
+"""An index for the events of one worker, newest first."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again."""
+    """Remove it."""
     op.drop_index(op.f(_NAME), "rekindle_event")

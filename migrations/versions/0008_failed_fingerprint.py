@@ -1,4 +1,4 @@
-"""Which version of a worker was given up."""
+"""The version of a worker that was marked as failed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again."""
+    """Remove it."""
     with op.batch_alter_table("rekindle_worker_restart_policy") as policy:
         policy.drop_column("failed_fingerprint")

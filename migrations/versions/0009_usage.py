@@ -1,4 +1,4 @@
-"""What workers used, a coarse series of it."""
+"""The usage samples of workers."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take it away again."""
+    """Remove it."""
     op.drop_table("rekindle_usage")

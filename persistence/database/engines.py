@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
@@ -17,6 +18,28 @@ from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost
 BEGIN_WRITING = "BEGIN IMMEDIATE"
 """How SQLite's writers begin: a deferred transaction that reads first fails at once at its first write if
 another one wrote meanwhile."""
+
+
+def path_or_url(where: str) -> str | URL:
+    """The path of an SQLite file, or the URL of a PostgreSQL database.
+
+    Raises:
+        StoreError: the address is invalid.
+    """
+    if "://" not in where:
+        return where
+    try:
+        url = make_url(where)
+    except ArgumentError as error:
+        raise StoreError(f"{where!r} is not the address of a store") from error
+    match url.get_backend_name():
+        case "sqlite" if url.database:
+            return url.database
+        case "postgresql" | "postgres":
+            return url
+        case _:
+            shown = url.render_as_string(hide_password=True)
+            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
 
 
 def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> Engine:

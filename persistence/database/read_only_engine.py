@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Engine
 
-from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
+from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
 
 from .database_file import prepare
-from .engines import postgresql_engine, sqlite_engine
+from .engines import path_or_url, postgresql_engine, sqlite_engine
 
 _PATIENCE_MS = 2000
 
@@ -24,20 +23,11 @@ def read_only_engine(where: str) -> tuple[Engine, str]:
         StoreUnavailableError: it does not exist.
         StoreError: the address is invalid.
     """
-    if "://" not in where:
-        return _sqlite(where)
-    try:
-        url = make_url(where)
-    except ArgumentError as error:
-        raise StoreError(f"{where!r} is no address of a store") from error
-    shown = url.render_as_string(hide_password=True)
-    match url.get_backend_name():
-        case "sqlite" if url.database:
-            return _sqlite(url.database)
-        case "postgresql" | "postgres":
-            return postgresql_engine(url, lock_timeout_ms=_PATIENCE_MS), shown
-        case _:
-            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
+    found = path_or_url(where)
+    if isinstance(found, str):
+        return _sqlite(found)
+    engine = postgresql_engine(found, lock_timeout_ms=_PATIENCE_MS)
+    return engine, found.render_as_string(hide_password=True)
 
 
 def _sqlite(path: str) -> tuple[Engine, str]:

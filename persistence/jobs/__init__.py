@@ -1,4 +1,4 @@
-"""The queues: how jobs get in, what is known of them, and what becomes of those of a dead worker.
+"""The job queues: enqueueing, reading, and the release of dead workers' claims.
 
-Workers claim and finish by connections of their own; their statements are in `rekindle.worker.jobs`.
+Workers claim and finish jobs over connections of their own, with the statements in `rekindle.worker.jobs`.
 """

@@ -44,7 +44,7 @@ def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSe
 
 
 def release_former_claims(connection: Connection, record: FormerClaimsReleased) -> list[JobSettled]:
-    """Do the same for every claim of other runs."""
+    """The same for every claim of other runs."""
     _end_sessions(connection, record)
     rows = connection.execute(sql.CLAIMS_OF_FORMER_RUNS, {"run": record.run}).all()
     return _settle(

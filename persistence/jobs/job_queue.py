@@ -35,15 +35,15 @@ from .claim_release import notify_workers
 from .job_rows import crash, queues, view
 
 LOT = 500
-"""So many numbers go into one statement; there is a limit, another one in every database."""
+"""How many numbers go into one statement: every database has its own limit."""
 
 LARGEST_NUMBER = 2**63 - 1
 
 
 class JobQueue:
-    """All queues of one database. Opened by `open_queue`, or found as `jobs` of a store.
+    """All queues of one database. Opened by `open_queue`, or as `jobs` of a store.
 
-    One connection is kept for writing, and used by one thread at a time; a look brings its own.
+    One connection is kept for writing, used by one thread at a time; each read opens its own.
     """
 
     def __init__(self, writer: Engine, reader: Engine, *, name: str, database: Path | None = None) -> None:
@@ -63,18 +63,18 @@ class JobQueue:
         delay_s: float = 0.0,
         max_retries: int | None = None,
     ) -> int:
-        """Put one job into a queue; its number.
+        """Put one job into a queue; return its number.
 
         Args:
-            queue: one that the workers of the latest supervisor served.
-            payload: anything that JSON can say.
-            priority: smaller ones come first.
-            delay_s: not before so many seconds from now.
-            max_retries: how often it is tried again if it raises; None: as its worker says.
+            queue: a queue that the workers of the latest supervisor serve.
+            payload: anything that JSON can represent.
+            priority: a smaller number comes first.
+            delay_s: the earliest start, in seconds from now.
+            max_retries: how often it is retried if it raises; None: as its worker is configured.
 
         Raises:
             UnknownQueueError: no worker serves the queue.
-            PayloadError: the payload is not JSON, or a number makes no sense.
+            PayloadError: the payload is not JSON, or a number is out of range.
             StoreUnavailableError: the database cannot be written to now.
         """
         checked_queue(queue, self.served())
@@ -89,7 +89,7 @@ class JobQueue:
         return served_queues(names)
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
-        """Put them into the queue, all or none; their numbers."""
+        """Put the jobs into the queue, all or none; return their numbers."""
         if not jobs:
             return ()
         now = _wall_ms()
@@ -103,7 +103,7 @@ class JobQueue:
         """One job.
 
         Raises:
-            UnknownJobError: there is none with that number.
+            UnknownJobError: no job has that number.
         """
         for job in self.named([job_id]):
             return job
@@ -112,18 +112,18 @@ class JobQueue:
     def find(
         self, *, queue: str | None = None, state: str | None = None, limit: int = 100
     ) -> tuple[JobView, ...]:
-        """Jobs, the newest first; those of one queue or in one state only."""
+        """Jobs, newest first; only those of one queue or in one state if given."""
         with self._reading() as connection:
             return tuple(view(row) for row in connection.execute(sql.found(queue, state, limit)))
 
     def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
-        """The jobs that a worker was the last to take, the latest first, as far back as is quickly found."""
+        """The jobs that this worker was the last to claim, latest first; only recent jobs are searched."""
         statement = sql.taken_by(component_id, since_wall_ms, limit)
         with self._reading() as connection:
             return tuple(view(row) for row in connection.execute(statement))
 
     def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
-        """Those of these jobs that there are, by number."""
+        """The jobs with these numbers, as far as they exist, in order of number."""
         with self._reading() as connection:
             rows = [row for lot in _lots(job_ids) for row in connection.execute(sql.named(lot))]
         return tuple(map(view, rows))
@@ -151,7 +151,7 @@ class JobQueue:
             notify_workers(connection)
 
     def drop(self, job_ids: Sequence[int]) -> None:
-        """Forget jobs that are not running, and the evidence with them, all or none."""
+        """Delete jobs that are not running, with the evidence against them, all or none."""
         with self._transaction() as connection:
             for job_id, state in _states(connection, job_ids).items():
                 if state == JobState.RUNNING:
@@ -161,14 +161,14 @@ class JobQueue:
             connection.execute(sql.DROP, rows)
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
-        """Forget the jobs that were done before; how many they were."""
+        """Delete the jobs that were done before this time; return how many."""
         evidence, jobs = sql.prune(finished_before_wall_ms)
         with self._transaction() as connection:
             connection.execute(evidence)
             return connection.execute(jobs).rowcount
 
     def close(self) -> None:
-        """Let go of the connection. Safe to call twice."""
+        """Close the connection. Safe to call twice."""
         self._closed = True
         with self._lock:
             self._writing.drop()
@@ -201,7 +201,7 @@ def _states(connection: Connection, job_ids: Sequence[int]) -> dict[int, str]:
 
 
 def _lots(job_ids: Collection[int]) -> Iterator[tuple[int, ...]]:
-    """The numbers that a job can have, in their order, as many at a time as a statement takes."""
+    """The valid job numbers among these, sorted, in lots that fit into one statement."""
     possible = sorted({job_id for job_id in job_ids if 0 < job_id <= LARGEST_NUMBER})
     for begin in range(0, len(possible), LOT):
         yield tuple(possible[begin : begin + LOT])

@@ -1,7 +1,7 @@
-"""Jobs that are over go when they are old or too many, the evidence against them with them.
+"""Deletes finished jobs that are too old or too many, with the evidence against them.
 
-Those that are done or failed go by their own measure, toxic ones, which somebody is to look at, with the
-history. What is pending or executed stays however old it is.
+Done and failed jobs have a retention of their own; toxic jobs, which a person should inspect, stay as long
+as the history. Pending and running jobs are never deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DAY_MS = 86_400_000
 
 
 def prune_jobs(connection: Connection, retention: Retention, now_wall_ms: int, most: int) -> bool:
-    """Delete up to so many; whether there may be more."""
+    """Delete up to `most` jobs; return whether there may be more."""
     gone = _finished(connection, retention, now_wall_ms, most)
     if not gone:
         before_ms = now_wall_ms - round(retention.history_days * DAY_MS)
@@ -31,7 +31,7 @@ def prune_jobs(connection: Connection, retention: Retention, now_wall_ms: int, m
 
 
 def _finished(connection: Connection, retention: Retention, now_wall_ms: int, most: int) -> list[int]:
-    """Those among the oldest that are too old or too far back; they lie at the beginning of the table."""
+    """The finished jobs that are too old or too many; they are at the beginning of the table."""
     newest = connection.scalar(select(func.max(JOB.c.id))) or 0
     before_ms = now_wall_ms - round(retention.job_days * DAY_MS)
     oldest = (

@@ -1,4 +1,4 @@
-"""Pure: rows of the queues become what people see."""
+"""Pure: decodes the rows of the queues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTS = ("attempts", "crash_count", "error_count")
 
 
 def view(row: Any) -> JobView:
-    """The job of a row; a count that is none is shown as the 0 that it counts as."""
+    """The job of a row; an invalid count is shown as 0, as it is counted."""
     values = {name: getattr(row, name) for name in _FIELDS}
     values.update({name: sound_count(values[name]) or 0 for name in _COUNTS})
     return JobView(**values)
@@ -36,7 +36,7 @@ def crash(row: Any) -> JobCrash:
 
 
 def queues(rows: Iterable[Any]) -> tuple[QueueStats, ...]:
-    """The figures of each queue, from one row a queue and state."""
+    """The figures of each queue, from one row per queue and state."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     busy_ms: dict[str, float] = defaultdict(float)
     for row in rows:

@@ -1,7 +1,7 @@
-"""The statements of those who fill the queues and look after them, on the typed tables.
+"""The statements that fill, read and maintain the queues, on the typed tables.
 
-A state is written out and not passed as a value where an index of only such jobs is to be used:
-a database cannot know of a value that it will be the right one.
+A state is a literal and not a parameter where a partial index should be used: the database's planner
+cannot know the value of a parameter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rekindle.actors.facts.jobs import JobState
 from ..schema.tables import JOB, JOB_CRASH
 
 CHANNEL = "rekindle_jobs"
-"""What idle workers listen to on PostgreSQL."""
+"""The channel that idle workers listen to on PostgreSQL."""
 
 
 def is_in(state: JobState) -> ColumnElement[bool]:
@@ -102,12 +102,12 @@ def named(job_ids: Collection[int]) -> Select[*tuple[Any, ...]]:
 
 
 def states(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
-    """The states of some jobs, which stay as they are until the transaction is over."""
+    """The states of some jobs, locked until the transaction ends."""
     return select(JOB.c.id, JOB.c.state).where(JOB.c.id.in_(job_ids)).with_for_update()
 
 
 def found(queue: str | None, state: str | None, limit: int) -> Select[*tuple[Any, ...]]:
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
     statement = select(JOB).order_by(JOB.c.id.desc()).limit(max(limit, 0))
     if queue is not None:
         statement = statement.where(JOB.c.queue == queue)
@@ -117,11 +117,11 @@ def found(queue: str | None, state: str | None, limit: int) -> Select[*tuple[Any
 
 
 MOST_LOOKED_AT = 20_000
-"""So many of the latest jobs are looked at for those of one worker: an index would slow every claim."""
+"""How many of the latest jobs are searched for those of one worker: an index would slow every claim."""
 
 
 def taken_by(component_id: str, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
-    """Jobs that this worker was the last to take, the latest first."""
+    """Jobs that this worker was the last to claim, latest first."""
     taken = select(JOB).where(JOB.c.started_at_wall_ms.is_not(None)).order_by(JOB.c.id.desc())
     latest = taken.limit(MOST_LOOKED_AT).subquery()
     of_worker = (latest.c.claimed_by == component_id, latest.c.started_at_wall_ms >= since_wall_ms)
@@ -136,7 +136,7 @@ def crashes(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
 
 def _stats() -> Select[*tuple[Any, ...]]:
     took = JOB.c.finished_at_wall_ms - JOB.c.started_at_wall_ms
-    # A clock that was set back must not make work that takes less than no time.
+    # A clock that was set back must not yield negative durations.
     spent = func.sum(case((and_(is_in(JobState.DONE), took > 0), took), else_=0))
     return (
         select(JOB.c.queue, JOB.c.state, func.count().label("many"), spent.label("busy_ms"))
@@ -149,7 +149,7 @@ STATS: Select[*tuple[Any, ...]] = _stats()
 
 
 def prune(finished_before_wall_ms: int) -> tuple[Delete, Delete]:
-    """Forget what was done before; the evidence first."""
+    """Delete the jobs that were done before this time, after the evidence against them."""
     old = and_(is_in(JobState.DONE), JOB.c.finished_at_wall_ms < finished_before_wall_ms)
     return (
         delete(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(select(JOB.c.id).where(old))),

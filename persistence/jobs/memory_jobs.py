@@ -40,11 +40,11 @@ class MemoryJobs:
         self._numbers = itertools.count(1)
         self._jobs: dict[int, JobView] = {}
         self._runs: dict[int, tuple[str, bool]] = {}
-        """Of claimed jobs: the run of the claimant, and whether they are executed alone."""
+        """By claimed job: the run of the claimant, and whether the job is executed alone."""
         self._crashes: list[JobCrash] = []
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
-        """Put them into the queue; their numbers."""
+        """Put the jobs into the queue; return their numbers."""
         now = self._wall_ms()
         ids = tuple(next(self._numbers) for _ in jobs)
         for id_, job in zip(ids, jobs, strict=True):
@@ -79,20 +79,20 @@ class MemoryJobs:
     def find(
         self, *, queue: str | None = None, state: str | None = None, limit: int = 100
     ) -> tuple[JobView, ...]:
-        """Jobs, the newest first."""
+        """Jobs, newest first."""
         newest = sorted(self._jobs.values(), key=lambda job: -job.id)
         chosen = (job for job in newest if queue in (None, job.queue) and state in (None, job.state))
         return tuple(itertools.islice(chosen, max(limit, 0)))
 
     def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
-        """The jobs that a worker was the last to take, the latest first."""
+        """The jobs that this worker was the last to claim, latest first."""
         taken = [job for job in self._jobs.values() if job.claimed_by == component_id]
         newest = sorted(taken, key=lambda job: (job.started_at_wall_ms or 0, job.id), reverse=True)
         chosen = (job for job in newest if (job.started_at_wall_ms or 0) >= since_wall_ms)
         return tuple(itertools.islice(chosen, max(limit, 0)))
 
     def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
-        """Those of these jobs that there are, by number."""
+        """The jobs with these numbers, as far as they exist, in order of number."""
         return tuple(self._jobs[job_id] for job_id in sorted(set(job_ids)) if job_id in self._jobs)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
@@ -132,7 +132,7 @@ class MemoryJobs:
             )
 
     def drop(self, job_ids: Sequence[int]) -> None:
-        """Forget jobs that are not running, and the evidence with them, all or none."""
+        """Delete jobs that are not running, with the evidence against them, all or none."""
         for job in map(self.get, job_ids):
             if job.state == JobState.RUNNING:
                 raise RequestRefusedError(f"job {job.id} is running: it cannot be dropped now")
@@ -141,7 +141,7 @@ class MemoryJobs:
         self._crashes = [crash for crash in self._crashes if crash.job_id not in job_ids]
 
     def prune_old(self, retention: Retention, now_wall_ms: int) -> None:
-        """Forget the jobs that are over and old, or too many."""
+        """Delete the finished jobs that are too old or too many."""
         newest = max(self._jobs, default=0)
         before = now_wall_ms - round(retention.job_days * 86_400_000)
         toxic_before = now_wall_ms - round(retention.history_days * 86_400_000)
@@ -157,7 +157,7 @@ class MemoryJobs:
         self.drop(gone)
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
-        """Forget the jobs that were done before; how many they were."""
+        """Delete the jobs that were done before this time; return how many."""
         old = [
             job.id
             for job in self._jobs.values()
@@ -171,7 +171,7 @@ class MemoryJobs:
     def claim(
         self, queue: str, worker: str, generation: int, run: str, *, alone: bool = False
     ) -> JobView | None:
-        """Take the first job of a queue that is due, as a worker would."""
+        """Claim the first due job of a queue, as a worker would."""
         now = self._wall_ms()
         due = [
             job
@@ -192,7 +192,7 @@ class MemoryJobs:
         )
 
     def finish(self, claim: JobView, result: str | None = None) -> bool:
-        """Record a result; False if the claim is not in force any more."""
+        """Record a result; False if the claim is stale."""
         now = self._jobs.get(claim.id)
         if now is None or now.state != JobState.RUNNING or now.attempts != claim.attempts:
             return False
@@ -206,10 +206,10 @@ class MemoryJobs:
         )
         return True
 
-    # ── what becomes of the jobs of those who are gone ───────────────────────────────────
+    # ── the jobs of dead workers ─────────────────────────────────────────────────────────
 
     def release(self, end: ClaimsReleased) -> list[JobSettled]:
-        """Requeue or convict the jobs that one incarnation had claimed."""
+        """Requeue the jobs that one incarnation had claimed, or mark them toxic."""
         claimant = (end.component_id, end.generation)
         return [
             self._settle(job, end)
@@ -220,7 +220,7 @@ class MemoryJobs:
         ]
 
     def release_former(self, record: FormerClaimsReleased) -> list[JobSettled]:
-        """The same for everything that was claimed in other runs."""
+        """The same for every claim of other runs."""
         return [
             self._settle(job, record.of(job.claimed_by or "", job.claimed_generation or 0))
             for job in tuple(self._jobs.values())

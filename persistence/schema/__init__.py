@@ -1,1 +1,1 @@
-"""The tables, and how a database is brought up to date."""
+"""The tables, and the upgrade of a database."""

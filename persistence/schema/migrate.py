@@ -1,7 +1,7 @@
-"""Brings the tables up to date, once, however many supervisors start at the same moment.
+"""Upgrades the tables, once, however many supervisors start at the same moment.
 
-alembic costs time and memory, so it is loaded only when there is something to do: the
-revision that the database names is compared with the ones listed here first.
+alembic costs time and memory, so it is loaded only if there is something to do: the revision of the
+database is first compared with those listed here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Column, Connection, Engine, MetaData, String, Table, inspect, select, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from rekindle.actors.errors import StoreTooNewError
 
@@ -24,25 +24,24 @@ REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "00
 """Every revision, oldest first; a test keeps this equal to what `migrations/versions` holds."""
 
 _LOCK_KEY = 0x52656B69_6D696772  # "Rekimigr"
-_VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))
 
 
 def upgrade(engine: Engine, name: str, lock: Context[None] | None = None) -> None:
     """Bring the database up to the newest revision.
 
     Args:
-        engine: its transactions cover table changes too.
+        engine: one whose transactions cover table changes.
         name: what the database is called in an error.
-        lock: keeps others from doing the same; PostgreSQL brings its own.
+        lock: keeps other processes from upgrading at the same time; PostgreSQL needs none.
 
     Raises:
-        StoreTooNewError: a newer Rekindle was here.
+        StoreTooNewError: a newer Rekindle wrote the database.
     """
     with engine.connect() as connection:
         if is_current(connection, name):
             return
     with lock or nullcontext(), _exclusive_transaction(engine) as connection:
-        # Whoever held the lock before may have done it all.
+        # The previous holder of the lock may have upgraded it.
         if not is_current(connection, name):
             from alembic import command
 
@@ -50,7 +49,7 @@ def upgrade(engine: Engine, name: str, lock: Context[None] | None = None) -> Non
 
 
 def downgrade(engine: Engine, revision: str = "base") -> None:
-    """Take the tables back to an older revision, and what they held with them."""
+    """Downgrade the tables to an older revision; the data of newer tables and columns is lost."""
     from alembic import command
 
     with _exclusive_transaction(engine) as connection:
@@ -58,11 +57,11 @@ def downgrade(engine: Engine, revision: str = "base") -> None:
 
 
 def alembic_config(connection: Connection) -> Config:
-    """alembic's view of our migrations, wherever they are installed, on this connection."""
+    """An alembic configuration for our migrations, wherever they are installed, on this connection."""
     from alembic.config import Config
 
     config = Config()
-    # A percent sign in a path would be read as an interpolation.
+    # A percent sign in a path would start an interpolation.
     config.set_main_option("script_location", str(files("rekindle.migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
@@ -73,17 +72,23 @@ def is_current(connection: Connection, name: str) -> bool:
     """Whether the tables are those of the newest revision.
 
     Raises:
-        StoreTooNewError: a newer Rekindle was here.
+        StoreTooNewError: a newer Rekindle wrote the database.
     """
-    found = None
-    if inspect(connection).has_table(VERSION_TABLE):
-        found = connection.scalar(select(_VERSION.c.version_num))
+    found = revision_of(connection)
     if found is not None and found not in REVISIONS:
         raise StoreTooNewError(
             f"the store {name} was written by a newer Rekindle "
-            f"(its revision is {found}, this one knows {REVISIONS[-1]})"
+            f"(its revision is {found}, the latest known here is {REVISIONS[-1]})"
         )
     return found == REVISIONS[-1]
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The revision of a store; None if Rekindle has never used the database."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))
+    return None if found is None else str(found)
 
 
 @contextmanager

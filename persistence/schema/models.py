@@ -8,13 +8,13 @@ from . import tables
 
 
 class Model(DeclarativeBase):
-    """The root of the models."""
+    """The base class of the models."""
 
     metadata = tables.METADATA
 
 
 class RestartPolicyRow(Model):
-    """How often a worker was restarted, and whether it was given up."""
+    """How often a worker was restarted, and whether it is marked as failed."""
 
     __table__ = tables.POLICY
 
@@ -64,7 +64,7 @@ class BundleRow(Model):
 
 
 class HealthRow(Model):
-    """The mirror of a worker's health, for people. Nothing is decided from it."""
+    """A copy of a worker's health for people; no decision uses it."""
 
     __table__ = tables.HEALTH
 
@@ -78,7 +78,7 @@ class HealthRow(Model):
 
 
 class MetaRow(Model):
-    """A named setting, `worker_enabled` and its kin."""
+    """A named setting, such as `worker_enabled`."""
 
     __table__ = tables.META
 
@@ -87,11 +87,11 @@ class MetaRow(Model):
 
 
 class JobRow(Model):
-    """A job: what is to be done, who holds it, and how often a worker died on it.
+    """A job: its payload, its claimant, and how often a worker died while executing it.
 
-    `attempts` counts the claims, each before its execution begins; with the claimant it is what a
-    result must name to be taken. `claimed_run` is the mark of the supervisor's run. `alone` is 1
-    while a suspect is executed by a worker that does nothing else.
+    `attempts` counts the claims; a result is accepted only with the current claimant and attempt.
+    `claimed_run` identifies the supervisor's run. `alone` is 1 while a suspect job is executed by a
+    worker that does nothing else.
     """
 
     __table__ = tables.JOB
@@ -119,7 +119,7 @@ class JobRow(Model):
 
 
 class UsageRow(Model):
-    """What a worker used at some time; a coarse series, bounded by worker."""
+    """One sample of a worker's usage; each worker has a limited number of samples."""
 
     __table__ = tables.USAGE
 
@@ -151,9 +151,9 @@ class JobCrashRow(Model):
 
 
 class EventRow(Model):
-    """An event, written in the transaction that caused it; ids only ever grow.
+    """An event, written in the transaction that caused it; ids only grow.
 
-    The payload is a JSON object of the event's other fields; `rekindle.actors.messages.event_json` makes it.
+    The payload is a JSON object of the other fields, made by `rekindle.actors.messages.event_json`.
     """
 
     __table__ = tables.EVENT
@@ -167,7 +167,7 @@ class EventRow(Model):
 
 
 class AlertRow(Model):
-    """One alert; what is not a column of its own stands in `body`, a JSON object."""
+    """One alert; `body` is a JSON object of the fields without a column."""
 
     __table__ = tables.ALERT
 
@@ -181,7 +181,7 @@ class AlertRow(Model):
 
 
 class AuditRow(Model):
-    """One order of an operator, and what came of it."""
+    """One order of an operator, and its result."""
 
     __table__ = tables.AUDIT
 

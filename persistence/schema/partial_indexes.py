@@ -1,7 +1,7 @@
-"""The indexes that hold a part of their table only.
+"""The partial indexes.
 
-Apart from the tables: to name their conditions loads what SQLAlchemy knows of both databases,
-2.5 MB of it for the one that is not used. Migrations need them, a running supervisor does not.
+They are apart from the tables because their conditions load the SQLAlchemy dialects of both databases,
+2.5 MB for the one that is not used. Migrations need them, a running supervisor does not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sqlalchemy import Index, MetaData, literal_column
 
 from .tables import JOB, METADATA
 
-# Partial, because finished jobs gather: what is looked for stays a few pages whatever has been done.
+# Partial, because finished jobs accumulate: each index stays a few pages, however many jobs are done.
 _OF_JOBS = {
     "pending": ("queue", "priority", "not_before_wall_ms", "id"),
     "running": ("claimed_by", "claimed_generation"),

@@ -1,10 +1,10 @@
 """The tables; every name starts with `rekindle_`, so a host may share its database.
 
-Times are integer wall-clock milliseconds. Text that was JSON goes back to JSON: `job` and
-`current_job` may be a number or a word, and 42 must not come back as "42".
+Times are integer wall-clock milliseconds. `job` and `current_job` are JSON: a job is a number or a
+string, and 42 must not come back as "42".
 
-The store works on these. `models` has the same as typed classes, apart from here because the
-ORM that they need takes 6 MB, which a supervisor can do without.
+The store uses these tables. `models` has the same as typed classes, in a module of its own because the
+ORM takes 6 MB, which a supervisor does not need.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sqlalchemy import (
 
 TABLE_PREFIX = "rekindle_"
 
-# SQLite counts rows up by itself only in a column that is exactly INTEGER.
+# SQLite generates ids only in a column that is exactly INTEGER.
 RowId = BigInteger().with_variant(Integer, "sqlite")
 
-# Constraints have names, so that a migration can find them again.
+# Constraints have names, so that a migration can refer to them.
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -82,7 +82,7 @@ BUNDLE = Table(
     Column("finding", Text, nullable=False),
     Column("crash", Text, nullable=False),
     Column("details", Text, nullable=False),
-    # One tree instead of two: a death is not to sync more pages than it must.
+    # One tree instead of two: a death syncs fewer pages.
     sqlite_with_rowid=False,
 )
 USAGE = Table(
@@ -96,7 +96,7 @@ USAGE = Table(
     Column("cpu_percent", Float, nullable=True),
     Column("threads", Integer, nullable=False),
     Column("descriptors", Integer, nullable=True),
-    # A worker's samples lie side by side: they are written and read by worker and time only.
+    # The samples of a worker are stored together: they are written and read only by worker and time.
     sqlite_with_rowid=False,
 )
 HEALTH = Table(
@@ -166,14 +166,14 @@ EVENT = Table(
     Column("type", Text, nullable=False),
     Column("component_id", Text, nullable=True),
     Column("payload", Text, nullable=False),
-    # For the timeline of one worker, which begins with the newest.
+    # For the timeline of one worker, newest first.
     Index(None, "component_id", "id"),
     sqlite_autoincrement=True,
 )
 ALERT = Table(
     "rekindle_alert",
     METADATA,
-    # The numbers are the book's: an alert is written again whenever it changes.
+    # The supervisor assigns the numbers: an alert is written again whenever it changes.
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("component_id", Text, nullable=True),
     Column("kind", Text, nullable=False),

@@ -1,1 +1,1 @@
-"""Statements, and how rows become values and values become rows."""
+"""Statements, and the encoding and decoding of rows."""

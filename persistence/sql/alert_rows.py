@@ -1,4 +1,4 @@
-"""Alerts as rows: what is asked for by name is a column, the rest is JSON."""
+"""Alerts as rows: fields that queries use are columns, the rest is JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def alert_values(alert: Alert) -> dict[str, Any]:
 
 
 def alert_of(row: Any) -> Alert | None:
-    """The alert that a row tells of; None if it was written by hand, or by a newer version."""
+    """The alert of a row; None if it was written by hand, or by a newer version."""
     try:
         return Alert(
             id=row.id,
@@ -61,7 +61,7 @@ def alert_of(row: Any) -> Alert | None:
 
 
 def load_alerts(connection: Connection) -> tuple[Alert, ...]:
-    """All that are not over, and the latest of those that are."""
+    """All active alerts and the latest resolved ones, oldest first."""
     is_open = ALERT.c.resolved_at_wall_ms.is_(None)
     active = connection.execute(select(ALERT).where(is_open))
     over = connection.execute(select(ALERT).where(~is_open).order_by(ALERT.c.id.desc()).limit(MOST_RESOLVED))
@@ -70,10 +70,10 @@ def load_alerts(connection: Connection) -> tuple[Alert, ...]:
 
 
 def forget_alerts(connection: Connection, ids: Sequence[int]) -> None:
-    """Drop these rows."""
+    """Delete these rows."""
     connection.execute(delete(ALERT).where(ALERT.c.id.in_(ids)))
 
 
 def _plain(value: Any) -> Any:
-    """Without half a surrogate pair (of a path that is no UTF-8, say): it would keep out all else."""
+    """Replace lone surrogates (as in a path that is not UTF-8): they would make the commit fail."""
     return storable(value) if isinstance(value, str) else value

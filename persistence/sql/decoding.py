@@ -1,4 +1,4 @@
-"""Pure: rows become what the actors know of the past."""
+"""Pure: decodes rows into the records of the actors."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def remembered(
     last_event_id: int,
     traces: Iterable[Any],
 ) -> Remembered:
-    """What is known of the past; the deaths of a worker come oldest first."""
+    """The history that a supervisor starts from; the deaths of a worker come oldest first."""
     stamps: dict[str, list[int]] = defaultdict(list)
     last: dict[str, Any] = {}
     for death in deaths:
         worker, _, died_at, *_ = death
-        if death.action != Action.HELD:  # a breaker was open: it counts for nothing
+        if death.action != Action.HELD:  # a breaker was open: the death does not count
             stamps[worker].append(died_at)
         last[worker] = death
     counters = {row.component_id: row for row in policies}
@@ -64,7 +64,7 @@ def _latest(traces: Iterable[Any]) -> dict[str, int]:
 
 
 def death_record(row: Any) -> DeathRecord:
-    """The record that a death row was made of, as far as the row tells."""
+    """The record of a death row, with the fields that the row has."""
     return DeathRecord(
         component_id=row.component_id,
         generation=row.generation,
@@ -77,14 +77,14 @@ def death_record(row: Any) -> DeathRecord:
         action=_ACTIONS.get(row.action, Action.NONE),
         reason=row.reason,
         delay_ms=row.delay_ms,
-        # A store of an older revision has no such columns.
+        # A store of an older revision does not have these columns.
         work_item=getattr(row, "work_item", None),
         released=getattr(row, "released", None),
     )
 
 
 def event_record(row: Any) -> EventRecord:
-    """The event that a row tells of."""
+    """The event of a row."""
     return EventRecord(
         id=row.id,
         at_wall_ms=row.at_wall_ms,
@@ -96,7 +96,7 @@ def event_record(row: Any) -> EventRecord:
 
 
 def _worker(counters: Any | None, last: Any | None, stamps: list[int]) -> RememberedWorker:
-    # What was reset is forgotten: the deaths before it stay as history, and count for nothing.
+    # The deaths before a reset stay as history, but do not count.
     reset_at = -1 if counters is None or counters.reset_at_wall_ms is None else counters.reset_at_wall_ms
     history: dict[str, Any] = {"recent_deaths_wall_ms": tuple(at for at in stamps if at > reset_at)}
     if last is not None:
@@ -109,7 +109,7 @@ def _worker(counters: Any | None, last: Any | None, stamps: list[int]) -> Rememb
 
 
 def audit_entry(row: Any) -> AuditEntry:
-    """The order that an audit row tells of."""
+    """The order of an audit row."""
     return AuditEntry(
         at_wall_ms=row.at_wall_ms,
         gateway=row.gateway,

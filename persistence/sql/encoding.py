@@ -1,4 +1,4 @@
-"""How values look in the tables: jobs and event payloads as JSON, text without what a database refuses."""
+"""Encodes values for the tables: jobs and payloads as JSON, text without what a database refuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENT_COLUMNS = ("id", "schema_version", "at_wall_ms", "type", "component_id", "
 
 _bundles = msgspec.json.Decoder(Bundle)
 
-# Pure ASCII: whatever a worker calls its job (NUL, half a surrogate pair) fits into any text column.
+# Pure ASCII: any job name (with NUL or a lone surrogate) fits into any text column.
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -41,7 +41,7 @@ def job_text(job: Job | None) -> str | None:
 
 
 def job_from(text: str | None) -> Job | None:
-    """The job that `job_text` wrote; text that is no JSON stands for itself."""
+    """The job that `job_text` wrote; text that is not JSON is returned as it is."""
     if text is None:
         return None
     try:
@@ -81,7 +81,7 @@ PRUNED_EVERY = 20
 
 
 def pruned(bundle: Bundle) -> dict[str, Any]:
-    """Which bundles make room for this one."""
+    """The parameters that delete the bundles that this one displaces."""
     return {"worker": bundle.component_id, "up_to": bundle.generation - MOST_BUNDLES}
 
 
@@ -100,7 +100,7 @@ def bundle_values(bundle: Bundle) -> dict[str, Any]:
 def _bundle_text(bundle: Bundle) -> str:
     try:
         return msgspec.json.encode(bundle).decode()
-    except UnicodeEncodeError:  # half a surrogate pair somewhere: it goes in as a question mark
+    except UnicodeEncodeError:  # a lone surrogate: it is written as a question mark
         text = json.dumps(msgspec.to_builtins(bundle), ensure_ascii=False)
         return text.encode("utf-8", "replace").decode()
 
@@ -114,10 +114,9 @@ def bundle_from(text: str) -> Bundle | None:
 
 
 def stand_in(record: RestartsCounted) -> DeathRecord:
-    """The last of the deaths that were lost, standing for all of them.
+    """The last of the deaths that were lost, in place of all of them.
 
-    With it in the store, repeating the record counts nothing twice, and the generation is
-    not given out again.
+    With it in the store, a repeated record counts nothing twice, and the generation is not reused.
     """
     return DeathRecord(
         component_id=record.component_id,

@@ -1,7 +1,7 @@
 """Every statement that the store runs, built once for a dialect.
 
-They are Core statements on the typed tables. SQLite and PostgreSQL spell them alike save for
-their own `insert`, which knows ON CONFLICT.
+They are Core statements on the typed tables, the same for SQLite and PostgreSQL except for each
+dialect's own `insert`, which supports ON CONFLICT.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 class Upserts(msgspec.Struct, frozen=True):
     """The statements that need a dialect's own ON CONFLICT.
 
-    Each is safe to run for many rows at once, several of one worker included: none of them
-    is folded into a single many-row INSERT, which PostgreSQL refuses to let meet a row twice.
+    Each is safe to run for many rows at once, even several of one worker: none of them becomes a
+    multi-row INSERT, in which PostgreSQL does not allow the same row twice.
     """
 
     add_death: Insert
-    """Touches no row if the death was there before."""
+    """Changes no row if the death exists."""
     add_event: Insert
-    """Touches no row if there is an event of that number."""
+    """Changes no row if an event with that number exists."""
     count_restart: Insert
     count_lost_restarts: Insert
     mark_failed: Insert
@@ -81,7 +81,7 @@ def upserts(dialect: str) -> Upserts:
 
 
 def _insert_of(dialect: str) -> Any:
-    # The other dialect stays out of memory: PostgreSQL's alone takes 3 MB.
+    # The other dialect is not loaded: PostgreSQL's alone takes 3 MB.
     if dialect == "sqlite":
         from sqlalchemy.dialects import sqlite
 
@@ -92,7 +92,7 @@ def _insert_of(dialect: str) -> Any:
 
 
 def _count_restart(insert: Any) -> Insert:
-    # `kept` is 0 where sustained health had cleared the streak, else 1.
+    # `kept` is 0 if sustained health had cleared the streak, else 1.
     statement = insert(POLICY).values(
         component_id=bindparam("worker"),
         restart_count=1,
@@ -208,14 +208,14 @@ LOAD_TRACES: CompoundSelect[*tuple[Any, ...]] = union_all(
     select(HEALTH.c.component_id, HEALTH.c.generation),
     select(BUNDLE.c.component_id, func.max(BUNDLE.c.generation)).group_by(BUNDLE.c.component_id),
 )
-"""Incarnations of which there need not be a death."""
+"""Incarnations that may have no death."""
 LOAD_META: Select[*tuple[Any, ...]] = select(META.c.key, META.c.value)
 
 
 def _recent_deaths() -> Select[*tuple[Any, ...]]:
-    # A window function would read every death there ever was. The unique index instead gives
-    # the workers one after the other, and for each the generation at which "recent" begins:
-    # the cost depends on the number of workers, not on the length of their history.
+    # A window function would read every death. The unique index instead yields the workers one
+    # after the other, and for each the generation at which "recent" begins: the cost depends on
+    # the number of workers, not on the length of their history.
     first = select(func.min(DEATH.c.component_id).label("id")).cte("workers", recursive=True)
     after = select(func.min(DEATH.c.component_id)).where(DEATH.c.component_id > first.c.id)
     workers = first.union_all(select(after.scalar_subquery()).where(first.c.id.is_not(None)))
@@ -247,7 +247,7 @@ LOAD_RECENT_DEATHS: Select[*tuple[Any, ...]] = _recent_deaths()
 
 
 def latest_deaths(component_id: str | None, signal: int | None, limit: int) -> Select[*tuple[Any, ...]]:
-    """Deaths, newest first: by generation for one worker, by id for all. Clocks jump, these do not."""
+    """Deaths, newest first: by generation for one worker, by id for all. Clocks may jump, these do not."""
     order = DEATH.c.id if component_id is None else DEATH.c.generation
     statement = select(DEATH).order_by(order.desc()).limit(max(limit, 0))
     if component_id is not None:
@@ -276,12 +276,12 @@ def events_after(after_id: int, limit: int) -> Select[*tuple[Any, ...]]:
 
 
 def events_of(component_id: str | None, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
-    """Events about one worker, or about none, newest first."""
+    """Events about one worker, or those that are not about a worker, newest first."""
     about = EVENT.c.component_id.is_(None) if component_id is None else EVENT.c.component_id == component_id
     statement = select(EVENT).where(about).order_by(EVENT.c.id.desc()).limit(max(limit, 0))
     return statement.where(EVENT.c.at_wall_ms >= since_wall_ms) if since_wall_ms else statement
 
 
 def lives(component_id: str) -> Select[*tuple[Any, ...]]:
-    """How many deaths of a worker are kept, and the sum of its uptimes before them."""
+    """How many deaths of a worker are stored, and the sum of its uptimes before them."""
     return select(func.count(), func.sum(DEATH.c.uptime_ms)).where(DEATH.c.component_id == component_id)

@@ -1,4 +1,4 @@
-"""What workers used: its rows, how they are read, and which of them are too old or too many."""
+"""The usage samples of workers: encoding, reading and pruning."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rekindle.actors.facts.usage import Usage
 from ..schema.tables import USAGE
 
 MOST_SAMPLES = 20_000
-"""Of one worker: two weeks of one a minute."""
+"""Per worker: two weeks of one a minute."""
 
 
 def usage_values(noted: UsageNoted) -> dict[str, Any]:
-    """The columns of a row; more digits than people read would only take room."""
+    """The columns of a row, rounded to the digits that people read."""
     usage = noted.usage
     return {
         "component_id": noted.component_id,
@@ -31,7 +31,7 @@ def usage_values(noted: UsageNoted) -> dict[str, Any]:
 
 
 def usage_noted(row: Any) -> UsageNoted:
-    """What a row says."""
+    """The sample of a row."""
     usage = Usage(
         memory_mb=row.memory_mb,
         cpu_percent=row.cpu_percent,
@@ -48,13 +48,13 @@ def usage_noted(row: Any) -> UsageNoted:
 
 
 def usages_of(component_id: str, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
-    """What a worker used since then, newest first."""
+    """The samples of a worker since this time, newest first."""
     of_worker = (USAGE.c.component_id == component_id, USAGE.c.at_wall_ms >= since_wall_ms)
     return select(USAGE).where(*of_worker).order_by(USAGE.c.at_wall_ms.desc()).limit(max(limit, 0))
 
 
 def prune_usage(connection: Connection, worker: str, before_ms: int, chunk: int) -> int:
-    """Delete a chunk of what is too old or too much of one worker; how much that was."""
+    """Delete a chunk of one worker's samples that are too old or too many; return how many."""
     at, of_worker = USAGE.c.at_wall_ms, USAGE.c.component_id == worker
     newest_first = select(at).where(of_worker).order_by(at.desc())
     one_too_many = connection.scalar(newest_first.limit(1).offset(MOST_SAMPLES))

@@ -84,7 +84,7 @@ def test_f23_a_database_newer_than_the_code_is_refused_in_a_sentence(
     sql_store.close()
     with rows.begin() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
-    said = rf"newer Rekindle \(its revision is 9999, this one knows {REVISIONS[-1]}\)$"
+    said = rf"newer Rekindle \(its revision is 9999, the latest known here is {REVISIONS[-1]}\)$"
     with pytest.raises(StoreTooNewError, match=said):
         open_store(address)
 
