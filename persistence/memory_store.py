@@ -114,7 +114,7 @@ class MemoryStore:
     def events_of(
         self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[EventRecord, ...]:
-        """The latest events about one worker, newest first; None: those that are not about a worker."""
+        """The latest events about one worker, newest first; None: events that are not about a worker."""
         found = (
             event
             for event in reversed(tuple(self._events.values()))

@@ -174,7 +174,7 @@ class SqlStore:
     def events_of(
         self, component_id: str | None, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[EventRecord, ...]:
-        """The latest events about one worker, newest first; None: those that are not about a worker."""
+        """The latest events about one worker, newest first; None: events that are not about a worker."""
         statement = sql.events_of(component_id, since_wall_ms, limit)
         with translated(self.name), self._reader.connect() as connection:
             return tuple(event_record(row) for row in connection.execute(statement))

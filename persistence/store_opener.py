@@ -113,5 +113,5 @@ def _check(reader: Engine, name: str) -> None:
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
     if found != "ok":
         # Without the decoration around the first line, which names a page.
-        said = " ".join(found.replace("***", " ").split())
-        raise StoreDamagedError(f"the store {name} is damaged: {said}")
+        problem = " ".join(found.replace("***", " ").split())
+        raise StoreDamagedError(f"the store {name} is damaged: {problem}")

@@ -73,14 +73,14 @@ class CurrentStates:
     def states(self, chosen: Callable[[str], bool]) -> tuple[StateChanged, ...]:
         """The states of these topics."""
         executed = tuple(self._jobs.values()) if chosen(JOBS) else ()
-        return (*(self._told(topic) for topic in self._states if chosen(topic)), *executed)
+        return (*(self._as_change(topic) for topic in self._states if chosen(topic)), *executed)
 
-    def take(self, said: Event | Notice, at_wall_ms: int, event_id: int | None) -> tuple[StateChanged, ...]:
+    def take(self, item: Event | Notice, at_wall_ms: int, event_id: int | None) -> tuple[StateChanged, ...]:
         """Take an event or a notice; return the states that it changes."""
         changes = tuple(
-            self._changed(topic, state, at_wall_ms, event_id) for topic, state in self._news_of(said)
+            self._changed(topic, state, at_wall_ms, event_id) for topic, state in self._news_of(item)
         )
-        return (*changes, *self._job_changes(said, at_wall_ms)) if isinstance(said, QueuesSeen) else changes
+        return (*changes, *self._job_changes(item, at_wall_ms)) if isinstance(item, QueuesSeen) else changes
 
     def _job_changes(self, seen: QueuesSeen, at_wall_ms: int) -> Iterator[StateChanged]:
         for job in seen.jobs:
@@ -97,13 +97,13 @@ class CurrentStates:
                 JOBS, TYPES[JobTopicState], at_wall_ms, JobTopicState(id=job_id, status="dropped")
             )
 
-    def _news_of(self, said: Event | Notice) -> Iterator[tuple[str, State | None]]:
-        for topic, state in self._reached(said):
+    def _news_of(self, item: Event | Notice) -> Iterator[tuple[str, State | None]]:
+        for topic, state in self._reached(item):
             if self._states.get(topic) != state:
                 yield topic, state
 
-    def _reached(self, said: Event | Notice) -> Iterator[tuple[str, State | None]]:
-        match said:
+    def _reached(self, item: Event | Notice) -> Iterator[tuple[str, State | None]]:
+        match item:
             case WorkerKnown(component_id=id_, status=status):
                 yield worker_topic(id_), worker_state(id_, status)
             case WorkerForgotten(component_id=id_):
@@ -120,8 +120,8 @@ class CurrentStates:
                 yield worker_topic(id_), started
                 yield from self._blame(id_, None)
             case StatusChanged(component_id=id_):
-                yield worker_topic(id_), self._in_status(said)
-            case WorkerDied(component_id=id_) if said.is_finished:
+                yield worker_topic(id_), self._in_status(item)
+            case WorkerDied(component_id=id_) if item.is_finished:
                 yield worker_topic(id_), replace(self._worker(id_), status=ShownStatus.STOPPED)
             case WorkerStopping(component_id=id_):
                 yield worker_topic(id_), replace(self._worker(id_), status=ShownStatus.STOPPING)
@@ -168,9 +168,9 @@ class CurrentStates:
             return StateChanged(topic, TYPES[type(gone)], at, None, event_id)
         self._states[topic] = state
         self._stamps[topic] = (at, event_id)
-        return self._told(topic)
+        return self._as_change(topic)
 
-    def _told(self, topic: str) -> StateChanged:
+    def _as_change(self, topic: str) -> StateChanged:
         state = self._states[topic]
         at, event_id = self._stamps.get(topic, (0, None))
         return StateChanged(topic, TYPES[type(state)], at, state, event_id)

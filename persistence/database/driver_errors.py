@@ -36,10 +36,10 @@ def failure(name: str, error: Exception) -> StoreError:
     """The error to raise instead of one of SQLAlchemy or of the driver."""
     orig = (error.orig if isinstance(error, DBAPIError) else None) or error
     # PostgreSQL's messages continue with hints and positions; the first line names the problem.
-    said = str(orig).strip().partition("\n")[0].rstrip(":. \t") or type(orig).__name__
+    text = str(orig).strip().partition("\n")[0].rstrip(":. \t") or type(orig).__name__
     if _is_damage(orig):
-        return StoreDamagedError(f"the store {name} is damaged: {said}")
-    return StoreUnavailableError(f"the store {name} is unavailable: {said}")
+        return StoreDamagedError(f"the store {name} is damaged: {text}")
+    return StoreUnavailableError(f"the store {name} is unavailable: {text}")
 
 
 def _is_damage(orig: BaseException) -> bool:

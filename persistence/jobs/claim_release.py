@@ -94,7 +94,7 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
                 "job": row.id,
                 "new_state": verdict.state.value,
                 "crashes": verdict.crash_count,
-                "said": verdict.error,
+                "verdict": verdict.error,
                 "toxic_since": toxic_since,
             }
         )

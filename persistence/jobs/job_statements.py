@@ -73,7 +73,7 @@ SETTLE: Update = (
         state=bindparam("new_state"),
         crash_count=bindparam("crashes"),
         alone=0,
-        error=func.coalesce(bindparam("said"), JOB.c.error),
+        error=func.coalesce(bindparam("verdict"), JOB.c.error),
         toxic_since_wall_ms=bindparam("toxic_since"),
         finished_at_wall_ms=bindparam("toxic_since"),
     )

@@ -276,7 +276,7 @@ def events_after(after_id: int, limit: int) -> Select[*tuple[Any, ...]]:
 
 
 def events_of(component_id: str | None, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
-    """Events about one worker, or those that are not about a worker, newest first."""
+    """Events about one worker, or about no worker, newest first."""
     about = EVENT.c.component_id.is_(None) if component_id is None else EVENT.c.component_id == component_id
     statement = select(EVENT).where(about).order_by(EVENT.c.id.desc()).limit(max(limit, 0))
     return statement.where(EVENT.c.at_wall_ms >= since_wall_ms) if since_wall_ms else statement

@@ -103,7 +103,7 @@ class Declare(msgspec.Struct, frozen=True):
 
 
 class MonitorReplaced(msgspec.Struct, frozen=True):
-    """The HealthMonitor was made anew and may have missed something."""
+    """The HealthMonitor was replaced and may have missed messages."""
 
 
 OwnNews = (
