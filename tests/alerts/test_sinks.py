@@ -106,7 +106,7 @@ def test_any_answer_but_a_yes_is_a_failure(receiver: Receiver, status: int) -> N
     assert len(receiver.bodies) == 1, "a redirect was followed"
 
 
-def test_a_message_that_nobody_took_is_sent_again_the_same(receiver: Receiver) -> None:
+def test_a_message_that_was_not_accepted_is_sent_again_unchanged(receiver: Receiver) -> None:
     receiver.answers = [500, 503]
     with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened())
@@ -115,7 +115,7 @@ def test_a_message_that_nobody_took_is_sent_again_the_same(receiver: Receiver) -
     assert len({headers["rekindle-delivery"] for headers in receiver.headers}) == 1
 
 
-def test_a_message_that_nobody_takes_is_given_up_and_the_next_one_sent(
+def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     receiver: Receiver, logs: list[str]
 ) -> None:
     receiver.answers = [500] * 3
@@ -206,7 +206,7 @@ def test_a_sink_is_sent_what_its_filter_wants() -> None:
         assert eventually(lambda: [notice.alert.id for notice in sink.notices] == [2])
 
 
-def test_what_is_too_much_for_a_minute_is_withheld_and_told_with_the_next() -> None:
+def test_messages_above_the_limit_per_minute_are_withheld_and_reported_with_the_next() -> None:
     allowance, admitted = RateLimit(), []
     for second in (0, 1, 2, 3, 4, 61, 62):
         withheld = allowance.withheld

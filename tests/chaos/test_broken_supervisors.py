@@ -103,7 +103,7 @@ class Broken:
     make: Callable[[pytest.MonkeyPatch], None]
     rule: str
     moves: int
-    """At most so many moves are needed to show it."""
+    """The most moves that are needed to show it."""
 
 
 BROKEN = [
@@ -180,7 +180,7 @@ def test_nothing_is_left_of_a_run_that_fails_without_any_move() -> None:
     assert (nothing, len(always.roles), always.lasts_s) == ((), 1, 1.0)
 
 
-def test_everything_is_kept_that_is_needed_together() -> None:
+def test_shrinking_keeps_the_moves_that_are_needed_together() -> None:
     steps = play(world()).steps
     needed = {steps[3].number, steps[17].number}
 

@@ -18,7 +18,7 @@ SHARES = 6
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_no_rule_is_broken_whatever_happens_to_workers_of_every_kind(share: int) -> None:
+def test_no_rule_is_broken_by_random_moves_on_workers_of_every_kind(share: int) -> None:
     for seed in range(share, SEEDS, SHARES):
         outcome = play(all_kinds_of_workers(), seed)
         assert outcome.violations == (), (seed, *lines(outcome.history))
@@ -55,14 +55,14 @@ def test_another_seed_writes_another_history() -> None:
 
 
 def test_what_a_slow_store_still_holds_back_at_the_end_is_waited_for() -> None:
-    """Events are told once they are kept: a death in the last moment was missed as never told."""
+    """Events are published once they are stored: a death in the last moment was taken for a missing event."""
     scenario = Scenario("late", lasts_s=60).worker("tag")
     scenario = scenario.at(50).database("slow", takes_s=5).at(59.5).kill("tag")
     assert play(scenario).violations == ()
 
 
-def test_a_host_that_sleeps_before_health_was_told_makes_no_health_shorter() -> None:
-    """Health was taken to begin when it was told: a sleep in between made a lasting one look short."""
+def test_a_host_that_sleeps_before_health_is_reported_makes_no_health_shorter() -> None:
+    """Health was taken to begin when it was reported: a sleep in between made a lasting one look short."""
     scenario = Scenario("asleep", lasts_s=120).worker("tag", dies_after(1), preset="plugin")
     outcome = play(scenario.at(1.01).host_sleep(70))
     assert any(entry.streak_cleared for entry in outcome.history.of(Decided))

@@ -1,4 +1,4 @@
-"""Every rule can be broken: a history that was tampered with is told from one that was not."""
+"""Every rule can be broken: a history that was tampered with is distinguished from one that was not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPECS = [role.spec for role in CRASHES.roles]
 Tamper = Callable[[list[AnyEntry]], None]
 
 
-def told_rules(entries: list[AnyEntry]) -> set[str]:
+def broken_rules(entries: list[AnyEntry]) -> set[str]:
     """The names of the rules that this history breaks."""
     return {violation.rule for violation in violations(entries, SPECS)}
 
@@ -43,8 +43,8 @@ def history() -> list[AnyEntry]:
     return play(CRASHES).history.entries
 
 
-def test_a_history_that_nobody_tampered_with_breaks_no_rule() -> None:
-    assert told_rules(history()) == set()
+def test_a_history_that_was_not_tampered_with_breaks_no_rule() -> None:
+    assert broken_rules(history()) == set()
 
 
 def first(entries: list[AnyEntry], kind: type[AnyEntry], number: int = 0) -> int:
@@ -180,7 +180,7 @@ CASES = [(rule, number) for rule, tampers in TAMPERINGS.items() for number in ra
 def test_a_rule_is_broken_by_a_history_that_was_tampered_with(rule: str, number: int) -> None:
     entries = history()
     TAMPERINGS[rule][number](entries)
-    assert rule in told_rules(entries)
+    assert rule in broken_rules(entries)
 
 
 def limited(**restart: object) -> Scenario:

@@ -70,7 +70,7 @@ def test_a_scenario_of_the_library_holds_in_virtual_time_under_every_seed(name: 
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("supervisor_killed")])
-def test_a_supervisor_that_is_to_be_killed_in_a_phase_is_killed_once(name: str) -> None:
+def test_a_scenario_that_kills_the_supervisor_in_a_phase_kills_it_once(name: str) -> None:
     ends = play(load_scenario(library()[name])).history.of(SupervisorEnded)
     assert [end.killed for end in ends] == [True, False]
 
@@ -100,7 +100,7 @@ def test_ten_workers_outlast_an_outage_behind_a_breaker_and_come_back_at_once() 
         outcome = play(outage(with_breaker=True), seed)
         assert passed(outcome)
         assert failed(outcome) == 0
-        assert verdicts(outcome)["restart"] < 3  # those who died before it opened
+        assert verdicts(outcome)["restart"] < 3  # the workers that died before it opened
         closed = next(
             each.at for each in outcome.history.of(EventPublished) if each.event == "breaker_closed"
         )
@@ -111,7 +111,7 @@ def test_ten_workers_outlast_an_outage_behind_a_breaker_and_come_back_at_once() 
 def test_the_same_outage_without_the_breaker_fails_all_ten() -> None:
     outcome = play(outage(with_breaker=False))
     assert (outcome.violations, failed(outcome)) == ((), 10)
-    # Long before the outage is over: nobody is left to see its end.
+    # Long before the outage is over: no worker is left at its end.
     assert max(each.at for each in outcome.history.of(Spawned)) < 120
 
 

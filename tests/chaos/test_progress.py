@@ -51,7 +51,7 @@ def test_the_bar_counts_the_runs_in_which_something_was_wrong(tmp_path: Path) ->
     assert "3/3 runs, 3 violations" in terminal.text
 
 
-def test_a_move_that_a_scenario_does_not_have_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+def test_a_move_that_a_scenario_does_not_have_is_refused_with_the_moves_that_it_has(tmp_path: Path) -> None:
     file = tmp_path / "hopeless.toml"
     file.write_text(HOPELESS + '[[move]]\nat = 6\nkill = "tag"\n')
     said = Client(tmp_path)("chaos", str(file), "--only", "1,99")
@@ -66,7 +66,7 @@ def test_a_terminal_with_json_shows_one_document_and_no_bar(tmp_path: Path) -> N
     assert json.loads(terminal.text)["scenarios"][0]["runs"] == 3
 
 
-def test_what_is_no_terminal_gets_no_bar(tmp_path: Path) -> None:
+def test_output_that_is_not_a_terminal_gets_no_progress_bar(tmp_path: Path) -> None:
     said = Client(tmp_path)("chaos", "crash_loop", "--seeds", "3")
     assert said.code == 0
     assert "seeds/s" not in said.out + said.err

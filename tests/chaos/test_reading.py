@@ -1,4 +1,4 @@
-"""What is wrong with a scenario file is said with its line and the words that are allowed."""
+"""Problems of a scenario file are reported with the line and the words that are allowed."""
 
 from __future__ import annotations
 
@@ -195,12 +195,12 @@ def test_the_command_refuses_a_bad_file_with_exit_code_2(tmp_path: Path) -> None
     assert all(word in said for word in MOVES)
 
 
-def test_the_command_refuses_what_is_no_scenario_with_exit_code_2() -> None:
+def test_the_command_refuses_an_unknown_scenario_with_exit_code_2() -> None:
     code, said = chaos("no_such_thing")
     assert (code, "crash_loop" in said) == (2, True)
 
 
-def test_a_scenario_that_holds_exits_0_and_says_so() -> None:
+def test_a_scenario_that_holds_exits_0_and_reports_it() -> None:
     code, said = chaos("crash_loop", "--seeds", "3")
     assert (code, said.startswith("ok     crash loop: 3 runs")) == (0, True)
 

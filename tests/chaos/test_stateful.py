@@ -1,4 +1,4 @@
-"""hypothesis leads the real actors through whatever it can think of; no rule is ever broken.
+"""hypothesis leads the real actors through arbitrary steps; no rule is ever broken.
 
 Runs are deterministic, so what it finds it also shrinks. `REKINDLE_STATEFUL` sets the number of
 examples; with it, each run explores others.
@@ -214,7 +214,7 @@ class Supervision(RuleBasedStateMachine):
         self._hold(self.system)
 
     def teardown(self) -> None:
-        """Once the faults stop, what is wanted comes to be, and nobody is left over."""
+        """Once the faults stop, every wanted worker comes up, and no process is left over."""
         system, self.system = self.system, None
         if system is None:
             return

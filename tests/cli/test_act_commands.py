@@ -48,7 +48,7 @@ def test_a_resume_says_that_nothing_is_paused_and_who_is_paused_alone(rekindle: 
 
 
 @pytest.mark.parametrize("order", ["start", "restart"])
-def test_a_paused_worker_is_not_said_to_be_started(rekindle: Client, order: str) -> None:
+def test_a_paused_worker_is_not_reported_as_started(rekindle: Client, order: str) -> None:
     rekindle("pause", WEB, "--reason", "new disk")
     answer = rekindle(order, WEB)
     way_out = f"{WEB} is paused (new disk); resume it to start it: rekindle resume {WEB}"
@@ -60,7 +60,7 @@ def test_a_paused_worker_is_not_said_to_be_started(rekindle: Client, order: str)
     assert answer.document["results"][0]["result"] == "everything_paused"
 
 
-def test_a_start_of_a_worker_that_runs_says_so(web: Running, rekindle: Client) -> None:
+def test_a_start_of_a_running_worker_reports_that_it_runs(web: Running, rekindle: Client) -> None:
     before = web.worker(WEB)["pid"]
     answer = rekindle("start", WEB)
     assert (answer.code, answer.out) == (0, f"{WEB} is already running.\n")
@@ -167,7 +167,7 @@ def test_more_workers_than_a_group_can_have_are_bad_usage(web: Running, rekindle
     assert "worker.web.count = 2000: must be between 0 and 1000" in answer.err
 
 
-def test_a_reload_of_a_supervisor_that_stops_is_no_bad_configuration(run: Run) -> None:
+def test_a_reload_of_a_stopping_supervisor_is_not_a_bad_configuration(run: Run) -> None:
     running = run(STUBBORN)
     running.wait_for("worker:stubborn:0", status="healthy")
     running.signal(signal.SIGTERM)

@@ -51,7 +51,7 @@ def test_the_state_directory_on_the_line_is_the_one_that_is_asked(
     ]
 
 
-def test_without_a_supervisor_nothing_is_offered_and_nothing_is_said(no_supervisor: Client) -> None:
+def test_without_a_supervisor_nothing_is_offered_and_nothing_is_printed(no_supervisor: Client) -> None:
     assert completed(no_supervisor, "rekindle stop work") == []
 
 

@@ -58,7 +58,7 @@ def test_the_database_tells_the_same_as_the_supervisor_did(failed: Running) -> N
 
 
 def _without_the_present(document: dict[str, object]) -> object:
-    """What is not about how long the present life has lasted; and the latest order may not be kept yet."""
+    """What is not about how long the present life has lasted; and the latest order may not be stored yet."""
     return {name: value for name, value in document.items() if name not in ("ever", "shown", "newest")}
 
 
@@ -72,7 +72,7 @@ def test_people_read_it_as_they_would_while_it_runs(failed: Running) -> None:
     assert "stopped: killed by SIGTERM" in rekindle("events").lines[-1]
 
 
-def test_whoever_is_not_remembered_is_no_such_worker(failed: Running) -> None:
+def test_a_worker_without_a_record_is_unknown(failed: Running) -> None:
     rekindle = client_of(failed)
     failed.stop()
     answer = rekindle("history", "worker:spnet:0")
@@ -81,7 +81,7 @@ def test_whoever_is_not_remembered_is_no_such_worker(failed: Running) -> None:
     assert rekindle("history", SPENT, "--bundle", "99").code == 1
 
 
-def test_one_that_never_died_is_remembered_and_bad_usage_is_told_as_ever(failed: Running) -> None:
+def test_a_worker_that_never_died_is_known_and_bad_usage_is_reported_as_usual(failed: Running) -> None:
     rekindle = client_of(failed)
     failed.stop()
     answer = rekindle("history", "sound")
@@ -125,14 +125,14 @@ def test_looking_makes_and_changes_nothing(failed: Running, no_supervisor: Clien
         assert rows.execute("SELECT version_num FROM rekindle_alembic_version").fetchone() == ("0007",)
 
 
-def test_the_present_is_told_by_a_supervisor_alone(failed: Running) -> None:
+def test_only_a_supervisor_reports_the_present_state(failed: Running) -> None:
     rekindle = client_of(failed)
     failed.stop()
     for words in (("status",), ("explain", SPENT), ("report", SPENT), ("events", "--follow")):
         assert rekindle(*words).code == 3
 
 
-def test_a_broken_database_is_told_in_one_sentence(no_supervisor: Client) -> None:
+def test_a_broken_database_is_reported_in_one_sentence(no_supervisor: Client) -> None:
     no_supervisor.state.mkdir()
     (no_supervisor.state / "rekindle.db").write_bytes(b"no database" * 100)
     answer = no_supervisor("history", SPENT)

@@ -58,7 +58,7 @@ def test_a_check_of_what_is_not_there_creates_nothing(no_supervisor: Client, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_database_is_named_so_and_left_as_it_is(
+def test_a_file_that_is_not_a_database_is_reported_and_left_as_it_is(
     no_supervisor: Client, tmp_path: Path
 ) -> None:
     for content in (b"", b"short", b"no database " * 100):
@@ -69,7 +69,7 @@ def test_a_file_that_is_no_database_is_named_so_and_left_as_it_is(
         assert file.read_bytes() == content
 
 
-def test_a_database_of_a_newer_rekindle_is_told_apart(no_supervisor: Client, tmp_path: Path) -> None:
+def test_a_database_of_a_newer_rekindle_is_recognised(no_supervisor: Client, tmp_path: Path) -> None:
     where = tmp_path / "new.db"
     no_supervisor("db", "upgrade", str(where))
     execute(where, "UPDATE rekindle_alembic_version SET version_num = '9999'")

@@ -88,7 +88,7 @@ def pid_of(running: Running) -> int:
     return pid
 
 
-def test_it_ends_with_whoever_reads_it_though_nothing_happens(every_state: Client) -> None:
+def test_it_ends_with_its_reader_although_nothing_happens(every_state: Client) -> None:
     """`rekindle events --follow | head -1` waited for one more event, however long that took."""
     with following(every_state, "--json", "--topics", "worker:web:0:status") as process:
         assert line(process)["topic"] == "worker:web:0:status"
@@ -111,7 +111,7 @@ def test_states_that_are_asked_for_without_following_them_are_refused(every_stat
     assert "--follow" in said.err
 
 
-def test_that_nothing_was_found_is_told_as_it_is(every_state: Client) -> None:
+def test_an_empty_result_is_reported(every_state: Client) -> None:
     assert every_state("events", "--since", "100000").out == "There are no events after #100000.\n"
     none = every_state("events", "--topics", "event:stood_down:*").out
     assert none == "None of the latest events matches these topics.\n"
@@ -130,7 +130,7 @@ def test_an_event_is_shown_in_the_words_that_the_supervisor_sent() -> None:
     assert event_line(event).endswith(r"#7  w  died\x1b")
 
 
-def test_an_event_with_other_fields_than_we_know_is_still_told() -> None:
+def test_an_event_with_unknown_fields_is_still_shown() -> None:
     event = {"id": 7, "at_wall_ms": 0, "type": "worker_died", "component_id": "w", "how": "well"}
     assert event_line(event).endswith("#7  w  worker died: how=well")
 

@@ -41,7 +41,7 @@ def test_without_a_supervisor_the_exit_code_is_3(no_supervisor: Client, argument
     assert answer.err.count("\n") == 1
 
 
-def test_a_socket_that_nobody_serves_any_more_is_no_supervisor(no_supervisor: Client) -> None:
+def test_a_socket_that_is_no_longer_served_is_not_a_supervisor(no_supervisor: Client) -> None:
     no_supervisor.state.mkdir()
     (no_supervisor.state / "control.sock").touch()
     assert no_supervisor("status").code == 3
@@ -59,7 +59,7 @@ def test_without_such_a_worker_the_exit_code_is_4(every_state: Client, arguments
 
 @pytest.mark.parametrize("name", ["", "../../info", "worker:web:0/stop"], ids=repr)
 @pytest.mark.parametrize("order", ["explain", "history", "stop", "pause", "resume"])
-def test_a_name_that_would_lead_elsewhere_is_nobodys(every_state: Client, order: str, name: str) -> None:
+def test_a_name_that_would_lead_elsewhere_is_unknown(every_state: Client, order: str, name: str) -> None:
     """An empty variable in a script must not pause everything."""
     answer = every_state(order, name)
     assert (answer.code, answer.out) == (4, "")
@@ -67,14 +67,14 @@ def test_a_name_that_would_lead_elsewhere_is_nobodys(every_state: Client, order:
     assert every_state("status", "--json").document["paused"] is False
 
 
-def test_every_alert_that_is_named_is_tried_whatever_becomes_of_the_others(every_state: Client) -> None:
+def test_every_alert_that_is_named_is_tried_although_others_fail(every_state: Client) -> None:
     answer = every_state("ack", "998", "999", "--json")
     assert answer.code == 1
     assert [each["id"] for each in answer.document["results"]] == ["998", "999"]
     assert answer.err == "rekindle: there is no alert 998\nrekindle: there is no alert 999\n"
 
 
-def test_status_of_nobody_has_exit_code_4_also_when_watched(every_state: Client) -> None:
+def test_status_of_an_unknown_worker_has_exit_code_4_also_when_watched(every_state: Client) -> None:
     assert every_state("status", "worker:web:0", "unknown").code == 4
     assert every_state("status", "unknown", "--watch").code == 4
 
@@ -133,19 +133,19 @@ def through_shell(client: Client, script: str) -> subprocess.CompletedProcess[st
 @pytest.mark.parametrize(
     "arguments", ["status", "status --json", "--help", "status --help", "completion bash"]
 )
-def test_a_reader_that_goes_away_is_no_reason_for_a_word(every_state: Client, arguments: str) -> None:
+def test_a_reader_that_goes_away_causes_no_message(every_state: Client, arguments: str) -> None:
     done = through_shell(every_state, f"$REKINDLE {arguments} | true; echo ${{PIPESTATUS[0]}}")
     assert done.stderr == ""
     assert done.stdout in ("141\n", "0\n")
 
 
-def test_a_full_disk_is_told_in_one_sentence(every_state: Client) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(every_state: Client) -> None:
     done = through_shell(every_state, "$REKINDLE status > /dev/full")
     assert done.returncode == 1
     assert done.stderr == "rekindle: [Errno 28] No space left on device\n"
 
 
-def test_a_closed_standard_output_is_no_trouble(every_state: Client) -> None:
+def test_a_closed_standard_output_is_not_an_error(every_state: Client) -> None:
     done = through_shell(every_state, "$REKINDLE status >&-")
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -87,7 +87,7 @@ def test_a_bundle_is_one_json_document_where_asked(dead: Client) -> None:
         (("worker:unknown:0", "--bundle", "1"), 4, "no worker is called 'worker:unknown:0'"),
     ],
 )
-def test_a_bundle_that_is_not_there_is_told_in_a_sentence(
+def test_a_missing_bundle_is_reported_in_a_sentence(
     dead: Client, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     answer = dead("history", *arguments)
@@ -124,6 +124,6 @@ def test_a_report_masks_secrets_in_what_a_worker_wrote(dead: Client) -> None:
     assert "Authorization: Bearer ***" in answer.out
 
 
-def test_a_report_of_nobody_is_refused(dead: Client) -> None:
+def test_a_report_of_an_unknown_worker_is_refused(dead: Client) -> None:
     answer = dead("report", "worker:unknown:0")
     assert (answer.code, answer.out) == (4, "")

@@ -21,7 +21,7 @@ from rekindle.cli.render.listings import (
 NOW = 1_700_000_000_000
 
 
-def test_each_death_is_told_with_when_cause_uptime_decision_and_delay() -> None:
+def test_each_death_is_shown_with_time_cause_uptime_decision_and_delay() -> None:
     given_up = death(action="mark_failed", delay_ms=0, reason="5 restarts in 5 minutes")
     heading, first, second = history_lines([given_up, death()], NOW + 65_000)
     assert heading.split() == ["WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY"]
@@ -51,7 +51,7 @@ def test_the_lines_of_a_refusal_stand_in_one_line_of_the_audit() -> None:
     assert audit_lines([entry], NOW)[1].endswith("nothing was changed: a.toml:2: odd a.toml:3: odder")
 
 
-def test_an_order_is_told_with_who_what_and_what_came_of_it() -> None:
+def test_an_order_is_shown_with_its_author_action_and_result() -> None:
     refused = order(
         claimed_user="ann\x1b",
         action="pause",
@@ -91,7 +91,7 @@ def test_a_reload_tells_each_kind_of_change() -> None:
     assert change_lines({"unchanged": ["e"]}) == ["Nothing changed."]
 
 
-def test_a_change_that_waits_is_not_said_to_be_a_restart() -> None:
+def test_a_change_that_waits_is_not_reported_as_a_restart() -> None:
     detail = {
         "restarted": ["up", "spent", "lost", "held", "down", "crashed"],
         "stays_failed": ["spent", "lost"],

@@ -43,7 +43,7 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().rstrip("\n")
 
 
-def test_the_lines_of_a_group_are_told_apart_by_their_worker_and_stream(talkers: Running) -> None:
+def test_the_lines_of_a_group_are_distinguished_by_worker_and_stream(talkers: Running) -> None:
     answer = client_of(talkers)("output", "talk")
     assert (answer.code, answer.err) == (0, "")
     for id_ in ("worker:talk:0", "worker:talk:1"):
@@ -52,7 +52,9 @@ def test_the_lines_of_a_group_are_told_apart_by_their_worker_and_stream(talkers:
     assert not [each for each in answer.lines if "worker:again" in each]
 
 
-def test_without_a_name_it_is_everybodys_and_one_document_as_json(talkers: Running) -> None:
+def test_without_a_name_the_output_of_all_workers_is_shown_and_is_one_document_as_json(
+    talkers: Running,
+) -> None:
     document = client_of(talkers)("output", "--lines", "1", "--json").document
     assert len(document["lines"]) == 3
     assert {each["component_id"] for each in document["lines"]} == {
@@ -91,7 +93,7 @@ def test_what_is_followed_goes_on_with_the_next_supervisor(run: Run, talkers: Ru
         assert (found["text"], found["stream"]) == (f"generation {running['generation']}", "out")
 
 
-def test_whoever_stopped_reading_is_not_written_to_for_ever(talkers: Running) -> None:
+def test_a_reader_that_stopped_reading_does_not_block_the_command(talkers: Running) -> None:
     with following(client_of(talkers), "talk") as process:
         line(process)
         assert process.stdout is not None
@@ -100,7 +102,7 @@ def test_whoever_stopped_reading_is_not_written_to_for_ever(talkers: Running) ->
         process.stdout = None
 
 
-def test_followers_of_nobody_are_told_so(talkers: Running, no_supervisor: Client) -> None:
+def test_following_an_unknown_worker_is_refused(talkers: Running, no_supervisor: Client) -> None:
     answer = client_of(talkers)("output", "--follow", "tlak")
     assert (answer.code, answer.out) == (4, "")
     assert "tlak" in answer.err
@@ -113,7 +115,7 @@ def test_what_could_steer_a_terminal_is_harmless_for_followers_too(every_state: 
 
 
 def test_the_last_lines_are_also_those_of_the_start_before(talkers: Running) -> None:
-    """Whoever looks at a crash loop mostly finds a worker that has just begun."""
+    """In a crash loop an operator mostly finds a worker that has just started."""
     os.kill(talkers.wait_for("worker:again:0", status="healthy")["pid"], signal.SIGKILL)
     client = client_of(talkers)
     assert eventually(lambda: client("output", "again").lines == ["generation 1", "generation 2"])

@@ -37,7 +37,7 @@ def test_the_supervisor_ends_with_its_workers_and_is_waited_for(web: Running, re
     assert rekindle("shutdown").code == 3
 
 
-def test_a_supervisor_that_is_slow_to_answer_is_told_only_once(run: Run) -> None:
+def test_a_supervisor_that_is_slow_to_answer_is_asked_only_once(run: Run) -> None:
     """A signal beside the order would be the second one, and the stop a hurried one."""
     running = run(SLOW)
     running.wait_for("worker:slow:0", status="healthy")
@@ -52,7 +52,7 @@ def test_a_supervisor_that_is_slow_to_answer_is_told_only_once(run: Run) -> None
     assert "worker:slow:0 stopped: exited with code 3" in running.text()
 
 
-def test_said_again_it_hurries_and_said_a_third_time_it_kills(run: Run) -> None:
+def test_a_second_shutdown_hurries_and_a_third_one_kills(run: Run) -> None:
     running = run(STUBBORN)
     running.wait_for("worker:stubborn:0", status="healthy")
     rekindle = Client(running.file.parent / ".rekindle")

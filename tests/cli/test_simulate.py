@@ -96,7 +96,7 @@ def test_a_seed_repeats_the_chance_in_jitter() -> None:
     assert "--seed 1" in simulate(*jitter).stdout
 
 
-def test_the_look_ends_when_it_is_told_to() -> None:
+def test_the_forecast_ends_at_its_limit() -> None:
     (answer,) = forecasts("--set", "max_in_window=none", "--set", "max_lifetime=none", "--for", "2h")
     assert (answer["verdict"], answer["at_ms"]) == ("still_dying", 7_200_000)
 
@@ -185,7 +185,7 @@ def test_a_long_timeline_is_shortened_unless_all_of_it_is_wanted() -> None:
     assert len(re.findall(r"restart #\d+ after", long)) == 20
 
 
-def test_policies_that_decide_alike_are_not_told_twice() -> None:
+def test_policies_that_decide_alike_are_shown_once() -> None:
     said = simulate("--outage", "10m", "--compare", "patient")
     assert "the same decisions as under steady" in said.stdout
     assert re.search(r"^POLICY +RESTARTS +IN AN HOUR +MEAN +UP +ENDS$", said.stdout, re.MULTILINE)
@@ -237,7 +237,7 @@ def test_the_picture_of_a_day_of_deaths_stays_small(tmp_path: Path) -> None:
     assert (tmp_path / "picture.svg").stat().st_size < 200_000
 
 
-def test_a_picture_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Path) -> None:
     said = simulate("--svg", str(tmp_path / "none" / "picture.svg"))
     assert said.exit_code == 1
     assert re.fullmatch(r"rekindle: .*No such file or directory.*\n", said.stderr)
@@ -256,7 +256,9 @@ def test_a_replay_asks_the_running_supervisor(every_state: Client) -> None:
     assert said.lines[0] == "The 2 recorded deaths of worker:spent:0."
 
 
-def test_a_replay_of_nobody_has_exit_code_4_and_of_the_living_1(every_state: Client) -> None:
+def test_a_replay_of_an_unknown_worker_has_exit_code_4_and_of_one_that_never_died_1(
+    every_state: Client,
+) -> None:
     assert every_state("simulate", "--replay", "nobody").code == 4
     said = every_state("simulate", "--replay", "worker:web:0")
     assert (said.code, said.out) == (1, "")
@@ -290,7 +292,7 @@ def test_a_replay_with_neither_supervisor_nor_database_has_exit_code_3(tmp_path:
     assert "and there is no database at" in said.stderr
 
 
-def test_a_damaged_database_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_damaged_database_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "rekindle.db").write_bytes(b"rubbish" * 500)
     said = simulate("--replay", TAG, "--state", str(tmp_path))
     assert said.exit_code == 1

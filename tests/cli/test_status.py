@@ -88,7 +88,7 @@ def test_output_is_made_harmless_and_complete_as_json(every_state: Client) -> No
     assert every_state("output", "worker:chatty:0", "--json").document["id"] == "worker:chatty:0"
 
 
-def test_an_audit_without_orders_says_so(every_state: Client) -> None:
+def test_an_audit_without_orders_reports_that_it_is_empty(every_state: Client) -> None:
     assert every_state("audit").out == "No orders were given yet.\n"
     assert every_state("audit", "--json").document == {"entries": []}
 

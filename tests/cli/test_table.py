@@ -77,7 +77,7 @@ def test_the_last_column_says_what_happens_next_or_why_nothing_does(shown: dict[
         ({"max_in_window": None, "max_lifetime": None}, "9"),
     ],
 )
-def test_restarts_are_told_of_the_limit_that_is_nearest_to_its_end(
+def test_restarts_are_shown_against_the_limit_that_is_nearest(
     budget: dict[str, int | None], said: str
 ) -> None:
     assert restarts(worker(restart_count=9, budget={**STEADY, **budget})) == said
@@ -134,7 +134,7 @@ def test_the_footer_tells_of_a_gateway_that_delivers_nothing() -> None:
     assert footer(report(gateways=[{**nats, "connected": True}])) == []
 
 
-def test_a_supervisor_without_workers_is_said_to_have_none() -> None:
+def test_a_supervisor_without_workers_is_reported_to_have_none() -> None:
     assert status_lines(report()) == ["no workers"]
 
 

@@ -62,7 +62,7 @@ def test_who_asks_about_one_worker_may_name_its_group_if_it_is_alone_in_it(
     assert "worker:web:0, worker:web:1" in several.err
 
 
-def test_a_name_that_nobody_has_is_an_error_and_the_others_are_served(web: Running, rekindle: Client) -> None:
+def test_an_unknown_name_is_an_error_and_the_others_are_served(web: Running, rekindle: Client) -> None:
     answer = rekindle("reset", "wbe", "web")
     assert answer.code == 4
     assert len(answer.lines) == 2

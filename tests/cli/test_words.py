@@ -42,7 +42,7 @@ def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float
     "text",
     ["", "m", "soon", "-5", "5 m", "30x", "1e3", "nan", "inf", "0", "0s", "1h30", "90 90", "٣m", "9" * 400],
 )
-def test_what_is_no_duration_is_refused_with_a_sentence(text: str) -> None:
+def test_an_invalid_duration_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a duration|longer than 0|without a unit"):
         seconds_of(text)
 
@@ -73,7 +73,7 @@ SPANS = [
 
 
 @pytest.mark.parametrize(("milliseconds", "said"), SPANS)
-def test_a_span_is_said_in_at_most_two_units(milliseconds: float, said: str) -> None:
+def test_a_span_is_written_in_at_most_two_units(milliseconds: float, said: str) -> None:
     assert span(milliseconds) == said
 
 

@@ -1,4 +1,4 @@
-"""Configuration texts, and what is said about them."""
+"""Configuration texts, and what the reader reports about them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ RESTART, FAILED = Action.RESTART, Action.MARK_FAILED
 CLUSTER = "PM2 runs these as a cluster with one port; in Rekindle each needs its own."
 
 
-def said_of(**settings: Any) -> list[str]:
+def remarks_on(**settings: Any) -> list[str]:
     """The remarks about an app with these settings, beside those at the top of every file."""
     return remarks(from_pm2({"apps": [{"name": "a", **settings}]}))[4:]
 
@@ -68,12 +68,12 @@ def test_a_script_of_several_words_is_given_to_bash() -> None:
 )
 def test_a_script_is_run_by_its_interpreter(settings: dict[str, Any], words: tuple[str, ...]) -> None:
     assert argv(app(**settings)) == words
-    assert said_of(**settings) == []
+    assert remarks_on(**settings) == []
 
 
 def test_a_script_of_an_unknown_kind_says_what_pm2_would_have_done_with_it() -> None:
     assert argv(app(script="./bin/www")) == ("./bin/www",)
-    assert said_of(script="./bin/www") == [
+    assert remarks_on(script="./bin/www") == [
         "PM2 runs ./bin/www with node, unless it is a binary.",
         'Rekindle runs it directly: unless it begins with #!, put "node" before it.',
     ]
@@ -81,7 +81,7 @@ def test_a_script_of_an_unknown_kind_says_what_pm2_would_have_done_with_it() -> 
 
 def test_typescript_is_run_by_bun_as_newer_versions_of_pm2_do() -> None:
     assert argv(app(script="main.ts")) == ("bun", "main.ts")
-    assert said_of(script="main.ts") == ["Before version 5.3.1 PM2 ran it with ts-node."]
+    assert remarks_on(script="main.ts") == ["Before version 5.3.1 PM2 ran it with ts-node."]
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,14 @@ def test_typescript_is_run_by_bun_as_newer_versions_of_pm2_do() -> None:
         ({}, False),
     ],
 )
-def test_a_cluster_is_told_to_share_no_port_here(settings: dict[str, Any], is_cluster: bool) -> None:
-    assert (CLUSTER in said_of(script="a.js", **settings)) is is_cluster
+def test_the_import_of_a_cluster_warns_that_no_port_is_shared(
+    settings: dict[str, Any], is_cluster: bool
+) -> None:
+    assert (CLUSTER in remarks_on(script="a.js", **settings)) is is_cluster
 
 
 @pytest.mark.parametrize("codes", [0, [0], ["0"]])
-def test_an_exit_that_ends_an_app_of_pm2_is_no_failure(codes: object) -> None:
+def test_an_exit_that_ends_an_app_of_pm2_is_not_a_failure(codes: object) -> None:
     spec = app(stop_exit_codes=codes, autorestart=True)
     assert spec.restart.give_up_exit_codes == ()
     assert fates(spec, [5], code=0) == [Action.NONE]
@@ -110,13 +112,13 @@ def test_an_exit_that_ends_an_app_of_pm2_is_no_failure(codes: object) -> None:
 
 
 def test_other_codes_that_end_an_app_are_left_out() -> None:
-    assert said_of(script="a.js", stop_exit_codes=[3, 0, 4]) == ["Left out: stop_exit_codes = [3,4]."]
+    assert remarks_on(script="a.js", stop_exit_codes=[3, 0, 4]) == ["Left out: stop_exit_codes = [3,4]."]
     assert app(stop_exit_codes=[3]).restart.restart_on is RestartOn.ALWAYS
 
 
 def test_an_app_that_is_never_restarted_has_no_limits() -> None:
     assert app(autorestart="false").restart.restart_on is RestartOn.NEVER
-    assert said_of(script="a.js", autorestart=False, max_restarts=3) == ["Left out: max_restarts = 3."]
+    assert remarks_on(script="a.js", autorestart=False, max_restarts=3) == ["Left out: max_restarts = 3."]
 
 
 def test_variables_are_written_as_javascript_writes_them() -> None:
@@ -129,12 +131,12 @@ def test_variables_are_written_as_javascript_writes_them() -> None:
 def test_what_is_null_is_as_if_it_were_not_there() -> None:
     nothing = dict.fromkeys(("cwd", "args", "env", "kill_timeout", "max_restarts", "watch", "interpreter"))
     assert app(**nothing) == app()
-    assert said_of(script="a.js", **nothing) == []
+    assert remarks_on(script="a.js", **nothing) == []
 
 
 def test_an_app_that_is_not_started_by_itself_says_how_to_start_it() -> None:
     assert specs(from_pm2({"apps": [{"script": "a.js", "autostart": False, "instances": 1}]})) == {}
-    assert said_of(script="a.js", autostart=False) == [
+    assert remarks_on(script="a.js", autostart=False) == [
         "Not started automatically (autostart). To start it: rekindle scale a 1"
     ]
-    assert said_of(script="a.js", autostart=True) == []
+    assert remarks_on(script="a.js", autostart=True) == []

@@ -75,7 +75,7 @@ def test_what_supervisord_gives_to_all_programs_becomes_the_default() -> None:
     assert "Left out: [supervisord] directory = /srv." in remarks(text)
 
 
-def test_what_is_wrong_in_the_section_of_supervisord_is_told_with_the_rest() -> None:
+def test_problems_in_the_section_of_supervisord_are_reported_with_the_rest() -> None:
     with pytest.raises(ConfigError) as caught:
         from_supervisord("[program:a]\n[supervisord]\nenvironment=A\n")
     first, second = caught.value.problems
@@ -95,7 +95,7 @@ def test_processes_that_differ_by_their_number_become_a_worker_each() -> None:
     assert (argv(fourth), dict(fourth.env)) == (("web", "--port", "8004", "--of", "2"), {"N": "4"})
 
 
-def test_what_holds_for_all_numbers_is_said_once() -> None:
+def test_a_remark_about_all_processes_of_a_program_is_made_once() -> None:
     said = remarks(from_supervisord(NUMBERED))[-3:]
     assert said == ["Was number 3 of web.", "Left out: priority = 5.", "Was number 4 of web."]
 
@@ -116,7 +116,7 @@ def test_an_expression_that_cannot_be_written_so_is_refused() -> None:
     )
 
 
-def test_what_only_the_old_machine_knows_stays_and_is_told() -> None:
+def test_a_value_that_only_the_old_machine_knows_stays_and_is_reported() -> None:
     text = from_supervisord(
         "[program:a]\ncommand=run %(host_node_name)s %%(ENV_A)s\nstdout_logfile=%(ENV_B)s\n"
     )
@@ -147,7 +147,7 @@ def test_a_program_that_is_not_started_by_itself_says_how_to_start_it() -> None:
     assert "Not started automatically (autostart). To start it: rekindle scale a-b 3" in remarks(text)
 
 
-def test_a_program_that_was_not_started_by_itself_starts_when_it_is_told(run: Run) -> None:
+def test_a_program_without_autostart_starts_when_an_operator_starts_it(run: Run) -> None:
     programs = "[program:nap]\ncommand=sleep 1000\nautostart=false\n[program:up]\ncommand=sleep 1000\n"
     running = run(imported(programs, Path("nap.conf")))
     running.wait_for("worker:up:0", status="healthy")

@@ -1,4 +1,4 @@
-"""Files of supervisord and PM2, brought over: what they say is kept, what has no equivalent is said."""
+"""Imported files of supervisord and PM2: settings keep their meaning or are reported as not supported."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "workers.toml"
 
 
-def test_a_good_file_is_said_to_be_good(file: Path) -> None:
+def test_a_valid_file_is_reported_as_valid(file: Path) -> None:
     file.write_text(STARTER)
     result = run("check", file)
     assert (result.exit_code, result.output) == (0, f"{file}: 3 workers, no problems\n")
@@ -198,7 +198,7 @@ def test_no_secret_is_shown_in_a_problem(file: Path) -> None:
     assert "hunter2" not in result.output
 
 
-def test_words_that_are_no_secrets_stay() -> None:
+def test_words_that_are_not_secrets_stay() -> None:
     assert masked_words(["--keep", "a", "--password", "--verbose", "x=1"]) == [
         "--keep",
         "a",

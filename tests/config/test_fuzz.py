@@ -1,4 +1,4 @@
-"""Whatever stands in a file: a configuration, or `ConfigError`, and nothing else (F30)."""
+"""Any file gives a configuration or `ConfigError`, and nothing else (F30)."""
 
 from __future__ import annotations
 

@@ -86,14 +86,14 @@ def test_the_crash_recovery_block_becomes_defaults_under_the_preset_made_from_it
     assert spec.jobs == PRESETS["notify"].jobs
 
 
-def test_what_is_left_out_and_what_has_no_equivalent_is_said() -> None:
+def test_omitted_settings_and_settings_without_equivalent_are_reported() -> None:
     text = from_yaml(CRASH_RECOVERY)
     assert "# Left out: theme.\n# Left out: models.\n" in text
     assert "# clear_assignees_enabled: the job of a dead worker is always released." in text
     assert "# Left out: plugins.p.module." in from_json('{"plugins": {"p": {"restart": {}, "module": "m"}}}')
 
 
-def test_everything_wrong_with_the_old_file_is_told_by_its_own_keys() -> None:
+def test_every_problem_of_the_old_file_is_reported_by_its_own_keys() -> None:
     text = (
         PLUGINS.replace("4,", "0,").replace("0.5", "-1").replace("true", '"yes"').replace("x_delay", "x_dely")
     )

@@ -110,7 +110,7 @@ def test_paths_start_at_the_folder_of_the_file() -> None:
     assert config.specs()[0].cwd == "/srv/app/work"
 
 
-def test_state_is_kept_beside_the_file_unless_it_says_otherwise() -> None:
+def test_the_state_directory_is_beside_the_file_by_default() -> None:
     config = good("")
     assert config.path == PATH
     assert config.state_dir == Path("/srv/app/.rekindle")
@@ -148,7 +148,7 @@ def test_a_group_that_is_waited_for_stands_for_all_its_workers() -> None:
     ("lines", "least"),
     [("", 0), ("count = 4", 3), ("count = 4\nmin_healthy = 1", 1), ("count = 4\nmin_healthy = 0", 0)],
 )
-def test_a_rolling_restart_leaves_all_but_one_up_unless_told_otherwise(lines: str, least: int) -> None:
+def test_a_rolling_restart_leaves_all_but_one_up_by_default(lines: str, least: int) -> None:
     assert good(f"[worker.a]\n{TRUE}\n{lines}").group("a").min_healthy == least
 
 
@@ -183,7 +183,7 @@ class TestScaling:
         with pytest.raises(ConfigError, match=rf"worker\.db\.count = {count}: must be between 0 and 1000"):
             self.config.with_count("db", count)
 
-    def test_a_group_that_nobody_knows_is_said_so(self) -> None:
+    def test_an_unknown_group_is_refused(self) -> None:
         with pytest.raises(UnknownWorkerError, match="no group is named 'dbb'; known groups: db, web, log"):
             self.config.with_count("dbb", 1)
 

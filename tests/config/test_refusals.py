@@ -102,7 +102,7 @@ workers.toml:48: worker.slow.stop.kill_s = -0.5: must be at least 0
 """
 
 
-def test_every_problem_of_a_file_is_told_at_once_with_file_line_key_value_and_reason() -> None:
+def test_every_problem_of_a_file_is_reported_at_once_with_file_line_key_value_and_reason() -> None:
     said = SAID.replace("KNOWN", ", ".join(keys_of(File)))
     assert sorted(refused(MANY)) == sorted(said.splitlines())
 
@@ -188,12 +188,12 @@ def test_a_value_that_clashes_with_the_preset_says_where_the_other_comes_from() 
     ]
 
 
-def test_a_bad_default_is_told_once_however_many_workers_have_it() -> None:
+def test_a_bad_default_is_reported_once_however_many_workers_have_it() -> None:
     text = "[defaults]\nrestart.multiplier = 0\n" + one("") + one("").replace(".a", ".b")
     assert refused(text) == ["workers.toml:2: defaults.restart.multiplier = 0: must be at least 1"]
 
 
-def test_a_bad_default_is_told_also_when_no_worker_uses_it() -> None:
+def test_a_bad_default_is_reported_also_when_no_worker_uses_it() -> None:
     assert reason("defaults.restart.multiplier = 0", "defaults.restart.multiplier")
     assert reason("[defaults]\nstop.ask_s = -1\n" + one("stop.ask_s = 1"), "defaults.stop.ask_s")
 
@@ -202,7 +202,7 @@ def test_a_default_that_only_clashes_with_an_unused_preset_is_fine() -> None:
     good("[defaults]\nhealth.heartbeat_interval_s = 20\n" + one('preset = "notify"'))
 
 
-def test_two_workers_that_clash_with_one_default_are_both_told() -> None:
+def test_two_workers_that_clash_with_one_default_are_both_reported() -> None:
     workers = one("restart.initial_delay_s = 7") + one("restart.initial_delay_s = 8").replace(".a", ".b")
     assert refused("[defaults]\nrestart.max_delay_s = 5\n" + workers) == [
         f"workers.toml:2: defaults.restart.max_delay_s = 5: must not be below initial_delay_s ({n}.0)"
@@ -240,7 +240,7 @@ def test_a_circle_is_spelled_out(edges: dict[str, str], circles: list[str]) -> N
     assert [line.split("cycle: ")[1] for line in refused(text)] == circles
 
 
-def test_a_long_chain_is_no_circle() -> None:
+def test_a_long_chain_is_not_a_cycle() -> None:
     names = [f"w{number}" for number in range(3000)]
     pairs = pairwise(names)
     text = "".join(f'[worker.{name}]\ncommand = ["x"]\nafter = ["{to}"]\n' for name, to in pairs)

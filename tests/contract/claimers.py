@@ -35,7 +35,7 @@ print(*executed, flush=True)
 
 
 def claim_everything(address: str, processes: int) -> list[int]:
-    """Have so many processes empty the queue `tag`; the numbers of the jobs that each of them did."""
+    """Have `processes` processes empty the queue `tag`; the numbers of the jobs that they did."""
     claimers = [
         subprocess.Popen(
             [sys.executable, "-c", _CLAIMER, address, str(number)],

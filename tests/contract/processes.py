@@ -29,7 +29,7 @@ else:
 
 
 class Opener:
-    """A process that opens a store when told to."""
+    """A process that opens a store on command."""
 
     def __init__(self, where: str, *, exclusive: bool = True) -> None:
         self.process = subprocess.Popen(
@@ -47,7 +47,7 @@ class Opener:
         self.process.stdin.flush()
 
     def told(self) -> str:
-        """What it said about opening the store."""
+        """What it printed about opening the store."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 

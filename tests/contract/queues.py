@@ -79,7 +79,7 @@ class Queues:
             assert claim.id == job_id
             self.end(generation=generation, **evidence)
 
-    def start_anew(self, run: str = "next run", **retries: int | None) -> tuple[JobSettled, ...]:
+    def start_next_run(self, run: str = "next run", **retries: int | None) -> tuple[JobSettled, ...]:
         """What becomes of jobs when a supervisor starts after another one was killed."""
         return self.store.commit([FormerClaimsReleased(run=run, at_wall_ms=NOW, crash_retries=retries)])
 

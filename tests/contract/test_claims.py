@@ -122,7 +122,7 @@ def test_success_clears_a_suspect(sql_queues: Queues) -> None:
     assert (sql_queues.jobs.get(job).state, sql_queues.jobs.get(job).crash_count) == ("done", 0)
 
 
-def test_a_claim_and_an_ending_that_nobody_was_told_of_are_found_again(sql_queues: Queues) -> None:
+def test_a_claim_and_an_end_whose_answer_was_lost_are_found_again(sql_queues: Queues) -> None:
     first, second = sql_queues.add(), sql_queues.add()
     claims = sql_queues.claims()
     claim = sql_queues.claim()
@@ -135,7 +135,7 @@ def test_a_claim_and_an_ending_that_nobody_was_told_of_are_found_again(sql_queue
     assert claim.id == first
 
 
-def test_a_job_that_raised_and_was_claimed_anew_by_what_was_not_answered_is_executed(
+def test_a_job_that_raised_and_was_claimed_again_by_an_unanswered_claim_is_executed(
     sql_queues: Queues,
 ) -> None:
     """It lay in hand still when the new claim was looked for, and was taken for the old one."""
@@ -154,7 +154,7 @@ def test_a_job_that_raised_and_was_claimed_anew_by_what_was_not_answered_is_exec
 def test_a_job_that_was_put_back_stays_in_the_hands_of_the_thread_that_has_it_now(
     sql_queues: Queues,
 ) -> None:
-    """Whoever heard late of the former execution's end took it away, and a third thread executed it, too."""
+    """A thread that learned late of the former execution's end took it, and a third one executed it, too."""
     sql_queues.add()
     worker = cast("Worker", SimpleNamespace(current_job=None))
     hands = HeldJobs(worker, ("tag",), isolate=False)
@@ -197,7 +197,7 @@ def test_a_turn_does_not_outlive_its_worker_in_a_fork(tmp_path: Path) -> None:
 
 
 def test_precedence_over_workers_does_not_outlive_its_process_in_a_fork(tmp_path: Path) -> None:
-    """It was taken for the length of a commit; a fork would have kept it, and every worker have waited."""
+    """It was taken for the length of a commit; a fork would have held it and blocked every worker."""
     store = open_store(tmp_path / "rekindle.db")
     store.commit([])
     assert has_open(os.getpid(), WANT_SUFFIX)
@@ -212,8 +212,8 @@ def test_precedence_over_workers_does_not_outlive_its_process_in_a_fork(tmp_path
         store.close()
 
 
-def test_whoever_serves_a_queue_notices_that_its_file_was_removed(tmp_path: Path) -> None:
-    """What was done would be recorded in a file that nobody finds."""
+def test_a_worker_that_serves_a_queue_notices_that_its_file_was_removed(tmp_path: Path) -> None:
+    """Results would be recorded in a file that has no name."""
     database = tmp_path / "rekindle.db"
     store = open_store(database)
     job, _ = store.jobs.add("tag", [NewJob(payload="1"), NewJob(payload="2")])
@@ -237,7 +237,7 @@ def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:
     assert sql_queues.claim(generation=2).id == job
 
 
-def test_idle_workers_hear_of_a_new_job_at_once(sql_queues: Queues) -> None:
+def test_idle_workers_are_notified_of_a_new_job_at_once(sql_queues: Queues) -> None:
     noticed = _idle_until(sql_queues, lambda: sql_queues.add())
     assert noticed < 1.0
 
@@ -249,7 +249,7 @@ def test_idle_workers_wake_when_a_delayed_job_is_due(sql_queues: Queues) -> None
     assert sql_queues.claim() is not None
 
 
-def test_idle_workers_hear_of_a_released_job_at_once(sql_queues: Queues) -> None:
+def test_idle_workers_are_notified_of_a_released_job_at_once(sql_queues: Queues) -> None:
     sql_queues.add()
     sql_queues.claim(worker="worker:tag:1")
     noticed = _idle_until(sql_queues, lambda: sql_queues.end(worker="worker:tag:1"))
@@ -262,9 +262,7 @@ def test_who_is_to_stop_does_not_idle(sql_queues: Queues) -> None:
     assert time.monotonic() - began < 5.0
 
 
-def test_a_payload_that_is_no_json_and_counts_that_are_none_stop_no_claim(
-    sql_queues: Queues, rows: Engine
-) -> None:
+def test_an_invalid_payload_and_invalid_counts_do_not_stop_a_claim(sql_queues: Queues, rows: Engine) -> None:
     """JR-07: a hand-edited row is claimed like any other; its worker says what is wrong with it."""
     sql_queues.add()
     with rows.begin() as connection:
@@ -272,7 +270,7 @@ def test_a_payload_that_is_no_json_and_counts_that_are_none_stop_no_claim(
     assert sql_queues.claim().payload == "not json"
 
 
-def test_a_database_that_is_not_there_is_said_to_be_unavailable(tmp_path: Path) -> None:
+def test_a_missing_database_is_reported_as_unavailable(tmp_path: Path) -> None:
     claims = open_claims(str(tmp_path / "none.db"), Claimant("w", 1, "run"))
     with pytest.raises(QueueUnavailableError, match="unable to open"):
         claims.mine()
@@ -284,7 +282,7 @@ def test_an_address_of_something_else_is_refused() -> None:
         open_claims("mysql://host/db", Claimant("w", 1, "run"))
 
 
-def test_the_turn_s_file_is_for_nobody_else(sql_queues: Queues, tmp_path: Path) -> None:
+def test_the_turn_file_is_private(sql_queues: Queues, tmp_path: Path) -> None:
     sql_queues.claim()
     turns = list(tmp_path.rglob("*" + TURN_SUFFIX))
     assert [turn.stat().st_mode & 0o777 for turn in turns] in ([0o600], [])  # PostgreSQL has none

@@ -23,7 +23,7 @@ def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: 
     assert (after.state, after.crash_count, after.attempts) == ("pending", 1, 1)
 
 
-def test_jobs_are_found_by_their_numbers_and_those_that_are_none_are_left_out(queues: Queues) -> None:
+def test_jobs_are_found_by_their_numbers_and_unknown_numbers_are_left_out(queues: Queues) -> None:
     first, second = queues.add(), queues.add()
     assert [job.id for job in queues.jobs.named({second, 10_000, first})] == [first, second]
     assert queues.jobs.named([]) == ()
@@ -97,7 +97,7 @@ def test_jr_13_all_claims_of_a_dead_worker_are_released(queues: Queues) -> None:
     assert {job.state for job in queues.jobs.find()} == {"pending"}
 
 
-def test_a_worker_that_was_stopped_is_no_crash(queues: Queues) -> None:
+def test_a_worker_that_was_stopped_is_not_a_crash(queues: Queues) -> None:
     """SD-11: the job is released, and nothing counts against it."""
     job = queues.add()
     queues.claim()
@@ -135,7 +135,7 @@ def test_the_claims_of_a_former_run_are_released_and_counted(queues: Queues) -> 
     old, new_ = queues.add(), queues.add()
     queues.claim(run="former")
     queues.claim(run="next run")
-    (settled,) = queues.start_anew("next run")
+    (settled,) = queues.start_next_run("next run")
     assert (settled.job_id, settled.crash_count) == (old, 1)
     assert queues.jobs.get(new_).state == "running"
     assert queues.jobs.crashes([old])[0].cause == "ended with its supervisor"
@@ -258,7 +258,7 @@ def _pruned(queues: Queues, now_wall_ms: int, **retention: Any) -> set[int]:
     return {job.id for job in queues.jobs.find(limit=1000)}
 
 
-def test_jobs_that_are_over_go_when_they_are_old_and_what_is_to_be_done_stays(queues: Queues) -> None:
+def test_old_ended_jobs_are_deleted_and_unfinished_jobs_stay(queues: Queues) -> None:
     done, waiting, taken = (queues.add() for _ in range(3))
     assert queues.finish(queues.claim(), "1")
     assert queues.claim().id == waiting
@@ -267,7 +267,7 @@ def test_jobs_that_are_over_go_when_they_are_old_and_what_is_to_be_done_stays(qu
     assert _pruned(queues, now + 1) == {waiting, taken}
 
 
-def test_of_jobs_that_are_over_none_is_kept_that_is_too_far_back(queues: Queues) -> None:
+def test_ended_jobs_beyond_the_limit_are_deleted(queues: Queues) -> None:
     ids = [queues.add() for _ in range(5)]
     for _ in ids[:4]:
         assert queues.finish(queues.claim())

@@ -30,7 +30,7 @@ for number in range(1, 100_001):
     connection.close()
     print(number, flush=True)
 """
-"""Opens the database anew each time: the last one who closes it removes the log."""
+"""Opens the database again each time: the last process that closes it removes the log."""
 
 
 KEEP_OPEN = """
@@ -100,7 +100,7 @@ def test_a_crash_before_the_first_frame_leaves_a_log_without_a_heading(tmp_path:
     store.close()
 
 
-def test_nobody_who_writes_meanwhile_loses_anything(tmp_path: Path) -> None:
+def test_a_concurrent_writer_loses_nothing(tmp_path: Path) -> None:
     database = tmp_path / "rekindle.db"
     open_store(database).close()
     command = [sys.executable, "-c", WRITE_ON_AND_ON, str(database)]
@@ -121,7 +121,7 @@ def test_nobody_who_writes_meanwhile_loses_anything(tmp_path: Path) -> None:
     assert sound == ("ok",)
 
 
-def test_whoever_only_looks_in_makes_no_room(tmp_path: Path) -> None:
+def test_a_reader_makes_no_room(tmp_path: Path) -> None:
     database = tmp_path / "rekindle.db"
     store = open_store(database, exclusive=False)
     store.commit([death(1)])
@@ -161,7 +161,7 @@ def without_log(database: Path, to: Path) -> Path:
     return to / database.name
 
 
-def test_what_is_kept_after_the_log_was_removed_outlives_a_crash(tmp_path: Path) -> None:
+def test_records_written_after_the_log_was_removed_survive_a_crash(tmp_path: Path) -> None:
     """SQLite goes on with it, and every commit would be gone with the process."""
     database = tmp_path / "rekindle.db"
     store = open_store(database)
@@ -181,7 +181,7 @@ def test_what_is_kept_after_the_log_was_removed_outlives_a_crash(tmp_path: Path)
 
 
 @pytest.mark.parametrize("when", ["while others have it", "alone"])
-def test_nobody_begins_anew_a_log_that_was_removed_while_it_was_in_use(tmp_path: Path, when: str) -> None:
+def test_a_log_that_was_removed_while_in_use_is_not_created_again(tmp_path: Path, when: str) -> None:
     """The new one and the old one would share an index, and the database would be damaged by that."""
     database = tmp_path / "rekindle.db"
     store = open_store(database)
@@ -204,7 +204,7 @@ def test_nobody_begins_anew_a_log_that_was_removed_while_it_was_in_use(tmp_path:
     again.close()
 
 
-def test_an_index_that_crashes_left_behind_without_its_log_keeps_nobody_out(tmp_path: Path) -> None:
+def test_an_index_that_crashes_left_behind_without_its_log_locks_no_process_out(tmp_path: Path) -> None:
     database = tmp_path / "rekindle.db"
     open_store(database).close()
     other = keeping_open(database)

@@ -191,7 +191,7 @@ def test_a_missing_driver_is_named_with_the_command_that_installs_it(monkeypatch
         open_store("postgresql://user:secret@localhost/db")
 
 
-def test_a_server_that_cannot_be_reached_is_told_without_the_password() -> None:
+def test_an_unreachable_server_is_reported_without_the_password() -> None:
     with pytest.raises(StoreUnavailableError) as refused:
         open_store("postgresql://user:secret@127.0.0.1:1/db")
     assert "secret" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""The database is locked, full or gone for a while: a commit says so soon, and works again after."""
+"""The database is locked, full or gone for a while: a commit reports it soon, and works again after."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rekindle.persistence.store import SqlStore
 PATIENCE_S = 20.0
 
 
-def commit_until_kept(store: SqlStore, records: list[Record]) -> None:
+def commit_until_stored(store: SqlStore, records: list[Record]) -> None:
     """What the persistence actor does: try again until it works."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -116,7 +116,7 @@ def test_f24_a_server_that_restarts_between_commits_is_found_again(
     store = open_store(postgres_url)
     store.commit([death(1)])
     postgres_service.restart()
-    commit_until_kept(store, [death(2)])
+    commit_until_stored(store, [death(2)])
     assert known(store).restart_count == 2
     store.close()
 
@@ -135,7 +135,7 @@ def test_f24_a_server_that_is_gone_is_reported_and_found_again(
             store.deaths()
     finally:
         postgres_service.start()
-    commit_until_kept(store, [death(1)])
+    commit_until_stored(store, [death(1)])
     assert known(store).restart_count == 1
     store.close()
 
@@ -161,7 +161,7 @@ def test_a_server_whose_tables_are_gone_is_damaged_not_unavailable(postgres_url:
 
 
 def test_a_database_that_was_removed_is_noticed_and_taken_up_again_when_it_is_back(tmp_path: Path) -> None:
-    """SQLite went on writing into a file that nobody could find any more."""
+    """SQLite went on writing into a file that no longer had a name."""
     database, elsewhere = tmp_path / "rekindle.db", tmp_path / "elsewhere.db"
     store = open_store(database)
     store.commit([death(1)])

@@ -31,7 +31,7 @@ def test_f12_a_second_owner_in_the_same_process_is_refused(sql_store: SqlStore, 
     assert known(sql_store).restart_count == 1
 
 
-def test_f12_a_second_owner_in_another_process_is_refused_and_told_the_pid(
+def test_f12_a_second_owner_in_another_process_is_refused_with_the_pid_of_the_first(
     sql_store: SqlStore, address: str
 ) -> None:
     other = Opener(address)
@@ -282,8 +282,8 @@ def test_f12_a_fork_does_not_write_to_its_parent_s_store(tmp_path: Path) -> None
     store.close()
 
 
-def test_f20_a_full_disk_is_no_reason_not_to_own(tmp_path: Path) -> None:
-    """The pid could not be written, and the lock was left taken by nobody."""
+def test_f20_a_full_disk_does_not_prevent_ownership(tmp_path: Path) -> None:
+    """The pid could not be written, and the lock stayed taken without an owner."""
     with small_file_system(tmp_path / "mount", "1m") as mount:
         database = mount / "rekindle.db"
         open_store(database).close()

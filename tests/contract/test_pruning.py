@@ -36,7 +36,7 @@ def prune(store: Store, retention: Retention, now: int = NOW) -> int:
     return steps
 
 
-def test_no_more_events_are_kept_than_so_many(store: Store) -> None:
+def test_no_more_events_are_stored_than_the_limit(store: Store) -> None:
     store.commit([event(number) for number in range(1, 31)])
     prune(store, replace(ALL, event_count=10))
     page = store.events(limit=100)

@@ -30,7 +30,7 @@ def test_a_store_of_a_newer_rekindle_is_not_guessed_at(
         recorded_deaths(address, TAG)
 
 
-def test_what_is_no_store_is_said_and_nothing_is_created(tmp_path: Path) -> None:
+def test_a_missing_store_is_reported_and_nothing_is_created(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailableError, match="there is no store"):
         recorded_deaths(tmp_path / "none.db", TAG)
     (tmp_path / "text.db").write_text("no database " * 100)

@@ -54,7 +54,7 @@ def test_ps_11_every_time_is_an_integer_of_wall_milliseconds(sql_store: SqlStore
     assert all(isinstance(stamp, int) and stamp > 1_700_000_000_000 for stamp in written)
 
 
-def test_ps_11_a_column_that_holds_a_time_says_so_in_its_name(sql_store: SqlStore, rows: Engine) -> None:
+def test_ps_11_a_column_that_holds_a_time_has_its_unit_in_its_name(sql_store: SqlStore, rows: Engine) -> None:
     with rows.connect() as connection:
         tables = [name for name in inspect(connection).get_table_names() if name.startswith("rekindle_")]
         columns = {column["name"] for table in tables for column in inspect(connection).get_columns(table)}
@@ -116,7 +116,7 @@ def test_a_removed_worker_leaves_the_mirror(sql_store: SqlStore, rows: Engine) -
         assert connection.execute(select(HealthRow.__table__)).all() == []
 
 
-def test_a_batch_is_kept_as_a_whole_or_not_at_all(sql_store: SqlStore, rows: Engine) -> None:
+def test_a_batch_is_stored_as_a_whole_or_not_at_all(sql_store: SqlStore, rows: Engine) -> None:
     with rows.begin() as connection:
         connection.execute(text("CREATE UNIQUE INDEX one_of_a_kind ON rekindle_meta (value)"))
     with pytest.raises(StoreUnavailableError):
@@ -160,7 +160,7 @@ def test_an_edge_reads_while_the_persistence_actor_writes(sql_store: SqlStore) -
     assert all(count % 2 == 0 for count in seen)
 
 
-def test_a_store_that_was_closed_says_so(sql_store: SqlStore) -> None:
+def test_a_closed_store_reports_that_it_is_closed(sql_store: SqlStore) -> None:
     sql_store.close()
     with pytest.raises(StoreUnavailableError, match="is closed"):
         sql_store.commit([death(1)])

@@ -1,4 +1,4 @@
-"""What every store does, whatever it is made of."""
+"""What every store does, in memory or in a database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def test_ps_06_a_reset_clears_counters_and_failure(store: Store) -> None:
     assert (worker.failed_at_wall_ms, worker.failure_reason) == (None, None)
 
 
-def test_the_version_that_was_given_up_is_kept_with_the_failure_and_goes_with_a_reset(store: Store) -> None:
+def test_the_version_that_was_given_up_is_stored_with_the_failure_and_cleared_by_a_reset(
+    store: Store,
+) -> None:
     store.commit([death(1, version="one-a"), final_death(2, version="two-a")])
     assert known(store).failed_fingerprint == "two-a"
     store.commit([RestartReset(TAG, NOW)])
@@ -232,7 +234,7 @@ def test_only_the_recent_deaths_are_loaded_oldest_first(store: Store) -> None:
     assert known(store, "worker:other").recent_deaths_wall_ms == (NOW,)
 
 
-def test_settings_are_kept_replaced_and_removed(store: Store) -> None:
+def test_settings_are_stored_replaced_and_removed(store: Store) -> None:
     store.commit([MetaSet("worker_enabled", "true"), MetaSet("colour", "red")])
     store.commit([MetaSet("worker_enabled", "false"), MetaSet("colour", None), MetaSet("unknown", None)])
     assert store.load().meta == {"worker_enabled": "false"}
@@ -262,7 +264,7 @@ def test_a_delay_from_before_a_reset_is_not_waited_for(store: Store) -> None:
     assert known(store).restart_due_wall_ms is None
 
 
-def test_the_orders_of_operators_are_kept_newest_first(store: Store) -> None:
+def test_the_orders_of_operators_are_listed_newest_first(store: Store) -> None:
     orders = [
         AuditEntry(
             at_wall_ms=number,
@@ -285,13 +287,13 @@ def test_the_orders_of_operators_are_kept_newest_first(store: Store) -> None:
 
 
 def test_jr_15_what_came_of_a_work_item_stands_with_the_death(store: Store) -> None:
-    """JR-15: the record says cleared; one of a stop, which is no death, changes nothing."""
+    """JR-15: the record says cleared; one of a stop, which is not a death, changes nothing."""
     store.commit([death(1), ReleaseNoted(TAG, 1, "fg-7", "cleared"), ReleaseNoted(TAG, 2, "fg-8", "cleared")])
     [kept] = store.deaths(TAG)
     assert (kept.work_item, kept.released) == ("fg-7", "cleared")
 
 
-def test_a_work_item_that_no_database_could_hold_is_kept_as_far_as_it_goes(store: Store) -> None:
+def test_a_work_item_that_no_database_could_hold_is_stored_as_far_as_possible(store: Store) -> None:
     store.commit([death(1), ReleaseNoted(TAG, 1, "a\0\ud800", "cleared")])
     [kept] = store.deaths(TAG)
     assert kept.work_item == "a\N{REPLACEMENT CHARACTER}?"
@@ -311,14 +313,14 @@ def an_alert(number: int, **changes: object) -> Alert:
     return replace(alert, **changes)
 
 
-def test_an_alert_is_kept_as_it_was_last(store: Store) -> None:
+def test_an_alert_is_stored_in_its_last_state(store: Store) -> None:
     store.commit([AlertKept(an_alert(1)), AlertKept(an_alert(1, occurrences=2)), AlertKept(an_alert(2))])
     changed = an_alert(1, occurrences=3, acknowledged_by="root", acknowledged_at_wall_ms=9)
     store.commit([AlertKept(changed)])
     assert store.alerts() == (changed, an_alert(2))
 
 
-def test_an_alert_that_no_database_could_hold_keeps_nothing_else_from_being_kept(store: Store) -> None:
+def test_an_alert_that_no_database_could_hold_does_not_stop_other_records(store: Store) -> None:
     store.commit([AlertKept(an_alert(1, message="no such file: a\0\udcff", reason="\ud800")), death(1)])
     assert [alert.id for alert in store.alerts()] == [1]
     assert len(store.deaths(TAG)) == 1

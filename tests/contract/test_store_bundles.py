@@ -52,7 +52,7 @@ def with_bundle(generation: int = 1) -> DeathRecord:
     return death(generation, bundle=bundle(generation))
 
 
-def test_a_bundle_comes_back_as_it_was_kept(store: Store) -> None:
+def test_a_bundle_comes_back_as_it_was_stored(store: Store) -> None:
     store.commit([with_bundle()])
     [found] = store.bundles(TAG)
     # No database has half a surrogate pair: one comes back as a question mark.
@@ -87,7 +87,7 @@ def test_a_reset_and_a_removal_leave_the_evidence(store: Store) -> None:
     assert len(store.bundles(TAG)) == 1
 
 
-def test_only_so_many_bundles_of_a_worker_are_kept(store: Store) -> None:
+def test_only_a_limited_number_of_bundles_of_a_worker_is_stored(store: Store) -> None:
     last = MOST_BUNDLES + 100
     store.commit([with_bundle(generation) for generation in range(1, last + 1)])
     kept = [found.generation for found in store.bundles(TAG, limit=10_000)]
@@ -96,7 +96,7 @@ def test_only_so_many_bundles_of_a_worker_are_kept(store: Store) -> None:
     assert len(store.deaths(TAG, limit=10_000)) == last
 
 
-def test_a_bundle_that_nobody_understands_is_left_out(sql_store: SqlStore, rows: Engine) -> None:
+def test_an_unreadable_bundle_is_left_out(sql_store: SqlStore, rows: Engine) -> None:
     sql_store.commit([with_bundle(1), with_bundle(2)])
     with rows.begin() as connection:
         connection.execute(text("UPDATE rekindle_bundle SET details = '{}' WHERE generation = 2"))

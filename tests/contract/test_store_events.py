@@ -14,7 +14,7 @@ def test_a_new_store_has_no_events(store: Store) -> None:
     assert store.load().last_event_id == 0
 
 
-def test_events_come_back_as_they_were_kept_oldest_first(store: Store) -> None:
+def test_events_come_back_as_they_were_stored_oldest_first(store: Store) -> None:
     kept = [event(1), event(2, type="store_recovered", component_id=None), event(3, payload='{"pid":7}')]
     store.commit(kept)
     assert list(store.events().events) == kept
@@ -30,14 +30,14 @@ def test_a_reader_goes_on_after_the_last_event_that_it_has(store: Store) -> None
     assert store.events(after_id=99).newest == 10
 
 
-def test_an_event_that_is_committed_twice_is_kept_once(store: Store) -> None:
+def test_an_event_that_is_committed_twice_is_stored_once(store: Store) -> None:
     """A commit whose outcome is unknown is repeated."""
     store.commit([event(1), event(2)])
     store.commit([event(2, payload='{"other":1}'), event(3)])
     assert [(each.id, each.payload) for each in store.events().events] == [(1, "{}"), (2, "{}"), (3, "{}")]
 
 
-def test_events_and_the_death_that_they_tell_of_are_kept_together(store: Store) -> None:
+def test_events_and_the_death_that_they_report_are_stored_together(store: Store) -> None:
     store.commit([death(1), event(1, type="status_changed"), event(2, type="worker_died", at_wall_ms=NOW)])
     assert [each.type for each in store.events().events] == ["status_changed", "worker_died"]
     assert len(store.deaths()) == 1

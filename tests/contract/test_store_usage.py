@@ -22,7 +22,7 @@ def noted(at: int = NOW, component_id: str = TAG, used: Usage = FULL) -> UsageNo
     return UsageNoted(component_id=component_id, generation=2, at_wall_ms=at, usage=used, peak_memory_mb=95.5)
 
 
-def test_what_was_used_comes_back_as_it_was_kept_newest_first(store: Store) -> None:
+def test_usage_comes_back_as_it_was_stored_newest_first(store: Store) -> None:
     bare = noted(NOW + 1, used=Usage(memory_mb=7.0))
     store.commit([noted(), bare, noted(NOW, "worker:other:0")])
     assert store.usages(TAG) == (bare, noted())
@@ -44,7 +44,9 @@ def test_what_was_used_long_ago_is_deleted(store: Store) -> None:
     assert len(store.usages(TAG)) == len(store.usages("worker:other:0")) == 3
 
 
-def test_only_so_much_of_one_worker_is_kept(sql_store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_limited_number_of_usage_rows_of_one_worker_is_stored(
+    sql_store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(usage_rows, "MOST_SAMPLES", 10)
     sql_store.commit([noted(NOW + number) for number in range(50)])
     prune(sql_store, ALL)

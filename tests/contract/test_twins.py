@@ -1,4 +1,4 @@
-"""The store in memory answers what the database would answer, whatever it is told."""
+"""The store in memory answers as the database does, for arbitrary records."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def entries(served: Served, expected: int = 1) -> list[dict[str, Any]]:
     return found
 
 
-def test_an_order_is_kept_with_who_when_what_and_its_result(served: Served) -> None:
+def test_an_order_is_recorded_with_its_author_time_action_and_result(served: Served) -> None:
     before = time.time_ns() // 1_000_000
     served.client.post(path_of("workers", WORKER, "pause"), {"reason": "repairs"})
     (entry,) = entries(served)
@@ -44,7 +44,7 @@ def test_an_order_is_kept_with_who_when_what_and_its_result(served: Served) -> N
     }
 
 
-def test_a_refused_order_is_kept_with_the_reason(served: Served) -> None:
+def test_a_refused_order_is_recorded_with_the_reason(served: Served) -> None:
     with pytest.raises(ControlError):
         served.client.post(path_of("workers", "nobody", "restart"))
     (entry,) = entries(served)
@@ -52,7 +52,7 @@ def test_a_refused_order_is_kept_with_the_reason(served: Served) -> None:
     assert "nobody" in entry["reason"]
 
 
-def test_an_order_without_an_answer_is_kept_as_of_unknown_result(
+def test_an_order_without_an_answer_is_recorded_with_an_unknown_result(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(component_id: str) -> None:
@@ -70,7 +70,7 @@ def test_whom_a_client_claims_to_act_for_stands_beside_the_uid(served: Served) -
     assert (entry["uid"], entry["claimed_user"]) == (os.getuid(), "alice[31m")
 
 
-def test_the_audit_is_told_newest_first_and_looks_leave_no_entry(served: Served) -> None:
+def test_the_audit_is_listed_newest_first_and_reads_leave_no_entry(served: Served) -> None:
     served.client.get("/workers")
     served.client.post("/pause")
     served.client.post("/resume")
@@ -78,7 +78,7 @@ def test_the_audit_is_told_newest_first_and_looks_leave_no_entry(served: Served)
     assert len(served.client.get("/audit?limit=1")["entries"]) == 1
 
 
-def test_an_order_whose_entry_cannot_be_kept_is_still_answered(
+def test_an_order_whose_entry_cannot_be_stored_is_still_answered(
     served: Served, monkeypatch: pytest.MonkeyPatch, logs: list[str]
 ) -> None:
     def broken(entry: object) -> None:

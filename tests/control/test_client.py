@@ -1,4 +1,4 @@
-"""The client: what it says when nobody, the wrong one, or nonsense answers."""
+"""The client: its errors without a server, with a wrong server, and for malformed answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_without_a_socket_there_is_no_supervisor(tmp_path: Path) -> None:
         ControlClient(tmp_path / "control.sock").get("/info")
 
 
-def test_a_socket_that_was_left_behind_is_no_supervisor(tmp_path: Path) -> None:
+def test_a_socket_that_was_left_behind_is_not_a_supervisor(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(tmp_path / "control.sock"))
     with pytest.raises(NoSupervisorError):
@@ -63,7 +63,7 @@ def test_a_socket_that_was_left_behind_is_no_supervisor(tmp_path: Path) -> None:
         (b"HTTP/1.1 500 Broken\r\n\r\n[]", ControlError),
     ],
 )
-def test_an_answer_that_makes_no_sense_is_told(tmp_path: Path, says: bytes, kind: type[Exception]) -> None:
+def test_a_malformed_answer_is_reported(tmp_path: Path, says: bytes, kind: type[Exception]) -> None:
     with impostor(tmp_path / "control.sock", says) as client, pytest.raises(kind):
         client.get("/info")
 
@@ -78,7 +78,7 @@ def test_the_servers_words_come_as_errors_of_their_own(served: Served) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "../pause", "a\r\nx: y", "ü", "\udc80", "?limit=1"])
-def test_a_name_that_nobody_can_have_is_an_unknown_worker_or_path(served: Served, name: str) -> None:
+def test_an_impossible_name_is_an_unknown_worker_or_path(served: Served, name: str) -> None:
     with pytest.raises(ControlError) as refused:
         served.client.post(path_of("workers", name, "restart"))
     assert refused.value.status == 404

@@ -28,7 +28,7 @@ from rekindle.persistence import open_store
 
 
 def say_much(served: Served, times: int) -> None:
-    """Have so many large events told."""
+    """Publish this number of large events."""
     for _ in range(times):
         served.system.announce(ActorReplaced("x", "x" * 50_000))
 
@@ -149,7 +149,7 @@ def test_who_comes_back_with_the_last_number_gets_what_came_since_without_a_gap(
         assert reader.event()["id"] == 6
 
 
-def test_an_id_of_another_history_is_told_then_a_snapshot(served: Served) -> None:
+def test_an_id_of_another_history_is_reported_then_a_snapshot(served: Served) -> None:
     served.system.wait_for(WORKER, Status.HEALTHY, timeout_s=PATIENCE_S)
     with reading(served.path, "?since=1000000") as reader:
         reader.event("connected")
@@ -176,7 +176,7 @@ def test_what_is_older_than_what_is_at_hand_is_read_from_the_store(serve: Serve,
         assert [reader.event()["id"] for _ in range(1491)] == list(range(11, 1502))
 
 
-def test_an_id_that_is_not_kept_any_more_is_told_then_a_snapshot_then_what_is_left(
+def test_an_id_that_was_pruned_is_reported_then_a_snapshot_then_what_is_left(
     serve: Serve, database: Path
 ) -> None:
     with closing(open_store(database)) as store:
@@ -247,7 +247,7 @@ def _enters(served: Served) -> bool:
 
 
 def test_f27_a_stalled_reader_is_cut_and_costs_the_others_nothing(served: Served) -> None:
-    """F27: it is cut five seconds after it took nothing any more."""
+    """F27: it is cut off five seconds after it stopped reading."""
     with asked(served.path) as stalled, reading(served.path) as reader:
         reader.event("connected")
         say_much(served, 60)
@@ -276,7 +276,7 @@ def test_f27_the_server_stops_in_time_with_readers_that_stall(served: Served) ->
         assert len(stalled) == 10
 
 
-def test_a_server_that_nobody_follows_hears_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_followers_receives_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[object] = []
     monkeypatch.setattr(served.operator, "unsubscribe", left.append)
     with reading(served.path) as first, reading(served.path) as second:

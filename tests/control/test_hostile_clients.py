@@ -49,7 +49,7 @@ def sent(path: Path, request: bytes) -> bytes:
             client.sendall(request)
             client.shutdown(socket.SHUT_WR)
         except (BrokenPipeError, OSError):
-            pass  # it has heard enough
+            pass  # it has received enough
         return answer(client)
 
 
@@ -98,7 +98,7 @@ def test_a_body_made_to_hurt_is_refused(served: Served, body: bytes) -> None:
     assert status(posted(served.path, body)) in (400, 422)
 
 
-def test_a_body_that_is_too_large_is_refused_without_being_kept(served: Served) -> None:
+def test_a_body_that_is_too_large_is_refused_without_being_buffered(served: Served) -> None:
     assert status(posted(served.path, b" " * (LARGEST_BODY + 1))) == 413
 
 
@@ -131,7 +131,7 @@ def test_a_client_that_sends_drop_by_drop_is_cut(hasty: None, served: Served) ->
         assert eventually(another_drop_is_refused)
 
 
-def test_a_hundred_idle_connections_keep_nobody_from_being_answered(served: Served) -> None:
+def test_a_hundred_idle_connections_do_not_delay_other_clients(served: Served) -> None:
     with ExitStack() as stack:
         idle = [stack.enter_context(connected(served.path)) for _ in range(100)]
         began = time.monotonic()

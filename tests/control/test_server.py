@@ -1,4 +1,4 @@
-"""The life of the server: answers whatever else hangs, ends in time, leaves nothing."""
+"""The life of the server: it answers while other parts hang, ends in time, leaves nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lasted(call: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def test_the_status_is_told_while_the_store_is_away(served: Served) -> None:
+def test_the_status_is_answered_while_the_store_is_away(served: Served) -> None:
     served.operator.store_is_back.clear()
     with ThreadPoolExecutor(10) as pool:
         waiting = [
@@ -56,7 +56,7 @@ def test_the_status_is_told_while_the_store_is_away(served: Served) -> None:
         assert [request.result(20)["deaths"] for request in waiting] == [[]] * len(waiting)
 
 
-def test_the_status_is_told_while_workers_take_their_time_to_stop(served: Served) -> None:
+def test_the_status_is_answered_while_workers_stop_slowly(served: Served) -> None:
     served.operator.stops_may_end.clear()
     with ThreadPoolExecutor(10) as pool:
         stops = [
@@ -68,14 +68,14 @@ def test_the_status_is_told_while_workers_take_their_time_to_stop(served: Served
         assert [stop.result(20)["result"] for stop in stops] == ["done"] * len(stops)
 
 
-def test_the_status_is_told_in_a_storm_of_restarts(serve: Serve) -> None:
+def test_the_status_is_answered_in_a_storm_of_restarts(serve: Serve) -> None:
     served = serve(*(shell(f"storm:{number}", "exit 1") for number in range(10)))
     assert eventually(lambda: served.system.status("storm:9").restart_count > 1)
     for _ in range(20):
         assert len(served.client.get("/workers")["workers"]) == 10
 
 
-def test_what_the_operator_raises_is_told_as_it_is(served: Served) -> None:
+def test_an_error_that_the_operator_raises_is_answered_as_it_is(served: Served) -> None:
     told = []
     for error in (RequestTimeoutError("slow"), StoreUnavailableError("locked"), OSError("bug")):
         served.operator.error = error
@@ -91,7 +91,7 @@ def test_a_client_gives_up_in_time(served: Served) -> None:
         served.client.get(path_of("workers", WORKER, "history"), timeout_s=0.1)
 
 
-def test_the_status_of_a_hundred_workers_is_told_quickly(serve: Serve) -> None:
+def test_the_status_of_a_hundred_workers_is_answered_quickly(serve: Serve) -> None:
     served = serve(*(sleeper(f"worker:{number}") for number in range(100)))
     served.system.pause()
     assert len(served.client.get("/workers")["workers"]) == 100

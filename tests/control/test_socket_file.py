@@ -36,7 +36,7 @@ def leave_a_dead_socket(state: Path) -> None:
         left.bind(str(state / SOCKET_NAME))
 
 
-def test_directory_and_socket_are_for_us_alone_whatever_the_umask(tmp_path: Path) -> None:
+def test_directory_and_socket_are_private_under_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         bound = SocketFile(tmp_path / "state", replace_stale=False)
@@ -80,7 +80,7 @@ def test_a_file_in_the_sockets_place_is_refused_and_left_alone(state: Path) -> N
     assert (state / SOCKET_NAME).read_text() == "precious"
 
 
-def test_a_dead_servers_socket_is_replaced_only_by_whoever_holds_the_lock(state: Path) -> None:
+def test_a_dead_servers_socket_is_replaced_only_by_the_holder_of_the_lock(state: Path) -> None:
     leave_a_dead_socket(state)
     with pytest.raises(GatewayError, match="dead"):
         SocketFile(state, replace_stale=False)
@@ -105,7 +105,7 @@ def test_a_path_longer_than_a_sockets_address_is_served(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     bound = SocketFile(deep, replace_stale=False)
     bound.socket.listen()
-    with pytest.raises(Exception, match="in time"):  # somebody is there, and says nothing
+    with pytest.raises(Exception, match="in time"):  # a server that accepts and does not answer
         ControlClient(bound.path, timeout_s=0.05).get("/info")
     bound.close()
 
@@ -118,9 +118,9 @@ def test_the_peer_must_be_us_or_root(run: Run) -> None:
         Path(directory).chmod(0o755)
         server.path.chmod(0o666)
         # curl may find the connection closed before it has sent anything; then it is asked again.
-        answers = [_asked_by_nobody(server.path)]
+        answers = [_asked_by_another_user(server.path)]
         while not answers[-1] and len(answers) < TRIES:
-            answers.append(_asked_by_nobody(server.path))
+            answers.append(_asked_by_another_user(server.path))
     assert answers[-1].startswith("HTTP/1.1 403")
     assert '"forbidden"' in answers[-1]
 
@@ -128,7 +128,7 @@ def test_the_peer_must_be_us_or_root(run: Run) -> None:
 TRIES = 20
 
 
-def _asked_by_nobody(path: Path) -> str:
+def _asked_by_another_user(path: Path) -> str:
     """What another user is answered; nothing if the connection was closed at once."""
     done = subprocess.run(
         ["curl", "-sS", "-i", "--unix-socket", path, "http://rekindle/api/v1/info"],

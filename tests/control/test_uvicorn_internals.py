@@ -51,7 +51,7 @@ def test_a_connection_begins_without_a_request_in_progress(protocol: H11Protocol
         ("send_400_response", ["self", "msg"]),
     ],
 )
-def test_a_connection_is_told_what_we_override(name: str, parameters: list[str]) -> None:
+def test_the_methods_that_we_override_have_the_expected_parameters(name: str, parameters: list[str]) -> None:
     assert list(inspect.signature(getattr(H11Protocol, name)).parameters) == parameters
 
 
@@ -85,7 +85,7 @@ def test_the_server_calls_its_steps_in_order() -> None:
     assert steps == sorted(steps)
 
 
-def test_the_states_of_h11_are_those_that_we_compare_with() -> None:
+def test_the_states_of_h11_are_the_ones_that_we_compare_with() -> None:
     connection = h11.Connection(h11.SERVER)
     assert (connection.our_state, connection.their_state) == (h11.IDLE, h11.IDLE)
     assert [str(state) for state in (h11.DONE, h11.MUST_CLOSE, h11.SEND_RESPONSE)] == [

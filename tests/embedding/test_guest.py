@@ -1,4 +1,4 @@
-"""A guest in somebody's process: it does its work and leaves everything as it was."""
+"""A guest in the process of a host: it does its work and leaves everything as it was."""
 
 from __future__ import annotations
 

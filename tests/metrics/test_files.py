@@ -132,7 +132,7 @@ def test_every_metric_of_the_dashboard_is_one_that_there_is() -> None:
         assert labels <= {"status", "cause", "worker", "limit", "type", "gateway", "queue", "state"}
 
 
-def test_the_depth_of_every_queue_is_told_by_state() -> None:
+def test_the_depth_of_every_queue_is_exported_by_state() -> None:
     found = scrape(seen())
     told = {dict(labels)["state"]: value for (name, labels), value in found.items() if "queue_jobs" in name}
     assert told == {"pending": 3, "running": 0, "done": 0, "error": 0, "toxic": 1}

@@ -107,7 +107,7 @@ def test_a_death_is_counted_by_its_cause(run: Run, tmp_path: Path) -> None:
     assert 0 < value(found, "rekindle_store_commit_seconds_sum") < 60
 
 
-def test_a_worker_that_was_removed_has_no_series_any_more(run: Run, tmp_path: Path) -> None:
+def test_a_worker_that_was_removed_no_longer_has_a_series(run: Run, tmp_path: Path) -> None:
     system = run(sleeper(W), sleeper("other"))
     watched = SystemWithMetrics(system, tmp_path)
     system.remove("other")

@@ -35,7 +35,7 @@ class ScriptedEvents(OperatorDouble):
                     listener.tell(Published(record.id, record.at_wall_ms, event, record))
 
     def write_many(self, count: int) -> None:
-        """Let a worker be started so many times."""
+        """Write this number of starts of a worker."""
         self.write(*(WorkerStarted("worker:tag:0", number, 1000 + number) for number in range(count)))
 
     def report(self) -> StatusReport:

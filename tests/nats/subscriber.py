@@ -29,7 +29,7 @@ class Heard:
 
 
 class Subscriber:
-    """Hears a subject, and may ask and look at streams. It reconnects by itself, as clients do."""
+    """Receives a subject, sends requests and reads streams. It reconnects by itself, as clients do."""
 
     def __init__(self, url: str, subject: str = ">", **options: Any) -> None:
         self.heard: list[Heard] = []
@@ -63,15 +63,15 @@ class Subscriber:
         return self._client.jetstream()
 
     def hears(self, condition: Callable[[list[Heard]], object]) -> bool:
-        """Whether what was heard comes to fulfil a condition."""
+        """Whether the received messages come to fulfil a condition."""
         return eventually(lambda: condition(list(self.heard)), PATIENCE_S)
 
     def of(self, type_: str) -> list[dict[str, Any]]:
-        """The events of one type that were heard."""
+        """The received events of one type."""
         return [each.body for each in list(self.heard) if each.body.get("type") == type_]
 
     def numbers(self) -> list[int]:
-        """The numbers of the events that were heard."""
+        """The numbers of the received events."""
         return [each.body["id"] for each in list(self.heard) if "id" in each.body]
 
     def ask(self, subject: str, body: object = None) -> Msg:

@@ -63,7 +63,7 @@ def test_every_event_is_published_as_json_to_the_subject_of_its_worker(
     assert died.subject == "rekindle.worker.a%2Eb.0.died"
 
 
-def test_a_crash_is_told_as_plugin_hosts_know_it(
+def test_a_crash_is_published_as_plugin_hosts_know_it(
     log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """EV-13, seed 004: the fields of the crash event, and no others."""
@@ -84,10 +84,10 @@ def test_a_crash_is_told_as_plugin_hosts_know_it(
     assert third["exit_code"] == 3
 
 
-def test_a_server_that_is_down_at_the_start_hears_everything_once_it_is_there(
+def test_a_server_that_is_down_at_the_start_receives_everything_once_it_is_up(
     log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, logs: list[str]
 ) -> None:
-    """F31, EV-14: that it is away is said once, not once per event."""
+    """F31, EV-14: the outage is logged once, not once per event."""
     service = nats_services(started=False)
     gateway = gateways(log, service, jetstream=True, stream="REKINDLE")
     log.write_many(50)
@@ -139,7 +139,7 @@ def test_what_does_not_fit_into_memory_is_dropped_oldest_first_and_counted(
     assert 201 <= state.dropped + state.delivered <= 201 + 64
 
 
-def test_a_frozen_server_holds_up_nobody_and_gets_everything_once_it_goes_on(
+def test_a_frozen_server_delays_no_restart_and_receives_everything_once_it_continues(
     log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31, EV-14"""
@@ -240,7 +240,7 @@ def test_a_repeat_after_a_crash_is_recognised_by_its_id(
         assert [each.body["id"] for each in subscriber.stored("REKINDLE")] == list(range(1, 11))
 
 
-def test_a_full_stream_is_waited_for_and_says_so(
+def test_a_full_stream_is_waited_for_and_reported(
     log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     """F31"""
@@ -256,7 +256,7 @@ def test_a_full_stream_is_waited_for_and_says_so(
         assert [each.body["id"] for each in subscriber.stored("SMALL")] == [6, 7, 8]
 
 
-def test_a_stream_that_nobody_made_is_asked_for(
+def test_a_missing_stream_is_reported(
     log: ScriptedEvents, nats_service: NatsService, gateways: Gateways
 ) -> None:
     gateway = gateways(log, nats_service, jetstream=True)
@@ -266,7 +266,7 @@ def test_a_stream_that_nobody_made_is_asked_for(
     )
 
 
-def test_events_that_nobody_kept_are_counted_as_dropped_once_however_often_the_rest_is_refused(
+def test_events_that_were_lost_are_counted_as_dropped_once_however_often_the_rest_is_refused(
     nats_service: NatsService, gateways: Gateways
 ) -> None:
     log = Pruned()
@@ -280,7 +280,7 @@ def test_events_that_nobody_kept_are_counted_as_dropped_once_however_often_the_r
 def test_an_event_while_the_gateway_begins_does_not_make_it_deaf_to_the_next_ones(
     nats_service: NatsService, gateways: Gateways
 ) -> None:
-    """It was woken before it could hear, and then only looked every two seconds."""
+    """It was woken before it listened, and then only looked every two seconds."""
     with Subscriber(nats_service.url, EVENTS) as subscriber:
         log = Busy()
         gateways(log, nats_service)

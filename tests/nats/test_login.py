@@ -56,7 +56,7 @@ def test_a_creds_file_signs_what_the_server_asks(
     assert delivers(gateways, log, service.url, login=Login(credentials=str(credentials)))
 
 
-def test_a_wrong_password_is_told_without_the_password(
+def test_a_wrong_password_is_reported_without_the_password(
     log: ScriptedEvents, nats_services: NatsServices, gateways: Gateways, tmp_path: Path, logs: list[str]
 ) -> None:
     login = Login(user="ada", password_file=secret_file(tmp_path, "hunter2"))
@@ -74,7 +74,7 @@ def test_a_secret_that_others_can_read_is_refused(
         gateways(log, "nats://127.0.0.1:1", login=Login(**{field: path}))
 
 
-def test_a_secret_that_is_not_there_is_told_before_anything_starts(
+def test_a_missing_secret_is_reported_before_anything_starts(
     log: ScriptedEvents, gateways: Gateways, tmp_path: Path
 ) -> None:
     with pytest.raises(GatewayError, match="No such file"):

@@ -20,7 +20,7 @@ __all__ = ["hosts"]
 README = (Path(__file__).parents[2] / "actors" / "gateways" / "README.md").read_text()
 
 
-def test_the_client_of_the_readme_hears_of_a_death_and_asks_back(
+def test_the_client_of_the_readme_receives_a_death_and_sends_a_request(
     nats_service: NatsService, hosts: Hosts, tmp_path: Path
 ) -> None:
     (code,) = re.findall(r"```py\n(# listen\.py.*?)```", README, flags=re.DOTALL)

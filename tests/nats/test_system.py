@@ -1,4 +1,4 @@
-"""A real system, real processes and a real NATS server: what a subscriber hears of a death."""
+"""A real system, real processes and a real NATS server: what a subscriber receives about a death."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_death_arrives_at_a_subscriber_as_the_seed_has_it(nats_service: NatsSe
 
 
 def test_what_a_worker_does_first_is_not_lost(nats_service: NatsService, hosts: Hosts) -> None:
-    """EV-16: started and ready at once, and both are heard, in this order, after the snapshot."""
+    """EV-16: started and ready at once, and both are received, in this order, after the snapshot."""
     with Subscriber(nats_service.url, EVENTS) as subscriber:
         host, _ = hosts(nats_service)
         pid = pid_of(host)
@@ -152,7 +152,7 @@ def test_every_route_has_a_word_of_its_own() -> None:
     assert {route.path for route in commands().values()} == {route.path for route in answered}
 
 
-def test_nobody_takes_orders_unless_that_is_enabled(nats_service: NatsService, hosts: Hosts) -> None:
+def test_orders_are_ignored_unless_they_are_enabled(nats_service: NatsService, hosts: Hosts) -> None:
     """Safe default 9."""
     from nats.errors import NoRespondersError
 
@@ -163,7 +163,9 @@ def test_nobody_takes_orders_unless_that_is_enabled(nats_service: NatsService, h
         subscriber.ask("rekindle.command.restart", {"target": W})
 
 
-def test_an_order_over_nats_is_carried_out_answered_and_kept(nats_service: NatsService, hosts: Hosts) -> None:
+def test_an_order_over_nats_is_carried_out_answered_and_recorded(
+    nats_service: NatsService, hosts: Hosts
+) -> None:
     host, gateway = hosts(nats_service, commands=Commands(enabled=True))
     pid = pid_of(host)
     assert eventually(lambda: gateway.state().connected)

@@ -127,7 +127,7 @@ def test_gone():
     run(suite, test).assert_outcomes(failed=1, passed=1)
 
 
-def test_what_cannot_be_meant_is_said(suite: pytest.Pytester) -> None:
+def test_impossible_requests_are_refused_with_the_reason(suite: pytest.Pytester) -> None:
     test = """
 def test_errors(rekindle_system):
     from rekindle.actors import RequestRefusedError, RequestTimeoutError
@@ -184,7 +184,7 @@ def test_same(chaos):
 
 
 @pytest.mark.parametrize("seeds", ["0", "-1", "'x'", "[]", "True"])
-def test_seeds_that_are_none_are_refused(suite: pytest.Pytester, seeds: str) -> None:
+def test_invalid_seeds_are_refused(suite: pytest.Pytester, seeds: str) -> None:
     test = f"\n@pytest.mark.chaos(seeds={seeds})\ndef test_none(chaos):\n    pass\n"
     suite.makepyfile(test_app=HEAD + test)
     said = suite.runpytest_inprocess("-p", PLUGIN, "-p", "no:cacheprovider")
@@ -192,7 +192,7 @@ def test_seeds_that_are_none_are_refused(suite: pytest.Pytester, seeds: str) -> 
     assert said.ret != 0
 
 
-def test_a_chaos_marker_of_somebody_else_means_what_it_meant(suite: pytest.Pytester) -> None:
+def test_a_chaos_marker_of_another_plugin_keeps_its_meaning(suite: pytest.Pytester) -> None:
     test = "\n@pytest.mark.chaos('monkey', level=3)\ndef test_own():\n    pass\n"
     run(suite, test).assert_outcomes(passed=1)
 

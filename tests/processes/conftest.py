@@ -52,7 +52,7 @@ class Rows:
         )
 
     def restart_count(self, component_id: str) -> object:
-        """The lifetime count as it is kept; None without a row."""
+        """The stored lifetime count; None without a row."""
         found = self(
             "SELECT restart_count FROM rekindle_worker_restart_policy WHERE component_id = ?", component_id
         )
@@ -126,7 +126,7 @@ def open_descriptors() -> dict[int, str]:
 
 
 def zombie_waits() -> bool:
-    """Whether a child of ours has ended and nobody took its status."""
+    """Whether a child of ours has ended and is not reaped."""
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

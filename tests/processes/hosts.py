@@ -26,7 +26,7 @@ def ignore_sigchld() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
-def reap_everybody() -> None:
+def reap_all() -> None:
     """A thread takes the status of every child that it can get."""
 
     def reap() -> None:
@@ -41,7 +41,7 @@ def reap_everybody() -> None:
 
 
 def want_sigpipe() -> None:
-    """Writing to nobody is deadly, as in a program of the shell."""
+    """Writing to a closed pipe is deadly, as in a program of the shell."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
@@ -52,7 +52,7 @@ def block_sigterm() -> None:
 
 HABITS: dict[str, Callable[[], None]] = {
     "ignore_sigchld": ignore_sigchld,
-    "reap_everybody": reap_everybody,
+    "reap_all": reap_all,
     "want_sigpipe": want_sigpipe,
     "block_sigterm": block_sigterm,
 }

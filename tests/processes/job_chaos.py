@@ -1,6 +1,6 @@
 """A fleet of job workers that is hurt while it works, and the account of what it did.
 
-Every execution is noted in a file by the worker itself, before and after: the account is kept apart
+Every execution is noted in a file by the worker itself, before and after: the account is apart
 from the database, and the two are compared at the end.
 """
 
@@ -37,7 +37,7 @@ JOBS = int(os.environ.get("REKINDLE_JOBS", "120"))
 
 WORKERS = 4
 TOXIC_EVERY = 60
-"""One job of so many kills whoever executes it."""
+"""One job of this number kills the worker that executes it."""
 
 MOST_NOTED_BETWEEN_KILLS = 1000
 """In bytes of notes, some 30 executions."""
@@ -68,7 +68,7 @@ def specs(notes: Path) -> list[WorkerSpec]:
 
 
 def fill(where: str) -> tuple[int, ...]:
-    """Put the jobs into the queue; the numbers of those that kill."""
+    """Put the jobs into the queue; the numbers of the jobs that kill."""
     store = open_store(where)
     payloads = [
         '{"do": "die"}' if n % TOXIC_EVERY == TOXIC_EVERY // 2 else '{"do": "a little"}' for n in range(JOBS)
@@ -79,7 +79,7 @@ def fill(where: str) -> tuple[int, ...]:
 
 
 class Nemesis:
-    """Kills a worker whenever some more was done, until it is told to stop.
+    """Kills a worker whenever some more was done, until it is stopped.
 
     By what was done and not by time: a quick machine is hurt as often as a slow one, and one where
     to start a worker takes longer than it lives comes to the end too.
@@ -116,7 +116,7 @@ class Nemesis:
 
 
 def all_ended(system: System) -> bool:
-    """Whether no job is pending or running; a database that is away has not said so."""
+    """Whether no job is pending or running; a database that is away does not count as empty."""
     try:
         return all(stats.pending == stats.running == 0 for stats in system.jobs.stats())
     except (RekindleError, UnknownWorkerError):
@@ -160,7 +160,7 @@ def check(system: System, killers: tuple[int, ...], account: Account) -> None:
         # Every execution was counted before it began.
         assert account.began[job.id] <= job.attempts, job
         if job.state == "toxic":
-            # Three workers died with it in hand: a job that a random kill met three times is no exception.
+            # Three workers died with it in hand, also where random kills met it three times.
             ends = {(crash.component_id, crash.at_wall_ms) for crash in system.jobs.crashes([job.id])}
             assert (len(ends), job.crash_count) == (3, 3), job
             assert account.ended[job.id] == 0 or job.id not in killers

@@ -15,7 +15,7 @@ from rekindle.actors import (
 QUICK = RestartPolicy(
     max_in_window=None, max_lifetime=None, initial_delay_s=0.05, min_delay_s=0.0, max_delay_s=0.2
 )
-"""Restarts for ever, soon."""
+"""Restarts soon, without limit."""
 
 ATTENTIVE = HealthPolicy(
     startup_timeout_s=20.0,
@@ -27,7 +27,7 @@ ATTENTIVE = HealthPolicy(
 )
 
 PATIENT = HealthPolicy(heartbeat_interval_s=0.5, staleness_s=30.0)
-"""For tests in which silence is no subject: a busy machine must not look like a hung worker."""
+"""For tests that are not about silence: a busy machine must not look like a hung worker."""
 
 SHORT = StopPolicy(ask_s=0.3, term_s=0.3, kill_s=5.0, last_s=5.0)
 """Little time to obey, and much to be killed: SIGKILL may take its time on a busy machine."""

@@ -60,7 +60,7 @@ def die(how: str) -> None:
 
 
 def die_until(times: int, file: str) -> int:
-    """Die so many times, then live; how often it was tried."""
+    """Die `times` times, then live; how often it was tried."""
     tried = Path(file).stat().st_size if Path(file).exists() else 0
     if tried < times:
         with open(file, "a") as note:

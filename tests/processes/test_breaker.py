@@ -146,10 +146,10 @@ def test_a_function_that_never_returns_is_called_once_and_costs_one_thread(no_tr
     prober.close(PATIENCE_S)
 
 
-def test_a_look_that_no_thread_is_to_be_had_for_is_answered_and_followed_by_others(
+def test_a_probe_without_a_free_thread_is_answered_and_followed_by_others(
     monkeypatch: pytest.MonkeyPatch, no_traces: None
 ) -> None:
-    """Without an answer nobody would ask again, and an open breaker would stay open for ever."""
+    """Without an answer there would be no further probe, and an open breaker would stay open."""
     prober, inbox = Prober(), Inbox()
     probe = Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox)
     with monkeypatch.context() as scarce:
@@ -161,7 +161,7 @@ def test_a_look_that_no_thread_is_to_be_had_for_is_answered_and_followed_by_othe
     prober.close(PATIENCE_S)
 
 
-def test_a_look_that_no_descriptor_is_to_be_had_for_is_answered(
+def test_a_probe_without_a_free_descriptor_is_answered(
     monkeypatch: pytest.MonkeyPatch, no_traces: None
 ) -> None:
     prober, inbox = Prober(), Inbox()

@@ -56,7 +56,7 @@ def test_what_was_found_is_part_of_the_explanation(crashed: System, id_: str, wo
     assert words in crashed.explain(id_)
 
 
-def test_a_segmentation_fault_leaves_its_stack_although_nothing_could_be_run_any_more(
+def test_a_segmentation_fault_leaves_its_stack_although_no_code_can_run(
     crashed: System,
 ) -> None:
     bundle = crashed.bundle("fault", 1)
@@ -70,7 +70,7 @@ def test_a_segmentation_fault_leaves_its_stack_although_nothing_could_be_run_any
     assert not any("Fatal" in text for _, text in bundle.output)
 
 
-def test_an_exception_is_told_with_its_traceback_and_without_our_own_frames(crashed: System) -> None:
+def test_an_exception_is_reported_with_its_traceback_and_without_our_own_frames(crashed: System) -> None:
     bundle = crashed.bundle("raise_an_error", 1)
     assert (bundle.finding, bundle.confidence) == (Finding.EXCEPTION, Confidence.CERTAIN)
     assert bundle.sentence.startswith("LookupError: no such song in raise_an_error (")
@@ -99,7 +99,7 @@ def test_a_bare_sigkill_is_never_called_a_lack_of_memory(run: Run) -> None:
     assert bundle.at_wall_ms - 60_000 < bundle.heartbeat_wall_ms <= bundle.at_wall_ms
 
 
-def test_an_end_that_an_operator_asked_for_says_so_and_is_no_death(run: Run) -> None:
+def test_a_stop_by_an_operator_is_marked_as_such_and_is_not_a_death(run: Run) -> None:
     deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done"
     system = run(python("wait"), shell("deaf", deaf, stop=SHORT))
     system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
@@ -151,7 +151,7 @@ def test_a_program_that_is_not_there_was_never_started(crashed: System) -> None:
     assert "No such file or directory" in bundle.sentence
 
 
-def test_what_a_process_used_is_told_by_the_kernel(crashed: System) -> None:
+def test_the_usage_of_a_process_comes_from_the_kernel(crashed: System) -> None:
     bundle = crashed.bundle("hungry", 1)
     assert bundle.usage is not None
     assert bundle.usage.user_ms >= 50
@@ -161,7 +161,7 @@ def test_what_a_process_used_is_told_by_the_kernel(crashed: System) -> None:
     assert not bundle.usage.peak_is_a_bound or ours_kb >= 300_000_000 // 1024
 
 
-def test_the_peak_of_a_small_process_is_told_as_a_bound_since_the_kernel_mixes_it_with_ours(
+def test_the_peak_of_a_small_process_is_reported_as_a_bound_since_the_kernel_mixes_it_with_ours(
     crashed: System,
 ) -> None:
     bundle = crashed.bundle("words", 1)
@@ -193,7 +193,7 @@ def test_different_crashes_have_different_fingerprints(crashed: System) -> None:
     assert len({crashed.bundle(name, 1).crash for name in names}) == len(names)
 
 
-def test_nothing_is_told_of_a_generation_that_did_not_die(crashed: System) -> None:
+def test_nothing_is_reported_about_a_generation_that_did_not_die(crashed: System) -> None:
     with pytest.raises(UnknownDeathError, match="generation 3"):
         crashed.bundle("fault", 3)
 

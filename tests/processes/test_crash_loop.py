@@ -115,7 +115,7 @@ def test_rd_19_the_plugin_preset_restarts_at_once_at_first(run: Run) -> None:
 
 
 class JumpingClock(RealClock):
-    """The real clocks, with a wall clock that somebody sets."""
+    """The real clocks, with a wall clock that a test sets."""
 
     offset_ms = 0
 
@@ -147,7 +147,7 @@ def test_f16_a_wall_clock_that_jumps_a_year_changes_nothing(
 
 
 @pytest.mark.parametrize("jump_ms", [YEAR_MS, -YEAR_MS], ids=["forward", "back"])
-def test_f16_a_wall_clock_that_jumped_between_two_runs_holds_nobody_back(
+def test_f16_a_wall_clock_that_jumped_between_two_runs_delays_no_worker(
     run: Run, monkeypatch: pytest.MonkeyPatch, jump_ms: int
 ) -> None:
     monkeypatch.setattr("rekindle.actors.runtime.thread_runtime.RealClock", JumpingClock)

@@ -1,4 +1,4 @@
-"""Many at once: nobody is lost, and whoever asks is answered meanwhile."""
+"""Many workers at once: none is lost, and requests are answered meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CROWD = 60
 
 
 def pids(system: System) -> dict[str, int]:
-    """The pids of those that are healthy."""
+    """The pids of the healthy workers."""
     workers = system.report().workers
     return {w.component_id: w.pid for w in workers if w.pid is not None and w.status is Status.HEALTHY}
 
@@ -71,7 +71,7 @@ def test_f13_no_more_start_at_the_same_time_than_may(run: Run) -> None:
                 most = max(most, len(starting - healthy))
             elif isinstance(event, StatusChanged) and event.new is Status.HEALTHY:
                 healthy.add(event.component_id)
-    assert 1 < most <= 3  # one may be healthy before the third has been heard of
+    assert 1 < most <= 3  # one may be healthy before the third has reported
 
 
 def test_a_hundred_commands_come_and_go_without_a_thread_each(run: Run) -> None:

@@ -242,7 +242,7 @@ def test_a_worker_that_closes_its_channel_is_ended_and_replaced(run: Run, rows: 
 
 
 @pytest.mark.parametrize("part", ["drain_output", "read_frames", "remains"])
-def test_a_death_is_told_whatever_cannot_be_gathered_of_it(
+def test_a_death_is_reported_although_evidence_cannot_be_gathered(
     run: Run, rows: Rows, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = run(python("wait", "w"))
@@ -268,7 +268,7 @@ sys.stdin.read()
 """
 
 
-def test_an_ended_process_that_a_debugger_keeps_holds_nobody_up(run: Run, rows: Rows) -> None:
+def test_an_ended_process_that_a_debugger_keeps_delays_no_other_worker(run: Run, rows: Rows) -> None:
     """The debugger has the first word on it. To wait for that stopped the watch over all others."""
     system = run(sleeper("kept"), sleeper("other"))
     kept, other = pid_of(system, "kept"), pid_of(system, "other")

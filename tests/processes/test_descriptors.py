@@ -62,7 +62,7 @@ def test_a_worker_that_closes_its_output_is_left_alone_until_it_dies(run: Run, r
 
 
 def test_a_quiet_workers_lines_are_followed_beside_a_noisy_ones(run: Run) -> None:
-    """The noisy one pushed them out of what is kept of all."""
+    """The noisy one pushed them out of the shared transcript."""
     noisy = f"sleep 0.3; seq 1 {2 * MOST_LINES}; exec sleep 1000"
     system = run(shell("quiet", "echo hush; exec sleep 1000"), shell("noisy", noisy))
     assert eventually(lambda: system.written("noisy", after=0).newest > 2 * MOST_LINES)

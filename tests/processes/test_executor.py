@@ -20,7 +20,7 @@ S = PATIENCE_S
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[RekindleExecutor]:
-    """Two workers that serve the tests of this file one after another, whatever they do to them."""
+    """Two workers that serve the tests of this file one after another."""
     with RekindleExecutor(2) as executor:
         yield executor
 
@@ -69,7 +69,7 @@ def test_among_many_futures_exactly_the_guilty_ones_fail(executor: RekindleExecu
     ]
 
 
-def test_a_worker_that_is_killed_between_tasks_costs_nobody_anything(executor: RekindleExecutor) -> None:
+def test_a_worker_that_is_killed_between_tasks_costs_no_task(executor: RekindleExecutor) -> None:
     idle = executor.submit(tasks.pid).result(S)
     os.kill(idle, signal.SIGKILL)
     # Some of these may be sent to the dying one; it never began them.
@@ -120,7 +120,7 @@ def test_an_exception_keeps_its_class_its_attributes_and_its_traceback(executor:
         executor.submit(tasks.leave).result(S)
 
 
-def test_an_exception_that_nobody_knows_here_is_named(executor: RekindleExecutor) -> None:
+def test_an_exception_of_an_unknown_class_is_named(executor: RekindleExecutor) -> None:
     with pytest.raises(TaskError, match=r"raise_strange.<locals>.LocalError: nobody knows me"):
         executor.submit(tasks.raise_strange).result(S)
 

@@ -51,7 +51,7 @@ def test_every_process_is_initialized_and_replaced_after_its_share(no_traces: No
     assert pids[0] == pids[1] != pids[2] == pids[3] != pids[4]
 
 
-def test_an_initializer_that_fails_breaks_the_executor_and_leaves_nobody_waiting(no_traces: None) -> None:
+def test_an_initializer_that_fails_breaks_the_executor_and_leaves_no_caller_waiting(no_traces: None) -> None:
     with RekindleExecutor(2, initializer=tasks.refuse) as executor:
         futures = [executor.submit(tasks.square, n) for n in range(3)]
         for future in futures:
@@ -101,7 +101,7 @@ def test_an_executor_that_was_never_used_starts_nothing(no_traces: None) -> None
         pass
 
 
-def test_deaths_are_kept_where_the_host_wants_them(no_traces: None) -> None:
+def test_deaths_are_stored_where_the_host_wants_them(no_traces: None) -> None:
     store = MemoryStore()
     with RekindleExecutor(1, store=store, name="pool") as executor:
         executor.submit(tasks.die, "exit").exception(S)
@@ -160,7 +160,7 @@ def test_a_program_that_ends_without_shutdown_finishes_its_tasks_and_leaves_noth
     assert marked_processes(ran.stdout.strip()) == []
 
 
-def test_a_program_without_a_guard_is_told_so(tmp_path: Path) -> None:
+def test_a_program_without_a_main_guard_gets_an_error(tmp_path: Path) -> None:
     ran = program(
         tmp_path,
         """
@@ -199,7 +199,7 @@ except ConnectionError:
         None,
     ],
 )
-def test_nobody_but_our_workers_is_listened_to(user: str | None, no_traces: None) -> None:
+def test_only_our_workers_are_listened_to(user: str | None, no_traces: None) -> None:
     """Another user is turned away, and a stranger of our own announces no long message."""
     with RekindleExecutor(1) as executor:
         assert executor.submit(tasks.square, 2).result(S) == 4

@@ -45,13 +45,13 @@ def test_a_worker_runs_as_the_user_that_it_names(run: Run) -> None:
     assert system.output("w")[0] == "nobody"
 
 
-def test_a_user_that_nobody_knows_is_a_start_that_failed(run: Run) -> None:
+def test_an_unknown_user_is_a_failed_start(run: Run) -> None:
     system = run(worker("w", command("sleep", "1000"), user="no-such-user-here"))
     assert eventually(lambda: system.deaths("w"))
     assert (system.deaths("w")[0].cause, system.status("w").pid) == ("spawn_failed", None)
 
 
-def test_a_worker_starts_after_those_that_it_names_and_stops_before_them(run: Run) -> None:
+def test_a_worker_starts_after_the_workers_that_it_names_and_stops_before_them(run: Run) -> None:
     system = run(sleeper("late", after=("early",)), python("wait", "early"))
     with system.events() as events:
         system.wait_for("late", Status.HEALTHY, timeout_s=PATIENCE_S)

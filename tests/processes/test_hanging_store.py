@@ -18,7 +18,7 @@ from rekindle.persistence import MemoryStore
 
 
 class HangingStore(MemoryStore):
-    """Hangs on deaths for as long as it is told to."""
+    """Hangs on deaths until the test releases it."""
 
     def __init__(self) -> None:
         super().__init__()

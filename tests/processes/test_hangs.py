@@ -1,4 +1,4 @@
-"""A worker lives and does not answer: it hangs, it starts for ever, it obeys nobody."""
+"""A worker lives and does not answer: it hangs, it never finishes its start, it ignores every signal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_f6_sd_05_who_ignores_sigterm_is_killed_after_its_grace(run: Run, spec: 
     assert system.status("w").shown == "stopped"
 
 
-def test_sd_05_who_does_not_hear_the_request_is_asked_by_sigterm(run: Run) -> None:
+def test_sd_05_a_worker_that_ignores_the_request_gets_sigterm(run: Run) -> None:
     system = run(python("listen_to_sigterm_only", stop=replace(LONG, ask_s=0.3)))
     id_ = "listen_to_sigterm_only"
     system.wait_until(id_, lambda w: w.current_job == "deaf", PATIENCE_S)
@@ -93,7 +93,7 @@ def test_f18_a_start_that_takes_too_long_is_ended_and_counted(run: Run, rows: Ro
 
 
 def test_a_start_that_was_stopped_makes_room_for_the_next_one(run: Run) -> None:
-    """It held its place among the concurrent starts for ever, and nobody else was started."""
+    """It held its place among the concurrent starts without end, and no other worker was started."""
     system = run(python("never_ready"), sleeper(), max_concurrent_starts=1)
     system.wait_until("never_ready", lambda w: w.pid is not None, PATIENCE_S)
     assert system.status("sleeper").pid is None

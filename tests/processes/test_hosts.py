@@ -43,7 +43,7 @@ def test_p8_a_host_that_reaps_every_child_costs_the_exit_status_at_most(tmp_path
     rounds: list[list[object]] = []
     while not any("unknown" in causes for causes in rounds):
         assert len(rounds) < 10, "the host never reaped a child before us: nothing was shown"
-        causes = lived_through("reap_everybody", tmp_path / f"{len(rounds)}.db")["causes"]
+        causes = lived_through("reap_all", tmp_path / f"{len(rounds)}.db")["causes"]
         assert isinstance(causes, list)
         assert {"exited", "signalled", "unknown"} >= set(causes)
         rounds.append(causes)

@@ -25,7 +25,7 @@ def ended_bundle(system: System, id_: str) -> Bundle:
     return system.bundle(id_, 1)
 
 
-def test_a_deadlock_is_told_by_the_line_that_waits(run: Run) -> None:
+def test_a_deadlock_is_reported_with_the_line_that_waits(run: Run) -> None:
     system = run(python("deadlock", health=IMPATIENT, stop=SHORT, restart=ONCE))
     with system.events() as events:
         died = events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)
@@ -48,7 +48,7 @@ def test_a_loop_that_holds_the_gil_is_silent_and_still_shows_its_stack(run: Run)
     assert "in spin_in_c" in bundle.last_words
 
 
-def test_a_stopped_process_has_no_stack_to_show_and_is_told_as_stopped(run: Run) -> None:
+def test_a_stopped_process_has_no_stack_to_show_and_is_reported_as_stopped(run: Run) -> None:
     system = run(python("wait", health=ATTENTIVE, stop=SHORT, restart=ONCE))
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
     assert pid is not None
@@ -79,7 +79,7 @@ def test_a_worker_that_says_that_it_is_busy_is_left_alone(run: Run) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 1e9, float("nan")])
-def test_busy_for_no_time_or_for_ever_is_refused(seconds: float) -> None:
+def test_busy_for_zero_or_infinite_time_is_refused(seconds: float) -> None:
     from rekindle.worker import Worker
 
     with pytest.raises(ValueError, match="a worker can be busy for up to"):

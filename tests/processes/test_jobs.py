@@ -57,7 +57,7 @@ def pid_of(system: System, id_: str, job: int) -> int:
     return pid
 
 
-def test_a_job_is_done_and_its_result_kept(run: Run) -> None:
+def test_a_job_is_done_and_its_result_is_stored(run: Run) -> None:
     system = run(job_worker())
     done = ends(system, system.enqueue("tag", {"path": "song.mp3"}))
     assert json.loads(done.result)["attempt"] == 1
@@ -104,10 +104,10 @@ def _taken_over_s(system: System, go: Path) -> float:
     return taken_over_s
 
 
-def test_whoever_listens_to_jobs_hears_of_each_from_its_beginning_to_its_end(
+def test_a_subscriber_to_jobs_is_notified_of_each_from_its_beginning_to_its_end(
     run: Run, tmp_path: Path
 ) -> None:
-    """Topics queue:jobs and queue:tag:status, with nobody looking at the queue in between."""
+    """Topics queue:jobs and queue:tag:status, without a look at the queue in between."""
     system = run(job_worker())
     system.wait_for("worker:tag:0", Status.HEALTHY, timeout_s=PATIENCE_S)
     heard: list[Any] = []
@@ -121,7 +121,7 @@ def test_whoever_listens_to_jobs_hears_of_each_from_its_beginning_to_its_end(
 
 
 class Ear:
-    """Keeps the states that it is told of."""
+    """Collects the states that it receives."""
 
     def __init__(self, heard: list[Any]) -> None:
         self._heard = heard
@@ -171,7 +171,7 @@ def test_errors_have_retries_of_their_own(run: Run) -> None:
     assert (system.jobs.get(job).attempts, system.jobs.get(job).crash_count) == (3, 0)
 
 
-def test_jr_14_ten_errors_in_a_row_end_the_worker_and_a_success_starts_the_count_anew(
+def test_jr_14_ten_errors_in_a_row_end_the_worker_and_a_success_resets_the_count(
     run: Run, rows: Rows
 ) -> None:
     system = run(job_worker())

@@ -1,4 +1,4 @@
-"""The supervisor is killed: nobody outlives it, and what it wrote can be relied upon."""
+"""The supervisor is killed: no worker outlives it, and its records are reliable."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def all_are_up(supervisor: Supervisor) -> bool:
     return len(family) == PROCESSES_OF_MIXED and not any(b"bash" in command_of(pid) for pid in family)
 
 
-def test_f10_everybody_is_gone_soon_after_the_supervisor_was_killed(
+def test_f10_all_workers_are_gone_soon_after_the_supervisor_was_killed(
     database: Path, marks: list[str], no_traces: None
 ) -> None:
     with Supervisor("mixed", database) as supervisor:
@@ -62,7 +62,7 @@ def test_f10_a_guardian_that_was_killed_is_renewed_and_does_its_work(
             assert held.all_end(GENEROUS_S), held.living()
 
 
-def test_f10_a_fork_of_the_host_that_has_every_descriptor_keeps_nobody_alive(
+def test_f10_a_fork_of_the_host_that_has_every_descriptor_keeps_no_worker_alive(
     database: Path, marks: list[str], no_traces: None
 ) -> None:
     """A pool of multiprocessing held the guardian's line open, and it never saw the end."""

@@ -1,4 +1,4 @@
-"""Real processes that use too much: memory, processor time, descriptors, in whatever they start."""
+"""Real processes that use too much: memory, processor time, descriptors, also in their children."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def mirrored_job(rows: Rows, id_: str) -> object:
 
 def test_pp_11_a_job_is_shown_mirrored_and_cleared(run: Run, rows: Rows, tmp_path: Path) -> None:
     let_go = tmp_path / "let_go"
-    system = run(python("work_on_42_until_told", "w", env={"LET_GO": str(let_go)}))
+    system = run(python("work_on_42_until_let_go", "w", env={"LET_GO": str(let_go)}))
     system.wait_until("w", lambda w: w.current_job == 42, PATIENCE_S)
     assert eventually(lambda: mirrored_job(rows, "w") == "42")
     let_go.touch()
@@ -30,7 +30,7 @@ def test_pp_11_a_job_is_shown_mirrored_and_cleared(run: Run, rows: Rows, tmp_pat
 
 
 def test_pp_11_the_job_of_a_dead_worker_stands_in_its_death(run: Run, rows: Rows, tmp_path: Path) -> None:
-    system = run(python("work_on_42_until_told", "w", env={"LET_GO": str(tmp_path / "never")}))
+    system = run(python("work_on_42_until_let_go", "w", env={"LET_GO": str(tmp_path / "never")}))
     pid = system.wait_until("w", lambda w: w.current_job == 42, PATIENCE_S).pid
     assert pid is not None
     with system.events() as events:
@@ -47,7 +47,7 @@ def test_sd_12_an_idle_pause_keeps_the_process_healthy_and_without_a_job(run: Ru
     system.pause()
     system.wait_until("w", lambda w: w.current_job is None, PATIENCE_S)
     with system.events() as events:
-        # Longer than its staleness: it stays healthy because it is heard, not by luck.
+        # Longer than its staleness: it stays healthy because its frames arrive, not by luck.
         assert later_news(events, 3 * (ATTENTIVE.staleness_s or 0)) == []
     paused = system.status("w")
     assert (paused.pid, paused.status, paused.current_job) == (before.pid, Status.HEALTHY, None)

@@ -102,7 +102,7 @@ def test_an_order_for_one_that_is_being_started_waits_until_it_is_there(processe
 def test_orders_to_one_that_is_being_started_keep_their_order(
     processes: RealProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pause that waited for the start of everybody else came after the resume, and stayed."""
+    """A pause that waited for the start of all other workers came after the resume, and stayed."""
     news, heard = Inbox(), Inbox()
     monkeypatch.setattr(Child, "send", lambda _child, control: heard.tell(control))
     monkeypatch.setattr(launcher, "MOST_UNREGISTERED", 1)
@@ -156,7 +156,7 @@ def test_an_end_where_the_host_ignores_sigchld_is_an_end(no_traces: None) -> Non
         signal.signal(signal.SIGCHLD, before)
 
 
-def test_an_end_while_many_are_being_started_leaves_nobody(no_traces: None) -> None:
+def test_a_shutdown_while_many_workers_start_leaves_no_process(no_traces: None) -> None:
     processes, news = RealProcesses(RealClock(), guarded=False), Inbox()
     for number in range(50):
         processes.spawn(SpawnRequest(sleeper(f"s:{number}"), 1, observer=news, monitor=Inbox()))
@@ -170,7 +170,7 @@ def test_an_end_while_many_are_being_started_leaves_nobody(no_traces: None) -> N
     assert {each.exit for each in ended} <= {Exit(signal=signal.SIGKILL)}
 
 
-def test_one_that_is_being_started_is_no_stray(processes: RealProcesses) -> None:
+def test_a_worker_that_is_being_started_is_not_a_stray(processes: RealProcesses) -> None:
     news = Inbox()
     processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
     assert processes.strays() == ()

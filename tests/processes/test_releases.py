@@ -55,7 +55,7 @@ exit $(cat code 2>/dev/null || echo 0)
 
 
 class Tool:
-    """A `br` that writes down how it was called, and answers as it is told."""
+    """A `br` that writes down how it was called, and answers as the test says."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "workspace"
@@ -138,7 +138,7 @@ def test_jr_15_the_item_of_a_dead_worker_is_taken_from_it_and_opened(
     assert "Its work item fg-7: cleared." in system.explain("w")
 
 
-def test_jr_16_an_item_that_is_nobodys_is_left_alone(run: Run, tool: Tool) -> None:
+def test_jr_16_an_item_without_an_assignee_is_left_alone(run: Run, tool: Tool) -> None:
     """JR-16."""
     tool.answers({"id": "fg-7", "assignee": ""})
     system = run(holder(tool, ReleasePolicy(recipe=Recipe.BR, cwd=str(tool.folder))))
@@ -151,7 +151,7 @@ def test_jr_16_an_item_that_is_nobodys_is_left_alone(run: Run, tool: Tool) -> No
     assert kept(system) == ("fg-7", "not cleared: the item has no assignee")
 
 
-def test_jr_17_a_missing_or_failing_tool_is_told_and_the_worker_comes_back(run: Run, tool: Tool) -> None:
+def test_jr_17_a_missing_or_failing_tool_is_reported_and_the_worker_comes_back(run: Run, tool: Tool) -> None:
     """JR-17."""
     (tool.folder / "code").write_text("4")
     tool.answers({})
@@ -257,7 +257,7 @@ def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_trace
     assert desk.close(PATIENCE_S)
 
 
-def test_an_order_that_no_thread_is_to_be_had_for_is_carried_out_with_the_next(
+def test_a_release_without_a_free_thread_is_carried_out_with_the_next(
     monkeypatch: pytest.MonkeyPatch, no_traces: None
 ) -> None:
     broker, desk = Inbox(), ReleaseDesk("mark")
@@ -291,7 +291,7 @@ def raising(item: Release) -> None:
         ("sys:exit", "SystemExit"),
     ],
 )
-def test_a_function_that_raises_is_told_and_hurts_nobody(
+def test_a_function_that_raises_is_reported_and_stops_no_worker(
     run: Run, tool: Tool, call: Callable[[Release], object] | str, why: str
 ) -> None:
     system = run(holder(tool, ReleasePolicy(call=call)))
@@ -341,7 +341,7 @@ def test_an_item_that_looks_like_an_option_is_handed_to_no_tool(run: Run, tool: 
 
 
 def test_the_item_of_a_hung_worker_is_released_only_when_its_process_has_gone(run: Run, tool: Tool) -> None:
-    """Else somebody else would begin with it while the first one still could go on."""
+    """Else another worker would begin with it while the first one still could go on."""
     once = """trap '' TERM; echo '{"status": "healthy", "current_job": "fg-7"}' >&$REKINDLE_FD; sleep 60"""
     spec = WorkerSpec(
         "w",
@@ -379,7 +379,7 @@ def at_work(workspace: str) -> WorkerSpec:
 def test_what_a_worker_held_that_was_killed_with_its_supervisor_is_released_at_the_next_start(
     run: Run, rows: Rows, database: Path, tmp_path: Path
 ) -> None:
-    """JR-15, with nobody left to see the death: what was held stands in the store."""
+    """JR-15, with no supervisor left to see the death: the held item stands in the store."""
     (tmp_path / "free").write_text('echo "$@" >> freed\n')
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     host = subprocess.Popen([sys.executable, "-c", _HOST, str(database), str(tmp_path)], env=environment)

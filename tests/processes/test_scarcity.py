@@ -1,4 +1,4 @@
-"""There is no descriptor left: that is one worker's misfortune, and it passes."""
+"""There is no descriptor left: that affects one worker, and it passes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rekindle.persistence import open_store
 
 @contextmanager
 def no_descriptor_left() -> Iterator[None]:
-    """Meanwhile no descriptor is to be had, whatever somebody gives back; those that are open stay so."""
+    """Meanwhile no descriptor is free, also after others are closed; open ones stay open."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
     try:
@@ -48,7 +48,7 @@ def test_a_worker_that_finds_no_descriptor_dies_of_it_and_is_back_when_there_are
     assert causes[:2] == ["signalled", "spawn_failed"]
 
 
-def test_a_system_that_finds_no_descriptor_says_so_and_leaves_no_thread(
+def test_a_system_that_finds_no_descriptor_raises_and_leaves_no_thread(
     database: Path, no_traces: None
 ) -> None:
     system = System([sleeper()], store=open_store(database))
@@ -60,7 +60,7 @@ def test_a_system_that_finds_no_descriptor_says_so_and_leaves_no_thread(
 def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(
     run: Run, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel lets every user watch so many descriptors and no more."""
+    """The kernel limits how many descriptors a user may watch."""
     refused = threading.Event()
     watch = EpollLoop.watch
 

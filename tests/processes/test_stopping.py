@@ -38,7 +38,7 @@ from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
 
-def test_sd_06_a_worker_that_stops_when_asked_exits_0_and_no_death_is_told(run: Run, rows: Rows) -> None:
+def test_sd_06_a_worker_that_stops_when_asked_exits_0_and_no_death_is_reported(run: Run, rows: Rows) -> None:
     system = run(python("wait"))
     system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
     with system.events() as events:
@@ -52,7 +52,7 @@ def test_sd_06_a_worker_that_stops_when_asked_exits_0_and_no_death_is_told(run: 
     assert rows.deaths("wait") == []
 
 
-def test_every_step_of_a_stop_is_told_with_its_time(run: Run) -> None:
+def test_every_step_of_a_stop_is_reported_with_its_time(run: Run) -> None:
     deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done"
     system = run(shell("deaf", deaf, stop=SHORT))
     assert eventually(lambda: system.output("deaf") == ("deaf",))
@@ -166,7 +166,7 @@ def test_a_stop_while_it_is_opened_is_obeyed_as_soon_as_it_is(
 
 
 def test_a_stopped_system_refuses_to_start_again(run: Run) -> None:
-    """Its store is closed, and somebody else may own it by now."""
+    """Its store is closed, and another supervisor may own it by now."""
     system = run(sleeper())
     system.stop()
     with pytest.raises(RequestRefusedError, match="has been stopped"):
@@ -256,7 +256,7 @@ def nemesis(mark: str, seed: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_f17_a_stop_amid_crashes_and_starts_ends_in_time_and_restarts_nobody(
+def test_f17_a_stop_amid_crashes_and_starts_ends_in_time_and_restarts_no_worker(
     run: Run, rows: Rows, seed: int
 ) -> None:
     eager = replace(QUICK, initial_delay_s=0.01)
@@ -286,7 +286,7 @@ def test_a_stop_that_is_given_no_time_kills_what_is_left(run: Run) -> None:
     assert marked_processes(mark) == []
 
 
-def test_sd_04_a_stop_during_the_delay_before_a_restart_starts_nobody(run: Run) -> None:
+def test_sd_04_a_stop_during_the_delay_before_a_restart_starts_no_worker(run: Run) -> None:
     slow = RestartPolicy(initial_delay_s=1.0)
     system = run(sleeper(restart=slow))
     pid = system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S).pid
@@ -304,7 +304,7 @@ def _is_the_death(event: object) -> bool:
     return isinstance(event, WorkerDied) or (isinstance(event, StatusChanged) and event.new is Status.DEAD)
 
 
-def test_sd_19_a_start_in_the_middle_of_a_stop_is_refused_and_starts_nobody(run: Run) -> None:
+def test_sd_19_a_start_in_the_middle_of_a_stop_is_refused_and_starts_no_worker(run: Run) -> None:
     system = run(*(sleeper(f"s:{n}") for n in range(10)))
     mark = system.mark
     stopping = threading.Thread(target=system.stop)

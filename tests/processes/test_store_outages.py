@@ -71,7 +71,7 @@ def is_whole(system: System) -> bool:
 
 
 def log(system: System) -> tuple[EventRecord, ...]:
-    """All events that are kept."""
+    """All stored events."""
     return system.event_log(0, 10_000).events
 
 
@@ -134,7 +134,7 @@ def fill(ballast: Path) -> None:
 def test_f24_events_go_on_while_postgresql_is_stopped_and_are_written_when_it_is_back(
     postgres_service: PostgresService, postgres_url: str, marks: list[str], no_traces: None
 ) -> None:
-    """F24, for everyone who listens: told at once, kept later, under the same numbers."""
+    """F24, for subscribers: published at once, stored later, under the same numbers."""
     with System([sleeper()], store=open_store(postgres_url)) as system:
         marks.append(system.mark)
         kill(system)

@@ -76,9 +76,9 @@ def test_f25_a_few_bad_frames_are_forgiven(run: Run, tmp_path: Path) -> None:
     assert (worker.generation, worker.status) == (1, Status.HEALTHY)
 
 
-def test_f25_a_worker_that_sends_garbage_for_ever_does_not_fill_our_memory(run: Run) -> None:
+def test_f25_a_worker_that_sends_garbage_endlessly_does_not_fill_our_memory(run: Run) -> None:
     deaf = replace(SHORT, term_s=2.0)
-    system = run(python("send_garbage_for_ever", "w", stop=deaf), python("wait"))
+    system = run(python("send_garbage_endlessly", "w", stop=deaf), python("wait"))
     system.wait_until("w", lambda w: w.restart_count >= 1, PATIENCE_S)
     before = resident_mb()
     system.wait_until("w", lambda w: w.restart_count >= 4, 2 * PATIENCE_S)

@@ -14,7 +14,7 @@ from rekindle.actors import EventStream, Status, StatusChanged, WorkerStarted
 from rekindle.actors.messages import Event, PauseBegan
 
 PATIENCE_S = 20.0
-"""Long after every promise; whoever waits this long has found a bug."""
+"""Longer than every promised time: a wait that reaches it is a bug."""
 
 _GLANCE_S = 0.005
 
@@ -52,7 +52,7 @@ class Held:
         self._handles[pid] = os.pidfd_open(pid)
 
     def living(self) -> list[int]:
-        """Those that have not ended."""
+        """The ones that have not ended."""
         return [pid for pid, handle in self._handles.items() if not select.select([handle], [], [], 0)[0]]
 
     def all_end(self, within_s: float = PATIENCE_S) -> bool:
@@ -74,7 +74,7 @@ def ended(pid: int) -> bool:
 
 
 def later_news(events: EventStream, seconds: float) -> list[Event]:
-    """What is told in that time, save that a worker came up: that may have been on its way before."""
+    """The events in that time, except that a worker came up: that may have been on its way before."""
     return [event for event in events.within(seconds) if not _came_up(event)]
 
 

@@ -78,7 +78,7 @@ def follow_pauses(worker: Worker) -> None:
         worker.wait_while_paused()
 
 
-def work_on_42_until_told(worker: Worker) -> None:
+def work_on_42_until_let_go(worker: Worker) -> None:
     """Lets go of its job when the file LET_GO is there."""
     with worker.job(42):
         while not Path(os.environ["LET_GO"]).exists() and not worker.wait(0.01):
@@ -117,7 +117,7 @@ def flood_the_output(worker: Worker) -> None:
 
 
 def send_raw(worker: Worker) -> None:
-    """Writes the file RAW to its channel, whatever is in it, then waits."""
+    """Writes the file RAW to its channel, unchecked, then waits."""
     channel = worker._channel
     assert channel is not None
     fd = channel._fd
@@ -128,7 +128,7 @@ def send_raw(worker: Worker) -> None:
     worker.wait()
 
 
-def send_garbage_for_ever(worker: Worker) -> None:
+def send_garbage_endlessly(worker: Worker) -> None:
     """As much as the supervisor takes: lines without an end, and lines without a sense."""
     channel = worker._channel
     assert channel is not None
@@ -206,7 +206,7 @@ def deadlock(worker: Worker) -> None:
 
 
 def hold_the_gil(worker: Worker) -> None:
-    """A loop in C that lets nobody else run, not even the heartbeats."""
+    """A loop in C that lets no other thread run, not even the heartbeats."""
     import re
 
     worker.progress("begins")
@@ -218,7 +218,7 @@ def spin_in_c(re: object) -> None:
 
 
 def be_busy_then_rest(worker: Worker) -> None:
-    """Longer than the timeout without a mark, but it says so."""
+    """Longer than the timeout without a mark, but it announces that."""
     with worker.job("long"), worker.busy(for_s=60):
         worker.wait(2.5)
     worker.current_job = "rested"

@@ -57,14 +57,14 @@ class Running:
             shutil.copy(empty_database(), state / "rekindle.db")
 
     def workers(self) -> dict[str, Any]:
-        """Every worker by its id; none while nobody answers."""
+        """Every worker by its id; none while the supervisor does not answer."""
         try:
             return {worker["component_id"]: worker for worker in self.client.get("/workers")["workers"]}
         except ControlError:
             return {}
 
     def worker(self, name: str) -> Any:
-        """One worker, as the control socket shows it; empty while nobody answers."""
+        """One worker, as the control socket shows it; empty while the supervisor does not answer."""
         return self.workers().get(name, {})
 
     def wait_for(self, name: str, **wanted: object) -> Any:

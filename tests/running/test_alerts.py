@@ -1,4 +1,4 @@
-"""Alerts of a real run: seen, noted, sent, kept over a restart, resolved."""
+"""Alerts of a real run: raised, acknowledged, sent, persisted over a restart, resolved."""
 
 from __future__ import annotations
 

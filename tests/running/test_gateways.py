@@ -59,13 +59,13 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
     assert first.text().count("nats: events are not delivered") == 1
 
 
-def test_a_missing_secret_is_told_and_nothing_is_started(nats_services: NatsServices, run: Run) -> None:
+def test_a_missing_secret_is_reported_and_nothing_is_started(nats_services: NatsServices, run: Run) -> None:
     running = run(WORKER + '[nats]\nlogin.token_file = "nothing"\n')
     assert running.end() == 1
     assert "nothing: No such file" in running.text()
 
 
-def test_metrics_are_served_on_both_sockets_to_those_who_may_ask(run: Run) -> None:
+def test_metrics_are_served_on_both_sockets_to_authorised_clients(run: Run) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

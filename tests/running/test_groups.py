@@ -26,7 +26,7 @@ def test_a_group_waits_for_another_group(run: Run) -> None:
         "[worker.early]\ncommand = ['sleep', '1000']\ncount = 2\n"
     )
     running.wait_for("worker:late:0", status="healthy")
-    # The log is written once an event is kept, which may be later than the status is known.
+    # The log is written once an event is stored, which may be later than the status is known.
     assert eventually(lambda: len(started(running)) == 3)
     assert started(running)[-1] == "worker:late:0"
 
@@ -44,14 +44,14 @@ def test_a_group_is_scaled_up_and_down_while_it_runs(run: Run) -> None:
     assert running.worker("worker:web:0")["pid"] == before
 
 
-def test_a_group_that_nobody_knows_cannot_be_scaled(run: Run) -> None:
+def test_an_unknown_group_cannot_be_scaled(run: Run) -> None:
     running = run(GROUP)
     running.wait_for("worker:web:0", status="healthy")
     with pytest.raises(UnknownWorkerError):
         running.order("groups", "nobody", "scale", count=5)
 
 
-def test_a_rolling_restart_renews_everybody_and_keeps_enough_of_them_up(run: Run) -> None:
+def test_a_rolling_restart_renews_all_workers_and_keeps_enough_of_them_up(run: Run) -> None:
     running = run(GROUP)
     for number in range(3):
         running.wait_for(f"worker:web:{number}", status="healthy")

@@ -60,7 +60,7 @@ def bundles(running: Running, id_: str = "worker:hungry:0") -> list[dict[str, An
 
 
 def test_f7_a_kill_that_the_cgroup_counted_is_confirmed_and_a_bare_one_is_not(group: Path, run: Run) -> None:
-    """F7: the first is told as out of memory, certain; the second, in the same group, is not."""
+    """F7: the first is reported as out of memory, certain; the second, in the same group, is not."""
     enter = ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "enter"]
     running = run(FILE, within=enter)
     running.wait_for("worker:hungry:0", shown="failed")

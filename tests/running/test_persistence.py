@@ -32,7 +32,9 @@ def kill_worker(running: Running, name: str) -> None:
     assert eventually(lambda: running.worker(name).get("pid") != before["pid"])
 
 
-def test_f10_everybody_is_gone_after_the_supervisor_was_killed_and_the_next_one_remembers(run: Run) -> None:
+def test_f10_all_workers_are_gone_after_the_supervisor_was_killed_and_the_next_one_remembers(
+    run: Run,
+) -> None:
     running = run(FLAKY)
     calm = running.wait_for("worker:calm:0", status="healthy")["pid"]
     for _ in range(2):

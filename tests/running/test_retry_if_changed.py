@@ -33,7 +33,7 @@ def failed_worker(run: Run, script: Path, setting: str = "true") -> Running:
 
 
 def again(run: Run, former: Running) -> Running:
-    """The supervisor anew, with the same file."""
+    """The supervisor again, with the same file."""
     assert former.stop() == 0
     return run(former.file.read_text())
 
@@ -52,7 +52,7 @@ def test_ps_10_an_unchanged_script_stays_failed_and_a_changed_one_is_tried(run: 
     running = again(run, running)
     lifted = running.wait_for(ID, shown="healthy")
     assert (lifted["generation"], lifted["restart_count"]) == (3, 0)
-    # What happened is told once it is kept, which may be later than it shows.
+    # An event is published once it is stored, which may be later than the status shows it.
     assert eventually(lambda: LIFTED in running.text())
 
 

@@ -115,7 +115,7 @@ def test_cf_08_a_bad_file_changes_nothing_when_it_is_reloaded(run: Run) -> None:
     assert running.worker("worker:sleep:0")["pid"] == before["pid"]
 
 
-def test_systemd_hears_that_we_are_ready_alive_and_stopping(run: Run, tmp_path: Path) -> None:
+def test_systemd_is_notified_that_we_are_ready_alive_and_stopping(run: Run, tmp_path: Path) -> None:
     address = str(tmp_path / "notify.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(address)

@@ -1,4 +1,4 @@
-"""A log that nobody reads: an unread pipe, a terminal after Ctrl-S."""
+"""A log without a reader: an unread pipe, a terminal after Ctrl-S."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pipe() -> Iterator[Pipe]:
     pipe.close()
 
 
-def test_a_log_that_nobody_reads_holds_up_neither_restarts_nor_the_stop(run: Run, pipe: Pipe) -> None:
+def test_an_unread_log_delays_neither_restarts_nor_the_stop(run: Run, pipe: Pipe) -> None:
     running = run(LOUD, stderr=pipe.writes)
     calm = running.wait_for("worker:calm:0", status="healthy")
     assert eventually(pipe.is_full)

@@ -46,7 +46,7 @@ def test_a_database_that_is_a_link_is_not_followed(run: Run, state: Path, tmp_pa
     assert not (tmp_path / "precious").exists()
 
 
-def test_f21_a_damaged_database_is_told_in_one_sentence_and_left_as_it_is(run: Run, state: Path) -> None:
+def test_f21_a_damaged_database_is_reported_in_one_sentence_and_left_as_it_is(run: Run, state: Path) -> None:
     (state / "rekindle.db").write_bytes(GARBAGE)
     running = run(SLEEPER)
     assert running.end() == 1
@@ -56,7 +56,9 @@ def test_f21_a_damaged_database_is_told_in_one_sentence_and_left_as_it_is(run: R
     assert (state / "rekindle.db").read_bytes() == GARBAGE
 
 
-def test_f21_the_workers_run_beside_a_damaged_database_if_the_operator_says_so(run: Run, state: Path) -> None:
+def test_f21_the_workers_run_beside_a_damaged_database_if_the_operator_asks_for_it(
+    run: Run, state: Path
+) -> None:
     (state / "rekindle.db").write_bytes(GARBAGE)
     running = run(SLEEPER, "--ignore-state")
     running.wait_for("worker:sleep:0", status="healthy")

@@ -12,7 +12,7 @@ from rekindle.cli.supervise.systemd import Notifier
 
 
 class DeafFleet:
-    """Answers nothing; after a few questions somebody ends the run."""
+    """Does not answer; after a few requests the test ends the run."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -31,7 +31,7 @@ class DeafFleet:
 
 
 class Heard(Notifier):
-    """Writes down what systemd would hear."""
+    """Records what systemd would receive."""
 
     def __init__(self) -> None:
         super().__init__({"WATCHDOG_USEC": "3000"})

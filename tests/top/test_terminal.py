@@ -45,7 +45,7 @@ def test_inside_tmux_the_keys_work(every_state: Client, tmp_path: Path) -> None:
         tmux("kill-server")
 
 
-def test_without_a_supervisor_it_says_so_and_exits_3(no_supervisor: Client) -> None:
+def test_without_a_supervisor_it_reports_that_and_exits_3(no_supervisor: Client) -> None:
     answer = no_supervisor("top")
     assert answer.code == 3
     assert "no supervisor" in answer.err

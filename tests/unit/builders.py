@@ -27,7 +27,7 @@ def crash(
     signal: int | None = None,
     healthy_for_ms: int = 0,
 ) -> Death:
-    """A death: by exit code 1, unless told otherwise."""
+    """A death: by exit code 1 by default."""
     exit_ = Exit(None if signal is not None else code, signal)
     return Death(
         component_id=TAG,

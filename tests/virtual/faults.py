@@ -13,7 +13,7 @@ Chosen = Callable[[Any], bool]
 
 
 class Mistake:
-    """Has one class of actors raise at chosen messages, so many times."""
+    """Has one class of actors raise at chosen messages, a given number of times."""
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ def test_nt_04_only_health_that_lasts_ends_an_episode() -> None:
     assert changes(system) == [(10.0, "opened", 1), (31.0, "repeated", 1), (63.0, "resolved", 1)]
 
 
-def test_an_alert_that_nobody_noted_is_escalated_once() -> None:
+def test_an_unacknowledged_alert_is_escalated_once() -> None:
     spec = worker(restart={"enabled": False})
     system = SimulatedSystem(spec, scripts=uptimes(10.0), alerts=AlertPolicy(escalate_after_s=60)).start()
     system.run(600)
@@ -96,7 +96,7 @@ def test_alerts_survive_a_restart_of_the_application_and_are_resolved_by_the_nex
     assert [alert.is_active for alert in system.memory.alerts()] == [False]
 
 
-def test_nt_13_without_alerts_nobody_is_told_and_recovery_runs() -> None:
+def test_nt_13_without_alerts_no_notification_is_sent_and_recovery_runs() -> None:
     for policy in (None, AlertPolicy(enabled=False)):
         system = SimulatedSystem(worker(), scripts=uptimes(10.0), alerts=policy).start()
         system.run(60)
@@ -104,7 +104,7 @@ def test_nt_13_without_alerts_nobody_is_told_and_recovery_runs() -> None:
         assert len(system.starts()) == 2
 
 
-def test_what_was_told_of_an_alert_is_what_was_kept_of_it() -> None:
+def test_an_alert_is_published_as_it_is_stored() -> None:
     system = SimulatedSystem(worker(), scripts=uptimes(10.0, 5.0), alerts=POLICY).start()
     for _ in range(100):
         system.run(1)
@@ -112,7 +112,7 @@ def test_what_was_told_of_an_alert_is_what_was_kept_of_it() -> None:
         assert system.memory.alerts() == tuple(told.values())
 
 
-def test_an_alert_of_a_store_that_is_away_is_told_from_memory_and_kept_later() -> None:
+def test_an_alert_during_a_store_outage_is_published_from_memory_and_stored_later() -> None:
     from rekindle.actors import StoreUnavailableError
 
     system = SimulatedSystem(worker(), scripts=uptimes(10.0), alerts=POLICY).start()
@@ -144,7 +144,7 @@ def test_every_alert_is_opened_before_anything_else_happens_to_it() -> None:
     assert W not in {event.alert.component_id for _, event in system.events(AlertChanged)}
 
 
-def test_a_toxic_job_is_an_alert_until_somebody_retries_or_drops_it() -> None:
+def test_a_toxic_job_is_an_alert_until_an_operator_retries_or_drops_it() -> None:
     spec = worker(jobs={"queues": ("tag",), "crash_retries": 0})
     system = SimulatedSystem(spec, scripts=uptimes(10.0), alerts=POLICY)
     (job,) = system.memory.jobs.add("tag", [NewJob(payload="{}")])

@@ -31,7 +31,7 @@ TEN = ids(10)
 
 
 class Outage:
-    """What every worker needs is away from 100 s to 700 s; whoever starts meanwhile dies after 2 s."""
+    """What every worker needs is away from 100 s to 700 s; a worker that starts meanwhile dies after 2 s."""
 
     def __init__(self) -> None:
         self.system: SimulatedSystem | None = None
@@ -197,7 +197,7 @@ def test_one_that_is_changed_under_an_open_breaker_is_held_and_shown_so() -> Non
     system.close()
 
 
-def test_nobody_is_recycled_under_an_open_breaker() -> None:
+def test_no_worker_is_recycled_under_an_open_breaker() -> None:
     """It would be held back, the last one of its group that is well; and a canary would never hold."""
     recycle = RecyclePolicy(after_s=8.0, jitter=0.0)
     members = workers(3, breaker=TWO, group="tag", recycle=recycle)
@@ -214,7 +214,7 @@ def test_nobody_is_recycled_under_an_open_breaker() -> None:
     system.close()
 
 
-def test_a_probe_that_is_taken_away_says_nothing_any_more() -> None:
+def test_a_removed_probe_reports_nothing_more() -> None:
     """What was under way answered, and was asked again without there being anything to ask."""
     policy = BreakerPolicy(name="db", deaths=3, probe_tcp="db:5432", probe_interval_s=5)
     system = SimulatedSystem(*workers(2, breaker=policy))
@@ -236,7 +236,7 @@ def test_a_probe_that_is_taken_away_says_nothing_any_more() -> None:
 def test_the_same_as_a_chaos_scenario_under_its_rules(
     breaker: BreakerPolicy | None, ending: str, seed: int
 ) -> None:
-    """Nothing that must always hold is broken by a breaker: one process at a time, each death told once …"""
+    """A breaker breaks no invariant: one process at a time, each death reported once …"""
     scenario = Scenario("a database outage", lasts_s=900)
     for id_ in TEN:
         until_then = Behaviour(dies_after=AWAY + 0.5, until=AWAY)

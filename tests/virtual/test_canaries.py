@@ -1,4 +1,4 @@
-"""Whatever becomes of a canary, or of its breaker, nobody is held back for ever."""
+"""However a canary or its breaker ends, no worker is held back without end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def canaries(system: SimulatedSystem) -> list[str]:
     return [event.component_id for _, event in system.events(CanaryStarted)]
 
 
-def test_a_canary_is_none_that_waits_for_another_who_is_held_back() -> None:
+def test_a_worker_that_waits_for_a_held_worker_is_not_chosen_as_canary() -> None:
     first, second = worker("a", breaker=DB, after=("b",)), worker("b", breaker=DB)
     system = SimulatedSystem(first, second, scripts=uptimes(20)).start()
     system.run(600)
@@ -67,7 +67,7 @@ def test_a_canary_that_an_operator_stops_while_it_backs_off_leaves_the_trial_to_
     assert healthy(system) == list(ids(3)[1:])
 
 
-def test_a_canary_that_ends_cleanly_must_hold_anew_after_its_restart() -> None:
+def test_a_canary_that_ends_cleanly_must_hold_again_after_its_restart() -> None:
     canary = lives(dies_after(20), dies_after(3, exit=0), then=runs())
     specs = workers(3, breaker=DB, restart={"initial_delay_s": 60.0})
     system = SimulatedSystem(*specs, scripts=canary).start()
@@ -107,7 +107,7 @@ def test_a_canary_that_is_paused_leaves_the_trial_to_the_next() -> None:
 
 
 def test_a_canary_that_comes_to_wait_for_one_who_is_held_back_leaves_the_trial_to_that_one() -> None:
-    """The one that it waited for was pending when it was chosen, died, and was held: nobody tried."""
+    """The one that it waited for was pending when it was chosen, died, and was held: no worker tried."""
     breaker = BreakerPolicy(name="x", deaths=2, window_s=30, canary_delay_s=2, hold_s=3)
     scripts = {
         "db": lives(dies_after(4), Behaviour(healthy_after=10, dies_after=5), then=runs()),
@@ -127,7 +127,7 @@ def test_a_canary_that_comes_to_wait_for_one_who_is_held_back_leaves_the_trial_t
     assert healthy(system) == ["db", "app"]
 
 
-def test_a_canary_is_none_that_waits_for_one_who_waits_for_another_who_is_held_back() -> None:
+def test_a_worker_that_waits_indirectly_for_a_held_worker_is_not_chosen_as_canary() -> None:
     chain = (worker("a", breaker=DB, after=("b",)), worker("b", after=("c",)), worker("c", breaker=DB))
     scripts = {
         "a": lives(dies_after(20), then=runs()),

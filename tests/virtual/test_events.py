@@ -1,4 +1,4 @@
-"""What a host's own actors hear, and in which order."""
+"""What a host's own actors receive, and in which order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def word(event: Event) -> str:
 
 @SEEDS
 @PROGRAMS
-def test_ev_18_a_worker_that_is_given_up_is_told_in_this_order(
+def test_ev_18_a_worker_that_is_given_up_is_reported_in_this_order(
     new_system: SystemFactory, seed: int, run: Command | PythonCall
 ) -> None:
     spec = worker(run=run, restart={"max_lifetime": 1})
@@ -62,7 +62,7 @@ def test_ev_18_a_worker_that_is_given_up_is_told_in_this_order(
 
 @SEEDS
 @PROGRAMS
-def test_a_worker_that_dies_at_once_is_told_to_have_started_before_it_died(
+def test_a_worker_that_dies_at_once_is_reported_as_started_before_it_died(
     new_system: SystemFactory, seed: int, run: Command | PythonCall
 ) -> None:
     script = lives(Behaviour(dies_after=0, healthy_after=None), then=runs())
@@ -92,7 +92,7 @@ def test_the_generations_of_events_tell_the_incarnations_apart(new_system: Syste
     assert [event.death.generation for _, event in system.events(WorkerDied)] == [1, 2]
 
 
-def test_a_death_is_told_with_what_was_decided_on_it(new_system: SystemFactory) -> None:
+def test_a_death_is_published_with_the_decision(new_system: SystemFactory) -> None:
     system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     (told,) = system.deaths()
@@ -101,14 +101,14 @@ def test_a_death_is_told_with_what_was_decided_on_it(new_system: SystemFactory) 
     assert (told.death.uptime_ms, told.death.healthy_for_ms) == (3000, 3000)
 
 
-def test_a_death_is_told_with_the_job_that_the_worker_held(new_system: SystemFactory) -> None:
+def test_a_death_is_published_with_the_job_that_the_worker_held(new_system: SystemFactory) -> None:
     system = new_system(scripts=lives(Behaviour(dies_after=3, job="order-7"), then=runs())).start()
     system.run(60)
     assert system.deaths()[0].death.job == "order-7"
     assert system.memory.deaths(W)[0].job == "order-7"
 
 
-def test_a_stop_is_told_as_a_stop(new_system: SystemFactory) -> None:
+def test_a_stop_is_published_as_a_stop(new_system: SystemFactory) -> None:
     system = new_system().start()
     system.run(10)
     system.stop()
@@ -122,7 +122,7 @@ def test_a_stop_is_told_as_a_stop(new_system: SystemFactory) -> None:
     assert system.events(WorkerStopped)[0][0] == 10
 
 
-def test_who_subscribes_later_hears_what_comes_later_and_who_leaves_hears_nothing_more(
+def test_a_late_subscriber_receives_later_events_and_one_that_leaves_receives_nothing_more(
     new_system: SystemFactory,
 ) -> None:
     system = new_system(scripts=uptimes(3)).start()
@@ -134,7 +134,7 @@ def test_who_subscribes_later_hears_what_comes_later_and_who_leaves_hears_nothin
     assert [word(event) for event in late.messages] == ["→healthy", "→dead", "WorkerDied"]
 
 
-def test_who_subscribes_twice_hears_everything_once(new_system: SystemFactory) -> None:
+def test_a_listener_that_subscribes_twice_receives_everything_once(new_system: SystemFactory) -> None:
     system = new_system(scripts=uptimes(3))
     system.actors.broker.tell(Subscribe(system.listener))
     system.start().run(60)
@@ -155,7 +155,7 @@ def test_a_host_of_actors_is_answered_by_messages(new_system: SystemFactory) -> 
     assert [type(answer) for answer in host.messages] == [Done, Refused, StatusReport, WorkersStopped]
 
 
-def test_a_failure_is_told_with_its_reason(new_system: SystemFactory) -> None:
+def test_a_failure_is_published_with_its_reason(new_system: SystemFactory) -> None:
     system = new_system(worker(restart={"give_up_exit_codes": (1,)}), scripts=crashes_after(3)).start()
     system.run(60)
     ((at, failed),) = system.events(WorkerFailed)
@@ -163,7 +163,7 @@ def test_a_failure_is_told_with_its_reason(new_system: SystemFactory) -> None:
     assert "exit code 1" in failed.reason
 
 
-def test_a_pause_is_told_when_it_begins_and_when_it_ends_by_itself(new_system: SystemFactory) -> None:
+def test_a_pause_is_published_when_it_begins_and_when_it_ends_by_itself(new_system: SystemFactory) -> None:
     system = new_system(worker(), scripts=lives(runs())).start()
     system.run(10)
     system.tell(PauseWorkers((W,), reason="repairs", for_s=60))
@@ -181,7 +181,7 @@ def test_a_pause_is_told_when_it_begins_and_when_it_ends_by_itself(new_system: S
     ]
 
 
-def test_a_reset_is_told(new_system: SystemFactory) -> None:
+def test_a_reset_is_published(new_system: SystemFactory) -> None:
     system = new_system(worker(), scripts=lives(runs())).start()
     system.run(10)
     system.tell(ResetWorker(W))

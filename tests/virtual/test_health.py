@@ -55,14 +55,14 @@ def say(system: SimulatedSystem, *frames: tuple[float, str] | tuple[float, Frame
     system.run(0)
 
 
-def test_hm_01_a_registration_is_pending_and_tells_nobody(new_system: SystemFactory) -> None:
+def test_hm_01_a_registration_is_pending_and_notifies_no_listener(new_system: SystemFactory) -> None:
     system = new_system(observed(), scripts=SILENT).start()
     system.run(59.9)
     assert system.status().status is PENDING
     assert system.changes() == []
 
 
-def test_hm_02_the_first_healthy_frame_is_told_once(new_system: SystemFactory) -> None:
+def test_hm_02_the_first_healthy_frame_is_reported_once(new_system: SystemFactory) -> None:
     system = new_system(observed(), scripts=SILENT).start()
     say(system, (7, "healthy"))
     changed = system.events(StatusChanged)
@@ -116,7 +116,7 @@ def test_hm_08_frames_every_six_seconds_flap_and_never_make_dead(new_system: Sys
     assert system.changes() == [(0, HEALTHY), *(change for flap in flaps for change in flap)]
 
 
-def test_hm_09_repeated_healthy_frames_tell_nobody(new_system: SystemFactory) -> None:
+def test_hm_09_repeated_healthy_frames_notify_no_listener(new_system: SystemFactory) -> None:
     system = new_system(observed()).start()
     system.run(3600)
     assert system.changes() == [(0, HEALTHY)]
@@ -145,7 +145,7 @@ def test_hm_12_a_healthy_frame_ends_a_recovery_and_its_deadline(new_system: Syst
 
 
 @pytest.mark.parametrize(("asked", "granted"), [(1, 5), (30, 30), (500, 120), (None, 120), (-3, 5)])
-def test_hm_13_the_recovery_time_is_kept_between_5_and_120_seconds(
+def test_hm_13_the_recovery_time_is_clamped_between_5_and_120_seconds(
     new_system: SystemFactory, asked: float | None, granted: float
 ) -> None:
     system = new_system(observed(), scripts=SILENT).start()
@@ -154,7 +154,7 @@ def test_hm_13_the_recovery_time_is_kept_between_5_and_120_seconds(
     assert system.changes() == [(10, RECOVERING), (10 + granted, DEAD)]
 
 
-def test_hm_14_what_is_told_is_the_time_that_the_worker_asked_for(new_system: SystemFactory) -> None:
+def test_hm_14_the_reported_time_is_the_one_that_the_worker_asked_for(new_system: SystemFactory) -> None:
     system = new_system(observed(), scripts=SILENT).start()
     say(system, (10, Frame(status="recovering", recover_for_s=500)))
     assert [event.recover_for_s for _, event in system.events(StatusChanged)] == [500]
@@ -186,7 +186,7 @@ REACH: dict[str, tuple[tuple[float, str], ...]] = {
 
 
 @pytest.mark.parametrize("before", REACH)
-def test_hm_17_the_end_of_a_process_is_told_once_from_every_status(
+def test_hm_17_the_end_of_a_process_is_reported_once_from_every_status(
     new_system: SystemFactory, before: str
 ) -> None:
     system = new_system(observed(), scripts=SILENT).start()
@@ -201,7 +201,7 @@ def test_hm_17_the_end_of_a_process_is_told_once_from_every_status(
     assert system.changes()[told:] == [(7, DEAD)]
 
 
-def test_hm_18_the_end_of_what_is_dead_or_failed_is_told_to_nobody(new_system: SystemFactory) -> None:
+def test_hm_18_the_end_of_a_dead_or_failed_worker_is_not_reported(new_system: SystemFactory) -> None:
     system = new_system(observed(), scripts=SILENT).start()
     system.run(70)
     told = system.changes()
@@ -220,7 +220,7 @@ def test_hm_19_a_late_healthy_frame_does_not_wake_the_dead(new_system: SystemFac
     assert system.status().status is DEAD
 
 
-def test_hm_20_a_worker_is_marked_failed_once_and_nothing_is_heard_of_it_then(
+def test_hm_20_a_worker_is_marked_failed_once_and_reports_nothing_afterwards(
     new_system: SystemFactory,
 ) -> None:
     system = new_system(observed(), scripts=SILENT).start()
@@ -237,7 +237,7 @@ def test_hm_20_a_worker_is_marked_failed_once_and_nothing_is_heard_of_it_then(
     assert system.changes() == [(1, HEALTHY), (1, FAILED)]
 
 
-def test_hm_21_marking_an_unknown_worker_failed_is_no_error(new_system: SystemFactory) -> None:
+def test_hm_21_marking_an_unknown_worker_failed_is_not_an_error(new_system: SystemFactory) -> None:
     system = new_system(observed()).start()
     system.actors.monitor.tell(MarkFailed("nobody"))
     system.run(100)
@@ -315,7 +315,7 @@ def test_hm_26_what_comes_late_of_an_older_generation_is_ignored(
 
 
 class Unwilling:
-    """A listener that raises at whatever it is told."""
+    """A listener that raises at every message."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -346,7 +346,7 @@ class Host(pykka.ThreadingActor):
         """Take anything."""
 
 
-def test_hm_27_a_listener_that_has_ended_costs_nobody_anything(new_system: SystemFactory) -> None:
+def test_hm_27_a_listener_that_has_ended_affects_no_other_listener(new_system: SystemFactory) -> None:
     system = new_system(scripts=uptimes(3))
     host = system.runtime.start(Host)
     system.actors.broker.tell(Subscribe(host))
@@ -355,7 +355,7 @@ def test_hm_27_a_listener_that_has_ended_costs_nobody_anything(new_system: Syste
     assert system.starts() == [0, 4]
 
 
-def test_hm_28_without_the_store_every_status_is_told_as_with_it(new_system: SystemFactory) -> None:
+def test_hm_28_without_the_store_every_status_is_reported_as_with_it(new_system: SystemFactory) -> None:
     def changes(fault: Exception | None) -> list[tuple[float, Status]]:
         system = new_system(observed(), scripts=lives(Behaviour(heartbeat=inf)))
         system.memory.fault = fault
@@ -406,7 +406,7 @@ def test_hm_31_every_registered_worker_has_a_status(new_system: SystemFactory) -
     assert set(system.memory.health) == set(ids(5))
 
 
-def test_a_frozen_worker_is_told_from_a_busy_one(new_system: SystemFactory) -> None:
+def test_a_frozen_worker_is_distinguished_from_a_busy_one(new_system: SystemFactory) -> None:
     system = new_system(observed()).start()
     system.run(1)
     system.processes.freeze(W)
@@ -427,7 +427,9 @@ def test_p12_after_its_own_absence_the_monitor_waits_for_the_frames_in_the_pipes
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_p12_every_absence_is_forgiven_to_those_who_were_heard_in_between(new_system: SystemFactory) -> None:
+def test_p12_every_absence_is_forgiven_to_workers_that_sent_frames_in_between(
+    new_system: SystemFactory,
+) -> None:
     system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
     for _ in range(5):
         say(system, (system.now, "healthy"))
@@ -444,7 +446,7 @@ def test_p12_a_worker_that_hangs_is_found_after_one_grace(new_system: SystemFact
     assert system.changes()[-1] == (116, DEAD)
 
 
-def test_p12_a_second_absence_is_forgiven_before_the_worker_was_heard(new_system: SystemFactory) -> None:
+def test_p12_a_second_absence_is_forgiven_before_the_worker_sent_a_frame(new_system: SystemFactory) -> None:
     """It had been silent for 17 s in all that the monitor was there for: 30 s are allowed."""
     system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
     say(system, (0, "healthy"))
@@ -456,7 +458,7 @@ def test_p12_a_second_absence_is_forgiven_before_the_worker_was_heard(new_system
     assert system.changes() == [(0, HEALTHY)]
 
 
-def test_p12_a_slow_monitor_does_not_forgive_a_silence_for_ever(new_system: SystemFactory) -> None:
+def test_p12_a_slow_monitor_does_not_forgive_a_silence_without_end(new_system: SystemFactory) -> None:
     system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
     for _ in range(20):
@@ -480,7 +482,7 @@ def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(new_system: S
 
 
 def suspend(system: SimulatedSystem, seconds: float) -> None:
-    """Let time pass while nobody here is awake to see it."""
+    """Let time pass while the host is asleep."""
     system.runtime.virtual_clock.now += seconds
 
 

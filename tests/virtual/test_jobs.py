@@ -109,7 +109,7 @@ def test_with_the_store_gone_the_release_waits_and_happens_in_order(new_system: 
     assert (system.memory.jobs.get(job).state, system.memory.jobs.get(job).crash_count) == ("pending", 1)
 
 
-def test_jr_11_an_end_that_is_told_twice_is_recorded_once(new_system: SystemFactory) -> None:
+def test_jr_11_an_end_that_is_reported_twice_is_recorded_once(new_system: SystemFactory) -> None:
     system = with_jobs(new_system)
     system.run(1.0)
     claim(system)
@@ -158,7 +158,7 @@ def test_only_workers_that_serve_queues_have_claims_to_release(
     assert (ClaimsReleased in store.kinds) is bool(settings)
 
 
-def test_the_job_of_a_worker_that_serves_no_queue_any_more_is_released_all_the_same(
+def test_the_job_of_a_worker_that_no_longer_serves_a_queue_is_still_released(
     new_system: SystemFactory,
 ) -> None:
     """A reload took its queues away; the process that is stopped for it leaves its job behind."""

@@ -46,7 +46,7 @@ def kinds(system: SimulatedSystem, *wanted: type[Event]) -> list[type]:
     return [type(event) for event in system.listener.messages if isinstance(event, wanted)]
 
 
-def test_rl_01_without_limits_nobody_looks() -> None:
+def test_rl_01_without_limits_usage_is_not_sampled() -> None:
     def asked(_age: float) -> Usage:
         raise AssertionError("somebody looked")
 
@@ -68,7 +68,7 @@ def test_rl_02_rl_07_the_kill_is_a_death_by_resource_limit_restarted_and_counted
     assert kinds(system, ResourceViolated, WorkerDied) == [ResourceViolated, ResourceViolated, WorkerDied]
 
 
-def test_rl_06_peaks_begin_anew_with_an_incarnation() -> None:
+def test_rl_06_peaks_are_reset_with_each_incarnation() -> None:
     limits = ResourceLimits(kill_memory_mb=1000)
     system = SimulatedSystem(worker(limits=limits), scripts=lives(megabytes(2000), then=megabytes(5))).start()
     system.run(600)
@@ -86,7 +86,7 @@ class Counting(MemoryStore):
         return super().commit(records)
 
 
-def test_what_workers_use_is_kept_once_a_minute_and_hardly_ever_by_a_commit_of_its_own() -> None:
+def test_usage_is_stored_once_a_minute_and_rarely_in_a_commit_of_its_own() -> None:
     store = Counting()
     limits = ResourceLimits(kill_memory_mb=1000, interval_s=5)
     crew = [worker(f"worker:tag:{n}", limits=limits) for n in range(10)]
@@ -110,7 +110,7 @@ def test_rl_08_a_process_that_ends_before_the_kill_dies_once_of_its_own_cause() 
         assert (death.death.cause, death.death.exit.signal) == (Cause.SIGNALLED, 15)
 
 
-def test_rl_09_blindness_is_told_once_and_costs_nothing_else(logs: list[str]) -> None:
+def test_rl_09_failing_samples_are_reported_once_and_cost_nothing_else(logs: list[str]) -> None:
     unreadable = Behaviour(usage=unreadable_usage)
     system = SimulatedSystem(worker(limits=CPU), scripts=lives(unreadable)).start()
     system.run(300)
@@ -146,7 +146,7 @@ def test_rl_12_with_restarts_disabled_it_is_killed_and_stays_down() -> None:
     assert not system.processes.alive(W)
 
 
-def test_nt_11_a_warning_alone_is_no_crash_and_is_taken_back() -> None:
+def test_nt_11_a_warning_alone_is_not_a_crash_and_is_taken_back() -> None:
     breathes = uses(lambda age: Usage(memory_mb=5000 if age < 20 else 10))
     system = SimulatedSystem(worker(preset="notify"), scripts=lives(breathes)).start()
     system.run(60)
@@ -223,7 +223,7 @@ def test_the_policy_may_let_more_of_a_group_go_at_once() -> None:
     assert [at for at, _ in recycled(system)] == [100.0, 100.0, 107.0]
 
 
-def test_a_lonely_worker_waits_for_nobody_and_a_failed_one_stands_in_for_nobody() -> None:
+def test_a_single_worker_waits_for_no_other_and_a_failed_one_does_not_count_as_up() -> None:
     policy = RecyclePolicy(after_s=100, jitter=0)
     group = workers(2, recycle=policy, group="tag", restart={"max_lifetime": 1})
     scripts = {group[0].id: lives(runs()), group[1].id: lives(dies_after(1.0))}  # type: ignore[index]

@@ -196,7 +196,7 @@ def test_a_pause_for_a_time_is_not_moved_by_the_wall_clock() -> None:
 
 
 def test_the_pause_of_a_worker_that_was_removed_ends_with_it() -> None:
-    """Its end came again and again, at once, for ever."""
+    """Its end came again and again, at once, without end."""
     system = SimulatedSystem(worker("a"), worker("b"))
     system.start()
     system.run(1)
@@ -284,7 +284,7 @@ def test_hundreds_of_workers_that_are_down_are_stopped_without_a_deep_stack() ->
 
 
 def test_a_stop_of_everything_goes_on_when_one_that_was_stopping_is_wanted_again() -> None:
-    """Found by hypothesis: the stop of `db` waited for ever for the end of `web`, which came back."""
+    """Found by hypothesis: the stop of `db` waited without end for the end of `web`, which came back."""
     slow = {"web": lambda _generation: Behaviour(stops_after=2.0)}
     system = SimulatedSystem(worker("db"), worker("web", after=("db",)), scripts=slow)
     system.start()
@@ -297,7 +297,7 @@ def test_a_stop_of_everything_goes_on_when_one_that_was_stopping_is_wanted_again
 
 
 def test_what_waits_for_its_turn_to_stop_is_not_started_meanwhile() -> None:
-    """Found by hypothesis: a restart that was under way went on after everything was told to stop."""
+    """Found by hypothesis: a restart that was under way went on after the stop of everything."""
     slow = {id_: lambda _generation: Behaviour(stops_after=2.0) for id_ in ("db", "web")}
     system = SimulatedSystem(worker("db"), worker("web", after=("db",)), scripts=slow)
     system.start()
@@ -333,7 +333,7 @@ def test_a_pause_does_not_undo_a_stop_that_waits_for_its_turn() -> None:
     assert [system.status(id_).shown for id_ in ("db", "web")] == ["stopped", "stopped"]
 
 
-def test_a_pause_that_is_over_before_it_could_begin_for_one_holds_nobody_down() -> None:
+def test_a_pause_that_is_over_before_it_could_begin_for_a_worker_holds_no_worker() -> None:
     """The one that others needed was paused when they had stopped, after the pause was over."""
     slow = {"app": lambda _generation: Behaviour(stops_after=5.0)}
     system = SimulatedSystem(worker("db"), worker("app", after=("db",)), scripts=slow).start()
@@ -372,7 +372,7 @@ def test_who_waits_for_one_that_is_removed_waits_no_longer() -> None:
     assert system.status("app").status is Status.HEALTHY
 
 
-def test_others_can_be_added_after_one_was_removed_that_somebody_names() -> None:
+def test_workers_can_be_added_after_one_was_removed_that_another_names() -> None:
     system = SimulatedSystem(worker("app", after=("db",)), worker("db")).start()
     system.run(1)
     system.tell(RemoveWorker("db"))

@@ -1,4 +1,4 @@
-"""Every event is numbered, kept with what caused it, and told once, in order."""
+"""Every event is numbered, stored with its cause, and published once, in order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Journal(MemoryStore):
 
 
 def follower(system: SimulatedSystem, *topics: str) -> Listener:
-    """Somebody who wants numbers."""
+    """A listener that asks for numbered events."""
     listener = Listener(system.runtime.clock.monotonic)
     system.actors.broker.tell(Subscribe(listener, topics or ("event:*",)))
     system.runtime.settle()
@@ -66,7 +66,7 @@ def is_gapless(numbers: list[int], first: int = 1) -> bool:
 
 
 @SEEDS
-def test_what_is_told_is_what_is_kept_under_numbers_without_a_gap(
+def test_published_events_are_the_stored_ones_under_numbers_without_a_gap(
     new_system: SystemFactory, seed: int
 ) -> None:
     system = new_system(*workers(5), scripts=crashes_after(3), seed=seed)
@@ -79,7 +79,7 @@ def test_what_is_told_is_what_is_kept_under_numbers_without_a_gap(
 
 
 @SEEDS
-def test_a_death_is_kept_in_one_transaction_with_its_events(new_system: SystemFactory, seed: int) -> None:
+def test_a_death_is_stored_in_one_transaction_with_its_events(new_system: SystemFactory, seed: int) -> None:
     store = Journal()
     new_system(*workers(3), scripts=crashes_after(3), store=store, seed=seed).start().run(600)
     with_deaths = [each for each in store.batches if any(isinstance(one, DeathRecord) for one in each)]
@@ -136,7 +136,7 @@ def test_an_event_has_the_time_of_the_wall_clock(new_system: SystemFactory) -> N
 
 
 @SEEDS
-def test_in_an_outage_events_are_told_at_once_and_written_later_with_the_same_numbers(
+def test_in_an_outage_events_are_published_at_once_and_stored_later_with_the_same_numbers(
     new_system: SystemFactory, seed: int
 ) -> None:
     system = new_system(*workers(3), scripts=crashes_after(3), seed=seed)
@@ -154,7 +154,9 @@ def test_in_an_outage_events_are_told_at_once_and_written_later_with_the_same_nu
     assert told(listener)[-1].kept
 
 
-def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(new_system: SystemFactory) -> None:
+def test_an_event_published_just_before_an_outage_is_not_published_again_after_it(
+    new_system: SystemFactory,
+) -> None:
     system = new_system(scripts=uptimes(3))
     listener = follower(system)
     system.memory.fault = LOCKED
@@ -166,7 +168,7 @@ def test_what_was_told_just_before_an_outage_is_not_told_again_after_it(new_syst
     assert len(system.events(StoreDegraded)) == 1
 
 
-def test_events_that_outgrow_the_memory_in_an_outage_are_given_up_and_that_is_told(
+def test_events_that_outgrow_the_memory_in_an_outage_are_dropped_and_reported_as_dropped(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch, "MOST_EVENTS", 20)
@@ -185,7 +187,7 @@ def test_events_that_outgrow_the_memory_in_an_outage_are_given_up_and_that_is_to
     assert [each.id for each in kept(system.memory)] == [each for each in numbers if each not in missing]
 
 
-def test_an_event_that_the_store_neither_takes_nor_refuses_is_told_after_two_seconds(
+def test_an_event_that_the_store_neither_accepts_nor_refuses_is_published_after_two_seconds(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = new_system(scripts=uptimes(3)).start()
@@ -214,7 +216,9 @@ def test_what_waits_for_a_record_is_written_when_the_application_ends(new_system
     ]
 
 
-def test_a_follower_hears_first_how_far_the_log_is_and_its_latest_events(new_system: SystemFactory) -> None:
+def test_a_follower_first_receives_the_last_number_of_the_log_and_its_latest_events(
+    new_system: SystemFactory,
+) -> None:
     system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     listener = follower(system, "event:worker_died:*")

@@ -12,7 +12,7 @@ from rekindle.actors.ports import Control
 
 
 @pytest.mark.parametrize("for_s", [0.0, -1.0, 1e12, float("inf"), float("nan")])
-def test_a_pause_for_no_time_or_for_ever_is_refused_with_a_sentence(
+def test_a_pause_of_zero_or_infinite_time_is_refused_with_a_sentence(
     new_system: SystemFactory, for_s: float
 ) -> None:
     system = new_system().start()

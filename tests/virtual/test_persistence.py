@@ -70,7 +70,7 @@ def test_ps_08_the_delays_go_on_where_the_former_run_left_them(new_system: Syste
 
 
 def dies_of(system: SimulatedSystem, seconds: float) -> Script:
-    """Only the next incarnation dies, after so long."""
+    """Only the next incarnation dies, after this time."""
     first = system.status().generation + 1
     return lambda generation: dies_after(seconds) if generation == first else runs()
 
@@ -86,7 +86,7 @@ def test_ps_09_a_full_window_is_remembered(new_system: SystemFactory) -> None:
     assert [death.action for death in system.deaths()] == ["mark_failed"]
 
 
-def test_ps_09_a_window_that_has_passed_meanwhile_is_no_reason_to_give_up(new_system: SystemFactory) -> None:
+def test_ps_09_a_window_that_has_passed_meanwhile_does_not_fail_the_worker(new_system: SystemFactory) -> None:
     system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
     system.run_to(50)
     system.restart_application(away_s=300)
@@ -171,7 +171,7 @@ def test_a_delay_that_was_over_meanwhile_is_not_waited_for(new_system: SystemFac
 
 
 @pytest.mark.parametrize("jump_ms", [-365 * 24 * 3_600_000, 365 * 24 * 3_600_000])
-def test_f16_a_wall_clock_that_was_set_meanwhile_makes_nobody_wait_longer_than_the_policy(
+def test_f16_a_wall_clock_that_was_set_meanwhile_makes_no_worker_wait_longer_than_the_policy(
     new_system: SystemFactory, jump_ms: int
 ) -> None:
     system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
@@ -322,7 +322,9 @@ def test_ps_13_the_actors_answer_at_once_while_the_store_is_away(new_system: Sys
     assert system.now == before
 
 
-def test_ps_13_everybody_hears_that_the_store_is_away_and_that_it_is_back(new_system: SystemFactory) -> None:
+def test_ps_13_every_listener_is_notified_that_the_store_is_away_and_that_it_is_back(
+    new_system: SystemFactory,
+) -> None:
     system = new_system(scripts=uptimes(3)).start()
     system.run_to(2)
     system.memory.fault = LOCKED
@@ -483,7 +485,7 @@ def test_a_removed_worker_leaves_no_mirror_behind_after_an_outage(new_system: Sy
 
 
 def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(new_system: SystemFactory) -> None:
-    """What is too old is deleted; that the clock says so all of a sudden is no reason."""
+    """Old rows are deleted, but not because the clock suddenly jumps ahead."""
     system = new_system(scripts=uptimes(3, 3)).start()
     system.run(60)
     system.runtime.virtual_clock.wall_offset_ms += 365 * 86_400_000
@@ -494,11 +496,11 @@ def test_a_clock_that_is_set_a_year_forward_makes_no_history_old(new_system: Sys
 
 
 def test_generations_go_on_though_the_last_one_left_no_death(new_system: SystemFactory) -> None:
-    """They are the names of lives: two of one name would be told apart by nobody."""
+    """They are the names of lives: two of one name could not be distinguished."""
     system = new_system(scripts=uptimes(3)).start()
     system.run(60)
     assert system.status().generation == 2
-    system.restart_application()  # killed with it: no death is kept of the second
+    system.restart_application()  # killed with it: no death of the second is stored
     system.start().run(60)
     assert system.status().generation == 3
     system.tell(StopWorkers())

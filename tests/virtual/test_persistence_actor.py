@@ -78,13 +78,13 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_a_restart_goes_before_that_everyone_hears_of_the_death(desk: Desk) -> None:
+def test_a_restart_happens_before_listeners_are_notified_of_the_death(desk: Desk) -> None:
     desk.persistence.tell(died(1))
     assert desk.settle() == ["commit", BatchKept((("worker:tag:0", 1),)), published(1)]
 
 
-def test_deaths_without_end_do_not_keep_anybody_from_hearing_of_them(desk: Desk) -> None:
-    """There was no leisure then, and it waited for eight commits of a slow store."""
+def test_endless_deaths_do_not_delay_their_notifications(desk: Desk) -> None:
+    """There was no idle moment then, and it waited for eight commits of a slow store."""
     coming = iter(range(2, 6))
 
     def another() -> None:
@@ -98,8 +98,8 @@ def test_deaths_without_end_do_not_keep_anybody_from_hearing_of_them(desk: Desk)
     assert steps == [step for number in range(1, 6) for step in ("commit", published(number))]
 
 
-def test_that_a_death_is_kept_is_told_before_the_outage_that_follows(desk: Desk) -> None:
-    """Told after it, it was taken for the end of the outage, and the next event waited for the store."""
+def test_a_persisted_death_is_confirmed_before_the_outage_that_follows(desk: Desk) -> None:
+    """Confirmed after it, it was taken for the end of the outage, and the next event waited for the store."""
 
     def gone() -> None:
         desk.store.fault = StoreUnavailableError("database is locked")
@@ -112,7 +112,7 @@ def test_that_a_death_is_kept_is_told_before_the_outage_that_follows(desk: Desk)
     assert not any(isinstance(step, StoreDegraded) for step in log[: log.index(published(1))])
 
 
-def test_who_has_everything_written_finds_it_told(desk: Desk) -> None:
+def test_a_flush_publishes_everything(desk: Desk) -> None:
     desk.persistence.tell(died(1))
     desk.persistence.tell(Flush(desk))
     log = desk.settle()

@@ -1,4 +1,4 @@
-"""What those who listen hear of the queues, in virtual time."""
+"""What listeners receive about the queues, in virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAG: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
 
 
 def listener(system: Any, *topics: str) -> Listener:
-    """Somebody who listens to these topics."""
+    """A listener to these topics."""
     heard = Listener(system.runtime.clock.monotonic)
     system.actors.broker.tell(Subscribe(heard, topics))
     system.runtime.settle()
@@ -54,14 +54,14 @@ def finish(system: Any, job: int) -> None:
     says(system, None)
 
 
-def jobs_told(heard: Listener) -> list[tuple[int, str]]:
-    """(job, status) of every job that was told of."""
+def published_jobs(heard: Listener) -> list[tuple[int, str]]:
+    """(job, status) of every published job."""
     told = [each.state for each in heard.messages if isinstance(each, StateChanged)]
     return [(state.id, state.status) for state in told if isinstance(state, JobTopicState)]
 
 
 def numbers(heard: Listener) -> list[tuple[str, int, int, int]]:
-    """(topic, pending, running, completed) of every state that was told."""
+    """(topic, pending, running, completed) of every published state."""
     told = [each for each in heard.messages if isinstance(each, StateChanged)]
     return [
         (each.topic, each.state.pending, each.state.running, each.state.completed)
@@ -70,7 +70,7 @@ def numbers(heard: Listener) -> list[tuple[str, int, int, int]]:
     ]
 
 
-def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(new_system: SystemFactory) -> None:
+def test_a_queue_is_published_when_it_has_changed_and_not_otherwise(new_system: SystemFactory) -> None:
     """EV-10: the queue itself, and all queues together."""
     system = new_system(worker(**TAG)).start()
     system.run(1.0)
@@ -85,7 +85,7 @@ def test_a_queue_is_told_of_when_it_has_changed_and_not_otherwise(new_system: Sy
     ]  # fmt: skip
 
 
-def test_a_job_is_told_of_from_its_beginning_to_its_end(new_system: SystemFactory) -> None:
+def test_a_job_is_published_from_its_beginning_to_its_end(new_system: SystemFactory) -> None:
     """Topic queue:jobs: the typed state, and nothing of it in the log of events."""
     system = new_system(worker(**TAG)).start()
     system.run(1.0)
@@ -96,14 +96,14 @@ def test_a_job_is_told_of_from_its_beginning_to_its_end(new_system: SystemFactor
     system.run(1.0)
     finish(system, job)
     system.run(1.0)
-    assert jobs_told(heard) == [(job, "pending"), (job, "running"), (job, "done")]
+    assert published_jobs(heard) == [(job, "pending"), (job, "running"), (job, "done")]
     told = [each for each in heard.messages if isinstance(each, StateChanged)]
     assert {(each.topic, each.type, each.event_id) for each in told} == {("queue:jobs", "job_update", None)}
     assert isinstance(told[1].state, JobTopicState)
     assert told[1].state.path == "/music/a.flac"
 
 
-def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(new_system: SystemFactory) -> None:
+def test_a_late_subscriber_receives_the_jobs_that_are_executed(new_system: SystemFactory) -> None:
     """EV-04, for jobs."""
     system = new_system(worker(**TAG)).start()
     system.run(1.0)
@@ -120,15 +120,15 @@ def test_whoever_comes_later_is_shown_the_jobs_that_are_executed(new_system: Sys
     assert listener(system, "queue:jobs").messages[0].states == ()
 
 
-def test_the_job_of_a_dead_worker_is_told_to_be_pending_again(new_system: SystemFactory) -> None:
-    """JR-02, for those who look."""
+def test_the_job_of_a_dead_worker_is_published_as_pending_again(new_system: SystemFactory) -> None:
+    """JR-02, for subscribers."""
     system = new_system(worker(**TAG), scripts=lambda _: dies_after(5.0)).start()
     system.run(1.0)
     heard = listener(system, "queue:jobs")
     put_in(system)
     job = take(system)
     system.run(5.0)
-    assert jobs_told(heard) == [(job, "running"), (job, "pending")]
+    assert published_jobs(heard) == [(job, "running"), (job, "pending")]
 
 
 def test_a_flood_of_short_jobs_is_looked_at_twice_a_second(new_system: SystemFactory) -> None:
@@ -145,7 +145,7 @@ def test_a_flood_of_short_jobs_is_looked_at_twice_a_second(new_system: SystemFac
     assert numbers(heard)[-1] == ("queue:tag:status", 0, 0, 1000)
 
 
-def test_while_nothing_happens_nobody_looks_and_no_timer_runs(new_system: SystemFactory) -> None:
+def test_while_nothing_happens_queues_are_not_read_and_no_timer_runs(new_system: SystemFactory) -> None:
     system = new_system(worker(**TAG)).start()
     system.run(1.0)
     put_in(system)
@@ -157,7 +157,7 @@ def test_while_nothing_happens_nobody_looks_and_no_timer_runs(new_system: System
     assert asked == []
 
 
-def test_whoever_comes_later_is_shown_the_queues_first(new_system: SystemFactory) -> None:
+def test_a_late_subscriber_receives_the_queues_first(new_system: SystemFactory) -> None:
     system = new_system(worker(**TAG)).start()
     put_in(system, 3)
     system.run(1.0)
@@ -168,7 +168,7 @@ def test_whoever_comes_later_is_shown_the_queues_first(new_system: SystemFactory
     assert (state.type, state.state.queue_type, state.state.pending) == ("queue_update", "tag", 3)
 
 
-def test_without_a_queue_nobody_looks(new_system: SystemFactory) -> None:
+def test_without_a_queue_the_store_is_not_read(new_system: SystemFactory) -> None:
     system = new_system(worker()).start()
     put_in(system)
     system.run(5.0)

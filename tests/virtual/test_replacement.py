@@ -1,4 +1,4 @@
-"""Our own actors raise in the middle of things: each is made anew in place, and nobody notices."""
+"""Our own actors raise in the middle of things: each is replaced in place, and no worker is affected."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_an_actor_that_raises_once_goes_on_as_if_nothing_had_happened(
 
 
 LOST_FOR_GOOD = {"Declare", "StartWorkers", "ReportStatus", "StopWorkers", "Attend", "Subscribe", "wipe"}
-"""What nobody repeats: the word of a host, and what is said once at the beginning."""
+"""Messages that are not repeated: commands of a host, and what is sent once at the beginning."""
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ LOST_FOR_GOOD = {"Declare", "StartWorkers", "ReportStatus", "StopWorkers", "Atte
         if name not in LOST_FOR_GOOD
     ],
 )
-def test_a_message_that_always_raises_is_dropped_and_what_it_said_is_found_out(
+def test_a_message_that_always_raises_is_dropped_and_its_content_is_found_out(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch, actor: type[ResilientActor], chosen: Chosen
 ) -> None:
     Mistake(actor, chosen, times=2).put_in(monkeypatch)
@@ -223,7 +223,7 @@ def test_a_supervisor_that_raises_in_the_backoff_keeps_the_moment_of_the_restart
 def test_a_supervisor_that_raises_at_the_death_of_a_process_that_still_runs_ends_it(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It forgot the worker once: the monitor said dead, the process table said alive.
+    # It forgot the worker once: it was dead for the monitor and alive for the process table.
     Mistake(Supervisor, death, times=2).put_in(monkeypatch)
     system = new_system(scripts=lives(Behaviour(heartbeat=inf), then=runs())).start()
     system.run(60)
@@ -344,7 +344,7 @@ def test_a_monitor_that_raises_keeps_the_failed_failed(
     assert system.status().shown == "failed"
 
 
-def test_a_proxy_that_raises_on_the_ladder_climbs_it_anew(
+def test_a_proxy_that_raises_on_the_stop_ladder_starts_the_ladder_again(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(WorkerProxy, at(LadderElapsed), times=2).put_in(monkeypatch)
@@ -409,7 +409,7 @@ def test_a_persistence_actor_that_raises_loses_nothing(
 
 
 class Careless(MemoryStore):
-    """A store that meets a mistake of its own now and then, which is no outage."""
+    """A store that raises an error of its own now and then, which is not an outage."""
 
     def __init__(self, *mistakes: int) -> None:
         super().__init__()
@@ -520,7 +520,7 @@ def test_a_report_from_before_a_start_says_nothing_about_it(new_system: SystemFa
     assert system.starts() == [0, 4]
 
 
-def test_a_failure_is_kept_although_an_effect_before_it_raised(
+def test_a_failure_is_persisted_although_an_effect_before_it_raised(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perform, armed = Crew._perform, [True]
@@ -571,7 +571,7 @@ def test_a_plain_program_is_healthy_although_the_monitor_missed_its_start(
     assert system.changes() == [(0, Status.HEALTHY)]
 
 
-def test_a_failure_is_told_although_the_monitor_missed_it(
+def test_a_failure_is_published_although_the_monitor_missed_it(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(MarkFailed), times=2).put_in(monkeypatch)
@@ -580,7 +580,7 @@ def test_a_failure_is_told_although_the_monitor_missed_it(
     assert system.changes()[-1] == (3, Status.FAILED)
 
 
-def test_a_stop_is_no_death_although_the_monitor_missed_it(
+def test_a_stop_is_not_a_death_although_the_monitor_missed_it(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Mistake(HealthMonitor, at(Unregister), times=2).put_in(monkeypatch)

@@ -122,7 +122,7 @@ def test_rd_20_starts_that_fail_use_up_the_attempts_and_the_fourth_is_not_made(
     assert system.status().shown == "failed"
 
 
-def test_rd_21_with_restarts_off_a_death_is_told_and_nothing_else(new_system: SystemFactory) -> None:
+def test_rd_21_with_restarts_off_a_death_is_reported_and_nothing_else(new_system: SystemFactory) -> None:
     system = new_system(worker(restart={"enabled": False}), scripts=crashes_after(10)).start()
     system.run(3600)
     assert system.starts() == [0]
@@ -146,8 +146,8 @@ def test_rd_22_under_on_failure_only_an_unclean_end_is_followed_by_a_restart(
 
 
 @pytest.mark.parametrize("restart_on", ["on_failure", "never"])
-def test_rd_22_one_that_has_ended_well_is_no_crash(new_system: SystemFactory, restart_on: str) -> None:
-    """It was shown as crashed, and whoever is called at night was called for it."""
+def test_rd_22_a_clean_exit_is_not_a_crash(new_system: SystemFactory, restart_on: str) -> None:
+    """It was shown as crashed, and the person on call was called for it."""
     script = lives(dies_after(5, exit=0), then=runs())
     policy = AlertPolicy(enabled=True)
     system = new_system(worker(restart={"restart_on": restart_on}), scripts=script, alerts=policy).start()
@@ -165,7 +165,7 @@ def test_rd_22_one_that_has_ended_well_is_no_crash(new_system: SystemFactory, re
     assert system.starts() == [0, 60]
 
 
-def test_rd_23_under_always_a_clean_end_that_nobody_asked_for_is_followed_by_a_restart(
+def test_rd_23_under_always_an_unrequested_clean_exit_is_followed_by_a_restart(
     new_system: SystemFactory,
 ) -> None:
     system = new_system(scripts=lives(dies_after(5, exit=0), then=runs())).start()
@@ -218,7 +218,7 @@ def test_rd_28_the_lifetime_limit_ends_even_a_worker_that_crashes_every_half_hou
     assert "20 restarts in its lifetime" in str(system.status().failure_reason)
 
 
-def test_rd_29_nothing_more_is_heard_of_a_worker_that_is_failed(new_system: SystemFactory) -> None:
+def test_rd_29_a_failed_worker_reports_nothing_more(new_system: SystemFactory) -> None:
     system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run(100)
     before = list(system.listener.received)

@@ -1,4 +1,4 @@
-"""SC: one pending restart per worker, one process per worker, whatever arrives when."""
+"""SC: one pending restart per worker, one process per worker, in any order of messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rekindle.actors.spec.worker_spec import command
 from rekindle.persistence import MemoryStore
 
 SILENT = Behaviour(heartbeat=inf)
-"""Healthy once, never heard of again: taken for dead 15 s after its frame, and still there."""
+"""Healthy once, then silent: taken for dead 15 s after its frame, and still there."""
 
 
 def test_sc_01_a_death_is_counted_and_leaves_one_timer_of_the_delay(new_system: SystemFactory) -> None:
@@ -231,7 +231,7 @@ def test_sc_15_no_more_workers_start_at_a_time_than_allowed(new_system: SystemFa
 
 
 def starting_at_once(starts: list[tuple[float, str, int]], seconds: float) -> list[int]:
-    """How many starts were under way at each start, if each takes so long."""
+    """How many starts were under way at each start, if each takes this time."""
     moments = [at for at, _, _ in starts]
     return [sum(at - seconds < other <= at for other in moments) for at in moments]
 

@@ -57,7 +57,7 @@ def test_sd_02_a_stop_without_a_living_worker_cancels_the_timers_all_the_same(
     assert system.restart_timers() == []
 
 
-def test_sd_03_a_death_in_the_middle_of_a_stop_is_no_death(new_system: SystemFactory) -> None:
+def test_sd_03_a_death_in_the_middle_of_a_stop_is_not_a_death(new_system: SystemFactory) -> None:
     system = new_system(scripts=lives(Behaviour(dies_after=5, ignores_request=True))).start()
     system.run(3)
     assert system.stop() == (StopResult(W, Exit(code=1), None),)
@@ -126,7 +126,7 @@ def test_sd_07_a_stop_in_the_middle_of_a_stop_asks_only_once(new_system: SystemF
     assert [what for _, _, what in system.processes.controls] == [Control.STOP]
 
 
-def test_who_waits_for_a_stop_is_answered_although_somebody_starts_the_worker_meanwhile(
+def test_a_caller_that_waits_for_a_stop_is_answered_although_another_starts_the_worker_meanwhile(
     new_system: SystemFactory,
 ) -> None:
     system = new_system(scripts=lives(Behaviour(stops_after=4))).start()
@@ -246,7 +246,7 @@ def test_sd_14_a_resume_starts_the_others_and_leaves_the_failed_one_failed(new_s
 
 
 @pytest.mark.parametrize("command", [ResumeWorkers(), StartWorkers((W,))], ids=["resume", "start"])
-def test_sd_15_a_failed_worker_that_is_reset_starts_only_when_it_is_told_to(
+def test_sd_15_a_failed_worker_that_is_reset_starts_only_on_command(
     new_system: SystemFactory, command: ResumeWorkers | StartWorkers
 ) -> None:
     system = new_system(worker(restart={"max_lifetime": 1}), scripts=uptimes(3, 3)).start()
@@ -321,7 +321,7 @@ def test_a_start_and_a_restart_under_a_pause_are_refused_and_change_nothing(
     assert len(system.starts()) == 2
 
 
-def test_a_stopped_worker_under_a_pause_is_told_to_need_a_resume_and_then_a_start(
+def test_a_stopped_worker_under_a_pause_is_reported_to_need_a_resume_and_then_a_start(
     new_system: SystemFactory,
 ) -> None:
     system = new_system().start()
@@ -333,7 +333,7 @@ def test_a_stopped_worker_under_a_pause_is_told_to_need_a_resume_and_then_a_star
     )
 
 
-def test_who_starts_what_runs_or_resumes_what_is_not_paused_hears_that_it_was_so(
+def test_starting_a_running_worker_or_resuming_an_unpaused_one_reports_that_nothing_changed(
     new_system: SystemFactory,
 ) -> None:
     system = new_system().start()
@@ -422,7 +422,7 @@ def test_sd_05_a_kill_reaches_one_that_was_taken_for_dead_and_still_ends(new_sys
     assert len(answer.messages) == 1
 
 
-def test_sd_05_whoever_stops_an_unkillable_one_again_hears_so_again(new_system: SystemFactory) -> None:
+def test_sd_05_stopping_an_unkillable_worker_again_reports_it_again(new_system: SystemFactory) -> None:
     unkillable = Behaviour(ignores_request=True, ignores_term=True, ignores_kill=True)
     system = new_system(worker("x"), worker("y"), scripts={"x": lives(unkillable)}).start()
     system.run_to(1)

@@ -127,7 +127,7 @@ class Storm:
         self._heard = len(heard)
 
     def let_time_pass(self, seconds: float) -> None:
-        """Wait, while nobody commands anything; what was to stay down must do so."""
+        """Wait without commands; a worker that must stay down stays down."""
         system = self.system
         down = {each.component_id for each in system.report().workers if held(each)}
         started = len(system.processes.starts)

@@ -24,7 +24,7 @@ def watcher(system: SimulatedSystem, *topics: str) -> Listener:
 
 
 def words(listener: Listener, topic: str = worker_topic(W)) -> list[Any]:
-    """The statuses that were told after the snapshot."""
+    """The statuses that were published after the snapshot."""
     told = [each for each in listener.messages if isinstance(each, StateChanged) and each.topic == topic]
     return [each.state.status if isinstance(each.state, WorkerState) else each.state for each in told]
 
@@ -58,7 +58,7 @@ def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(
     )
 
 
-def test_ev_06_a_state_that_is_reported_twice_is_told_once(new_system: SystemFactory) -> None:
+def test_ev_06_a_state_that_is_reported_twice_is_published_once(new_system: SystemFactory) -> None:
     """EV-06: frames come every second, and say the same."""
     system = new_system()
     listener = watcher(system)
@@ -66,7 +66,9 @@ def test_ev_06_a_state_that_is_reported_twice_is_told_once(new_system: SystemFac
     assert words(listener) == ["starting", "healthy"]
 
 
-def test_ev_08_who_leaves_hears_nothing_more_and_who_is_gone_is_forgotten(new_system: SystemFactory) -> None:
+def test_ev_08_an_unsubscribed_listener_receives_nothing_more_and_an_ended_one_is_removed(
+    new_system: SystemFactory,
+) -> None:
     """EV-08."""
     system = new_system(scripts=uptimes(3)).start()
     listener = watcher(system, "worker:*:status")
@@ -102,7 +104,7 @@ def test_an_outage_of_the_store_is_seen_in_the_systems_state(new_system: SystemF
     ]
 
 
-def test_a_worker_that_is_removed_has_no_state_any_more(new_system: SystemFactory) -> None:
+def test_a_removed_worker_no_longer_has_a_state(new_system: SystemFactory) -> None:
     system = new_system(*workers(2)).start()
     listener = watcher(system)
     system.tell(RemoveWorker(W))

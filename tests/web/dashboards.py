@@ -96,7 +96,7 @@ def dashboard_in(folder: Path) -> Iterator[Dashboard]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
+    """A port that is free just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -26,7 +26,7 @@ def raw(web: Web, request: str) -> str:
         return answer.decode()
 
 
-def test_nobody_is_answered_without_a_token(web: Web) -> None:
+def test_no_client_is_answered_without_a_token(web: Web) -> None:
     for path in ("/api/v1/info", "/api/v1/workers", "/api/v1/openapi.json", "/api/v1/nothing"):
         answer = web.ask("GET", path)
         assert (answer.status, answer.error) == (401, "unauthorized")
@@ -37,7 +37,7 @@ def test_nobody_is_answered_without_a_token(web: Web) -> None:
     "authorization",
     ["Bearer", "Bearer ", "Bearer wrong", "Basic dXNlcjpwdw==", "Bearer " + "A" * 43, "Bearer \xe9\xff"],
 )
-def test_a_wrong_token_is_no_token(web: Web, authorization: str) -> None:
+def test_a_wrong_token_is_not_accepted(web: Web, authorization: str) -> None:
     assert web.ask("GET", "/api/v1/info", {"Authorization": authorization}).status == 401
 
 
@@ -47,7 +47,7 @@ def test_the_viewers_token_may_look(web: Web) -> None:
     assert [worker["component_id"] for worker in answer.document["workers"]] == [WORKER]
 
 
-def test_the_viewers_token_may_not_give_orders_and_the_attempt_is_kept(serve: Serve) -> None:
+def test_the_viewers_token_may_not_give_orders_and_the_attempt_is_recorded(serve: Serve) -> None:
     web = serve()
     answer = web.ask("POST", PAUSE, web.bearer(), {"reason": "curious"})
     assert (answer.status, answer.error) == (403, "forbidden")
@@ -57,7 +57,7 @@ def test_the_viewers_token_may_not_give_orders_and_the_attempt_is_kept(serve: Se
     assert (entry.gateway, entry.action, entry.claimed_user) == ("http", "pause", "127.0.0.1")
 
 
-def test_the_operators_token_may_and_the_order_is_kept_with_the_gateways_name(serve: Serve) -> None:
+def test_the_operators_token_may_and_the_order_is_recorded_with_the_gateways_name(serve: Serve) -> None:
     web = serve()
     headers = web.bearer(Role.OPERATOR) | {"X-Rekindle-User": "ada"}
     assert web.ask("POST", PAUSE, headers, {"reason": "new disk"}).document["result"] == "done"
@@ -67,15 +67,15 @@ def test_the_operators_token_may_and_the_order_is_kept_with_the_gateways_name(se
     assert (entry.gateway, entry.uid, entry.claimed_user) == ("http", None, "ada at 127.0.0.1")
 
 
-def test_the_end_of_the_supervisor_is_no_order_from_afar(serve: Serve) -> None:
-    """Nobody could start it again from there."""
+def test_a_remote_client_cannot_shut_the_supervisor_down(serve: Serve) -> None:
+    """A remote operator could not start it again."""
     web = serve()
     answer = web.ask("POST", "/api/v1/shutdown", web.bearer(Role.OPERATOR))
     assert (answer.status, answer.error) == (403, "forbidden")
     assert eventually(lambda: [entry.result for entry in web.system.audited()] == ["refused"])
 
 
-def test_where_nobody_may_give_orders_not_even_the_operators_token_may(serve: Serve) -> None:
+def test_with_orders_disabled_not_even_the_operators_token_may_give_one(serve: Serve) -> None:
     web = serve(settings=replace(ANY_PORT, read_only=True))
     assert web.ask("POST", RESTART, web.bearer(Role.OPERATOR)).status == 403
     session = web.ask("GET", "/session", web.cookie(Role.OPERATOR))
@@ -84,7 +84,7 @@ def test_where_nobody_may_give_orders_not_even_the_operators_token_may(serve: Se
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
-def test_a_name_that_is_not_ours_is_refused_whatever_the_method(web: Web, method: str, host: str) -> None:
+def test_a_foreign_host_name_is_refused_with_every_method(web: Web, method: str, host: str) -> None:
     """F28: DNS rebinding makes a browser send its own name for us."""
     headers = web.bearer(Role.OPERATOR) | {"Host": host.format(port=web.port)}
     answer = web.ask(method, RESTART if method != "GET" else "/api/v1/info", headers)
@@ -111,7 +111,7 @@ def test_a_request_with_two_names_is_refused(web: Web) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "GET"])
-def test_a_page_of_another_site_is_refused_whatever_it_shows(
+def test_a_page_of_another_site_is_refused_with_any_credentials(
     web: Web, method: str, elsewhere: dict[str, str]
 ) -> None:
     """F28: cross-site requests carry the browser's cookie, or not; neither helps them."""
@@ -171,7 +171,7 @@ def test_a_session_that_ended_is_taken_from_the_browser(web: Web) -> None:
         (b'{"token": "x"}', "application/x-www-form-urlencoded", 415),
     ],
 )
-def test_what_is_no_token_gets_a_problem(web: Web, body: bytes, kind: str, status: int) -> None:
+def test_an_invalid_token_gets_a_problem(web: Web, body: bytes, kind: str, status: int) -> None:
     answer = web.ask("POST", "/session", web.page() | {"Content-Type": kind}, body)
     assert answer.status == status
     assert set(answer.document) == {"error", "message"}
@@ -208,7 +208,7 @@ def test_a_page_that_the_browser_has_is_not_sent_again(web: Web) -> None:
     assert (again.status, again.body) == (304, b"")
 
 
-def test_what_is_not_served_with_a_method_says_so(web: Web) -> None:
+def test_an_unsupported_method_is_reported(web: Web) -> None:
     assert web.ask("DELETE", "/", web.page()).status == 405
     assert web.ask("PUT", "/session", web.page()).status == 405
     assert web.ask("DELETE", "/api/v1/info", web.bearer(Role.OPERATOR)).status == 405

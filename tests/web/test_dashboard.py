@@ -175,7 +175,7 @@ def test_what_happens_while_the_past_is_read_is_not_lost(dashboard: Dashboard, l
         route.fulfill(response=response)
     looker.wait_until("document.querySelectorAll('.feed li').length > 10")
     assert looker.page.evaluate("document.querySelector('.feed').textContent.includes('killed by SIGKILL')")
-    # Another worker may have said something since: what matters is that each line is in its place.
+    # Another worker may have written since: what matters is that each line is in its place.
     shown = looker.page.evaluate("[...document.querySelectorAll('.feed time')].map((each) => each.dateTime)")
     assert shown == sorted(shown, reverse=True)
 
@@ -269,7 +269,7 @@ def test_queues_are_shown_and_move_with_their_jobs(dashboard: Dashboard, looker:
     looker.wait_until(f"/^tag001/.test({done})")
 
 
-def test_a_pause_by_somebody_else_is_shown(dashboard: Dashboard, looker: Window) -> None:
+def test_a_pause_by_another_operator_is_shown(dashboard: Dashboard, looker: Window) -> None:
     dashboard.running.order("workers", OTHER, "pause", reason="by hand")
     looker.wait_for_row(OTHER, "paused")
     assert "by hand" in looker.row(OTHER).inner_text()
@@ -277,7 +277,7 @@ def test_a_pause_by_somebody_else_is_shown(dashboard: Dashboard, looker: Window)
     looker.wait_for_row(OTHER, "healthy")
 
 
-def test_an_alert_is_shown_until_somebody_takes_note(dashboard: Dashboard, window: Window) -> None:
+def test_an_alert_is_shown_until_an_operator_acknowledges_it(dashboard: Dashboard, window: Window) -> None:
     alert = window.page.locator("[data-alert]").filter(has_text="worker:slow:0")
     alert.wait_for(timeout=PATIENCE_MS)
     alert.get_by_role("button").click()
@@ -285,7 +285,7 @@ def test_an_alert_is_shown_until_somebody_takes_note(dashboard: Dashboard, windo
     window.wait_until("document.querySelector('.alerts .more').textContent.includes('acknowledged')")
 
 
-def test_a_lost_supervisor_is_told_and_found_again_without_a_reload(
+def test_a_lost_supervisor_is_reported_and_found_again_without_a_reload(
     dashboard: Dashboard, window: Window
 ) -> None:
     """What happened meanwhile is there afterwards: the next supervisor remembers, and the page asks."""

@@ -29,7 +29,7 @@ def test_it_is_not_in_the_open_without_tls(run: Run, tmp_path: Path, host: str) 
         server.start()
 
 
-def test_it_listens_on_the_loopback_address_unless_told_otherwise(serve: Serve) -> None:
+def test_it_listens_on_the_loopback_address_by_default(serve: Serve) -> None:
     web = serve()
     assert web.server.url.startswith("http://127.0.0.1:")
     with pytest.raises(ConnectionRefusedError):
@@ -45,7 +45,7 @@ def test_a_port_that_is_taken_is_named(serve: Serve, tmp_path: Path) -> None:
         second.start()
 
 
-def test_a_certificate_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("no certificate")
     settings = replace(ANY_PORT, tls_cert=tmp_path / "cert.pem", tls_key=tmp_path / "cert.pem")
     with pytest.raises(GatewayError, match="certificate"):

@@ -1,4 +1,4 @@
-"""schemathesis against the real gateway: what the description says is what is served, whatever is sent."""
+"""schemathesis against the real gateway: every request is answered as the description says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "5"))
 
 ENDLESS = {"/events"}
 """Their answers do not end; their bad requests have tests of their own."""
-# Which topics there are is said in words: a schema cannot, so some that fit it are refused.
+# The description lists the topics in words: a schema cannot, so some that fit it are refused.
 
 api = schemathesis.openapi.from_dict(
     document([route for route in ROUTES if route.path not in ENDLESS], "test")
@@ -28,7 +28,7 @@ api = schemathesis.openapi.from_dict(
 
 @api.parametrize()
 @settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_the_description_is_kept(case: schemathesis.Case[Any], web: Web) -> None:
+def test_the_server_follows_its_description(case: schemathesis.Case[Any], web: Web) -> None:
     case.call_and_validate(
         base_url=web.server.url.rstrip("/"),
         headers=web.bearer(Role.OPERATOR),

@@ -30,7 +30,7 @@ def test_an_address_is_read(text: str, address: Address) -> None:
     "text",
     ["", "8377", ":8377", "127.0.0.1", "example.org:80", "127.0.0.1:99999", "::1:80", "1.2.3:80", "a b:1"],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must"):
         Address.parse(text)
 

@@ -1,4 +1,4 @@
-"""Following the events over TCP: who may, how many, and that nobody holds up the end (F27)."""
+"""Following the events over TCP: who may, how many, and that no client delays the end (F27)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW = replace(ANY_PORT, max_clients=3)
 
 
 class Following:
-    """A client that follows, and reads when it is told to."""
+    """A client that follows, and reads on command."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -55,7 +55,7 @@ def following(web: Web, path: str = EVENTS, **headers: str) -> Iterator[Followin
         yield Following(connection)
 
 
-def test_a_death_is_told_over_tcp(serve: Serve) -> None:
+def test_a_death_is_streamed_over_tcp(serve: Serve) -> None:
     web = serve()
     pid = web.system.wait_until(WORKER, lambda worker: worker.pid is not None, timeout_s=20).pid
     assert pid is not None
@@ -67,7 +67,7 @@ def test_a_death_is_told_over_tcp(serve: Serve) -> None:
         assert (died["component_id"], died["signal"]) == (WORKER, 9)
 
 
-def test_nobody_follows_without_a_token(web: Web) -> None:
+def test_no_client_follows_without_a_token(web: Web) -> None:
     assert web.ask("GET", EVENTS).status == 401
     assert web.ask("GET", EVENTS, web.cookie() | {"Sec-Fetch-Site": "cross-site"}).status == 403
 
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused_with_a_problem(web: Web) -> None:
         assert set(answer.document) == {"error", "message"}
 
 
-def test_one_client_too_many_is_told_to_come_later_and_the_others_are_served(serve: Serve) -> None:
+def test_one_client_too_many_gets_503_and_the_others_are_served(serve: Serve) -> None:
     """F27, with three places instead of 64."""
     web = serve(settings=FEW)
     with ExitStack() as stack:
@@ -114,7 +114,7 @@ def test_clients_that_do_not_read_do_not_hold_up_the_end(serve: Serve) -> None:
         assert time.monotonic() - began < 3.0
 
 
-def test_a_client_that_takes_nothing_any_more_costs_the_others_nothing_nor_the_end(serve: Serve) -> None:
+def test_a_client_that_stops_reading_delays_neither_the_others_nor_the_end(serve: Serve) -> None:
     """F27, over TCP, with a client whose buffers are full."""
     web = serve()
     with closing(socket.socket()) as blocked, following(web) as reader:

@@ -1,4 +1,4 @@
-"""With a certificate of its own, for those who are elsewhere."""
+"""With a certificate of its own, for remote clients."""
 
 from __future__ import annotations
 

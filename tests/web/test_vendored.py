@@ -1,4 +1,4 @@
-"""What we did not write is what its authors published, and says so."""
+"""Vendored files are as their authors published them, and are marked as vendored."""
 
 from __future__ import annotations
 

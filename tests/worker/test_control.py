@@ -1,4 +1,4 @@
-"""What a worker hears: stop, pause, resume, SIGTERM."""
+"""What a worker receives: stop, pause, resume, SIGTERM."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_sigterm_means_stop(start: Start) -> None:
 
 
 def test_many_sigterms_neither_lock_a_worker_up_in_its_own_event_nor_spoil_its_exit(start: Start) -> None:
-    """Those that come while it waits, and those that come while the interpreter shuts down."""
+    """Signals that come while it waits, and signals that come while the interpreter shuts down."""
     worker = start("loop_while_running")
     worker.frame(status="healthy")
     for _ in range(200):
@@ -58,7 +58,7 @@ def test_a_paused_worker_can_be_stopped(start: Start) -> None:
     worker.frame(current_job="work")
     worker.say("pause")
     worker.frame(current_job=None)
-    # At once: after the stop it may be gone before it could be told anything else.
+    # At once: after the stop it may be gone before another message arrives.
     worker.channel.sendall(b'{"do": "stop"}\n{"do": "pause"}\n')
     assert worker.exit_code() == 0
 

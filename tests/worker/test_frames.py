@@ -32,12 +32,12 @@ def test_a_job_appears_in_frames_and_a_frame_without_it_follows_its_end(start: S
     assert worker.frame(current_job=None) == {"status": "healthy"}
 
 
-def test_a_change_is_told_at_once_and_not_at_the_next_heartbeat(start: Start) -> None:
+def test_a_change_is_sent_at_once_and_not_at_the_next_heartbeat(start: Start) -> None:
     worker = start("hold_a_job_for_thirty_intervals", heartbeat_s=1000)
     assert worker.frame(current_job=42) == {"status": "healthy", "current_job": 42}
 
 
-def test_jobs_of_no_length_are_told_of_now_and_then_and_the_last_one_soon(start: Start) -> None:
+def test_very_short_jobs_are_reported_now_and_then_and_the_last_one_soon(start: Start) -> None:
     """Each in a frame of its own they would be a flood, which ends a worker."""
     worker = start("hold_a_thousand_jobs", heartbeat_s=1000)
     assert worker.frame(current_job="the last") == {"status": "healthy", "current_job": "the last"}

@@ -97,7 +97,7 @@ def test_a_process_with_another_mark_is_left_alone(
     assert stranger.poll() is None
 
 
-def test_a_guardian_that_hears_done_leaves_everything_alone(
+def test_a_guardian_that_receives_done_leaves_everything_alone(
     guardian: subprocess.Popen[bytes], spawn: Spawn
 ) -> None:
     bystander = spawn(SLEEP)
@@ -125,7 +125,7 @@ def test_marked_processes_are_listed_with_the_worker_they_belong_to(spawn: Spawn
     assert set(marked_processes(mark)) == expected
 
 
-def test_a_process_that_has_ended_is_not_listed_although_nobody_has_reaped_it(
+def test_a_process_that_has_ended_is_not_listed_although_it_is_not_reaped(
     spawn: Spawn, mark: str, gone: Callable[[int], bool]
 ) -> None:
     zombie = spawn(SLEEP)

@@ -27,7 +27,7 @@ child.wait()
 
 def test_a_broken_channel_harms_no_job_that_ends_in_its_grace(start: Start, tmp_path: Path) -> None:
     """PP-07."""
-    worker = start("speak_to_nobody_and_finish", FINISHED=str(tmp_path / "finished"))
+    worker = start("speak_without_supervisor_and_finish", FINISHED=str(tmp_path / "finished"))
     worker.frame(status="healthy")
     worker.channel.close()
     assert worker.exit_code() == 0

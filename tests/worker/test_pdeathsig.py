@@ -70,12 +70,14 @@ def test_the_program_is_not_run_when_the_parent_has_gone_already(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_missing_program_is_told_in_one_line_and_127(script: Script, environment: dict[str, str]) -> None:
+def test_a_missing_program_is_reported_in_one_line_and_127(
+    script: Script, environment: dict[str, str]
+) -> None:
     ended = _run(script("pdeathsig.py"), "no-such-program", env=environment)
     assert (ended.returncode, ended.stderr) == (127, "no-such-program: No such file or directory\n")
 
 
-def test_a_file_that_is_no_program_is_told_in_one_line_and_126(
+def test_a_file_that_is_not_a_program_is_reported_in_one_line_and_126(
     script: Script, environment: dict[str, str], tmp_path: Path
 ) -> None:
     plain = tmp_path / "plain"

@@ -40,7 +40,7 @@ def test_an_exception_is_on_stderr_with_its_traceback(start: Start) -> None:
         (":main", "ValueError: Empty module name"),
     ],
 )
-def test_a_target_that_cannot_be_called_is_told_in_one_line_and_a_traceback(
+def test_a_target_that_cannot_be_called_is_reported_in_one_line_and_a_traceback(
     start: Start, target: str, reason: str
 ) -> None:
     worker = start(target)

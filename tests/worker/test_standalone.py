@@ -22,7 +22,7 @@ def test_a_worker_outside_of_rekindle_starts_no_thread_and_has_no_name(worker: W
     assert (worker.component_id, worker.generation) == ("", 0)
 
 
-def test_everything_can_be_said_to_nobody(worker: Worker) -> None:
+def test_a_worker_outside_of_rekindle_may_call_everything(worker: Worker) -> None:
     worker.healthy()
     worker.unhealthy("tired")
     worker.progress()
@@ -39,7 +39,7 @@ def test_a_worker_runs_until_it_is_stopped(worker: Worker) -> None:
 
 
 @pytest.mark.parametrize("fd", ["", "x", "-1", "0x1", "999999"])
-def test_a_channel_that_is_none_makes_a_worker_outside_of_rekindle(
+def test_an_invalid_channel_makes_a_worker_outside_of_rekindle(
     monkeypatch: pytest.MonkeyPatch, fd: str
 ) -> None:
     monkeypatch.setenv("REKINDLE_FD", fd)
@@ -47,7 +47,7 @@ def test_a_channel_that_is_none_makes_a_worker_outside_of_rekindle(
     assert "REKINDLE_FD" not in os.environ
 
 
-def test_a_descriptor_that_is_no_socket_is_not_taken_for_a_channel(
+def test_a_descriptor_that_is_not_a_socket_is_not_taken_for_a_channel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: os.PathLike[str]
 ) -> None:
     with open(os.path.join(tmp_path, "file"), "wb") as file:

@@ -107,7 +107,7 @@ def loop_while_running(worker: Worker) -> None:
     worker.current_job = "left the loop"
 
 
-def speak_to_nobody_and_finish(worker: Worker) -> None:
+def speak_without_supervisor_and_finish(worker: Worker) -> None:
     worker.wait()
     for number in range(100):
         worker.current_job = number

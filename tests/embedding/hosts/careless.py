@@ -48,7 +48,7 @@ def tell(**more: object) -> None:
 
 match how:
     case "stop_all":
-        # What pykka's documentation tells hosts to do at the end; nobody asks the system.
+        # What pykka's documentation tells hosts to do at the end; the system is not asked.
         pykka.ActorRegistry.stop_all()
         tell(workers_ended=workers_end())
     case "stop_all_then_stop":
@@ -82,7 +82,7 @@ match how:
         # pykka stops every actor of the process when one of them exits.
 
         class Exits(pykka.ThreadingActor):
-            """Takes everybody with it."""
+            """Stops every actor of the process."""
 
             def on_receive(self, message: Any) -> Any:
                 """Exit."""

@@ -11,7 +11,7 @@ OWNER = "the host"
 
 
 class Ear(pykka.ThreadingActor):
-    """Puts what it is told where the host's main thread can wait for it."""
+    """Puts its messages where the host's main thread can wait for them."""
 
     def __init__(self, heard: queue.Queue[Any]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Signals that are heard whatever the main thread does."""
+"""Signals that are handled while the main thread is blocked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def deaf_main_thread() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("deaf_main_thread")
-def test_a_signal_is_heard_that_does_not_wake_the_main_thread() -> None:
+def test_a_signal_that_does_not_wake_the_main_thread_is_handled() -> None:
     heard: SimpleQueue[str] = SimpleQueue()
     with handle_signals({signal.SIGUSR1: lambda: heard.put("one"), signal.SIGUSR2: lambda: heard.put("two")}):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})

@@ -82,7 +82,7 @@ def test_of_chained_exceptions_the_last_one_counts() -> None:
 
 
 @given(st.text(max_size=500))
-def test_whatever_a_worker_writes_is_read_without_harm(text: str) -> None:
+def test_any_output_of_a_worker_is_read_without_harm(text: str) -> None:
     assert isinstance(read(text), Trace)
     assert len(crash_of(Finding.UNKNOWN, Cause.UNKNOWN, Exit(), text)) == 12
 

@@ -33,11 +33,11 @@ def test_only_exit_code_0_is_clean(exit_: Exit, clean: bool) -> None:
     assert not Exit().clean
 
 
-def test_a_death_by_exit_is_told_by_the_exit() -> None:
+def test_a_death_by_exit_is_described_by_the_exit() -> None:
     assert str(crash(signal=15)) == "killed by SIGTERM"
 
 
-def test_another_death_is_told_by_its_cause_and_detail() -> None:
+def test_another_death_is_described_by_its_cause_and_detail() -> None:
     failed = Death(component_id=TAG, generation=1, cause=Cause.SPAWN_FAILED, detail="No such file")
     assert (str(failed), str(silence())) == ("spawn failed (No such file)", "heartbeat lost")
 

@@ -54,7 +54,7 @@ def finding(exit_: Exit, **remains: object) -> tuple[Finding, Confidence]:
         (BIG, 1000, 1, Finding.OUT_OF_MEMORY),
         (BOUND, 1000, 1, Finding.OUT_OF_MEMORY),
         (None, None, 1, Finding.OUT_OF_MEMORY),
-        (SMALL, 1000, 1, Finding.OUT_OF_MEMORY_SUSPECTED),  # somebody else's, rather
+        (SMALL, 1000, 1, Finding.OUT_OF_MEMORY_SUSPECTED),  # another program's, rather
     ],
 )
 def test_sigkill_is_a_lack_of_memory_only_where_something_shows_it(
@@ -84,7 +84,7 @@ def test_what_we_end_ourselves_is_killed_by_us(cause: Cause) -> None:
     assert "ended by Rekindle" in verdict.sentence
 
 
-def test_what_an_operator_asked_for_is_his_whatever_else_is_known() -> None:
+def test_a_stop_by_an_operator_is_attributed_to_the_operator_despite_other_evidence() -> None:
     verdict = diagnose(DEATH, KILLED, Remains(sent=signal.SIGKILL), asked=True)
     assert (verdict.finding, verdict.confidence) == (Finding.OPERATOR, Confidence.CERTAIN)
 
@@ -113,7 +113,7 @@ def test_a_fault_is_placed_in_the_thread_at_fault() -> None:
     assert verdict.sentence == "segmentation fault in poke (/srv/native.py, line 5)"
 
 
-def test_an_exception_is_told_by_its_last_line_and_its_place() -> None:
+def test_an_exception_is_described_by_its_last_line_and_its_place() -> None:
     verdict = diagnose(replace(DEATH, cause=Cause.EXITED), Exit(code=1), Remains(last_words=TRACEBACK))
     assert verdict.sentence == "OSError: disk full in save (/srv/disk.py, line 9)"
 

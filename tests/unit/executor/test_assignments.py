@@ -25,7 +25,7 @@ def desk(*tasks: Task, retries: int = 0) -> Assignments:
     return assignments
 
 
-def test_tasks_are_assigned_in_their_order_and_those_that_were_cancelled_are_passed_over() -> None:
+def test_tasks_are_assigned_in_order_and_cancelled_tasks_are_skipped() -> None:
     first, second, third = task(), task(), task()
     assignments = desk(first, second, third)
     second.future.cancel()
@@ -76,5 +76,5 @@ def test_news_of_another_incarnation_or_another_task_changes_nothing() -> None:
     assert assignments.finished(A, running.number) is running
 
 
-def test_a_death_without_a_task_is_nobodys_fault() -> None:
+def test_a_death_without_a_task_is_blamed_on_no_task() -> None:
     assert desk().died(death(A)) == (None, False)

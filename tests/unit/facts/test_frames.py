@@ -36,11 +36,11 @@ def test_a_worker_has_four_words_for_its_health(status: str) -> None:
 
 
 @pytest.mark.parametrize("line", [b"3", b"null", b'"healthy"', b"[]", b"true", b"1.5"])
-def test_pp_02_json_that_is_no_object_is_refused(line: bytes) -> None:
+def test_pp_02_json_that_is_not_an_object_is_refused(line: bytes) -> None:
     assert reason(line).startswith("Expected `object`")
 
 
-def test_pp_03_what_is_no_json_is_refused() -> None:
+def test_pp_03_text_that_is_not_json_is_refused() -> None:
     assert "malformed" in reason(b"HEALTH|not json")
 
 
@@ -77,7 +77,7 @@ def test_pp_05_no_status_or_an_unknown_one_is_refused(line: bytes) -> None:
     assert reason(line)
 
 
-def test_pp_06_the_id_in_a_frame_is_only_kept_to_be_compared() -> None:
+def test_pp_06_the_id_in_a_frame_is_only_used_for_comparison() -> None:
     frame = decode(b'{"status":"healthy","component_id":"somebody:else"}')
     assert isinstance(frame, Frame)
     assert (frame.status, frame.component_id) == ("healthy", "somebody:else")
@@ -157,13 +157,13 @@ FIELDS = st.sampled_from(["status", "current_job", "recover_for_s", "progress", 
 
 
 @given(line=st.binary(max_size=200))
-def test_f25_no_bytes_whatever_raise(line: bytes) -> None:
+def test_f25_arbitrary_bytes_never_raise(line: bytes) -> None:
     assert isinstance(decode(line), (Frame, Refusal))
     assert isinstance(decode(PREFIX + line), (Frame, Refusal))
 
 
 @given(values=st.dictionaries(FIELDS, JSON | st.just("healthy")))
-def test_f25_no_json_whatever_raises_and_what_is_taken_fits(values: dict[str, object]) -> None:
+def test_f25_arbitrary_json_never_raises_and_accepted_frames_are_valid(values: dict[str, object]) -> None:
     frame = decode(json.dumps(values).encode())
     if isinstance(frame, Frame):
         assert frame.status in ("pending", "healthy", "unhealthy", "recovering")

@@ -47,7 +47,7 @@ def test_a_stop_counts_for_nothing(alone: bool) -> None:
 
 
 @pytest.mark.parametrize("stored", ["3", None, -1, 2.0, True, b"1"])
-def test_jr_07_what_is_no_count_is_told_from_one(stored: object) -> None:
+def test_jr_07_an_invalid_count_is_recognised(stored: object) -> None:
     assert sound_count(stored) is None
     assert sound_count(0) == 0
 
@@ -66,7 +66,7 @@ def test_ev_11_a_queue_without_a_completed_job_has_no_average() -> None:
     assert all_queues([]).average_s == 0.0
 
 
-def test_the_time_left_is_shared_by_those_who_work() -> None:
+def test_the_time_left_is_shared_by_the_busy_workers() -> None:
     counts = {"pending": 10, "running": 2, "done": 4, "error": 1, "toxic": 1}
     stats = queue_stats("tag", counts=counts, busy_ms=12_000)
     assert (stats.average_s, stats.eta_s, stats.errors, stats.toxic) == (3.0, 15.0, 1, 1)

@@ -51,13 +51,13 @@ HOSTILE = [
         ("a.b", "a", False),
     ],
 )
-def test_a_subscription_hears_what_a_server_would_deliver(pattern: str, subject: str, hears: bool) -> None:
+def test_a_subscription_matches_what_a_server_would_deliver(pattern: str, subject: str, hears: bool) -> None:
     """EV-12"""
     assert matches(pattern, subject) is hears
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_whatever_a_name_holds_it_becomes_one_token(text: str) -> None:
+def test_any_name_becomes_one_token(text: str) -> None:
     """EV-17"""
     assert re.fullmatch(r"[A-Za-z0-9_:%-]+", token(text))
 
@@ -134,7 +134,7 @@ def test_no_id_changes_the_number_of_tokens(component_id: str) -> None:
         ("a" * 201, "longer"),
     ],
 )
-def test_a_template_that_makes_no_sense_is_told_why(text: str, says: str) -> None:
+def test_an_invalid_template_is_refused_with_the_reason(text: str, says: str) -> None:
     assert says in (template_problem(text, of_worker=True) or "")
 
 

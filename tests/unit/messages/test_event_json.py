@@ -58,7 +58,7 @@ def test_an_event_without_fields_or_component_is_a_line_too() -> None:
     }
 
 
-def test_a_death_tells_how_and_what_was_decided_whatever_the_job_is_called() -> None:
+def test_a_death_shows_its_cause_and_the_decision_with_any_name_of_the_job() -> None:
     line = read(WorkerDied(KILLED, "restart", "Restart #1", 1.5, 4, 2))
     assert (line["pid"], line["exit_code"], line["signal"], line["cause"]) == (7, None, 9, "signalled")
     assert (line["delay_ms"], line["restart_count"], line["streak_count"]) == (1500, 4, 2)

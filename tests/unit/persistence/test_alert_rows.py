@@ -1,4 +1,4 @@
-"""What becomes of a row of alerts that nobody of this version wrote."""
+"""How a row of alerts that another version wrote is read."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def test_a_call_that_raises_costs_the_others_nothing(loop: EpollLoop) -> None:
     assert made.wait(PATIENCE_S)
 
 
-def test_a_descriptor_is_heard_beside_a_crowd_of_calls(loop: EpollLoop, pipe: tuple[int, int]) -> None:
-    """Calls that post further ones for ever must not hide what the kernel reports."""
+def test_a_descriptor_is_served_beside_many_calls(loop: EpollLoop, pipe: tuple[int, int]) -> None:
+    """Calls that post further ones without end must not hide what the kernel reports."""
     read, write = pipe
     heard, over = threading.Event(), threading.Event()
 
@@ -148,7 +148,7 @@ def test_it_does_what_was_posted_before_it_ends_and_nothing_after() -> None:
     assert made[-1] == 999
 
 
-def test_a_signal_handler_may_post_whatever_it_interrupts(loop: EpollLoop) -> None:
+def test_a_signal_handler_may_post_at_any_point_of_the_loop(loop: EpollLoop) -> None:
     """It waited for a lock that was held by the very thread that it had interrupted."""
     handled = 0
 
@@ -170,7 +170,7 @@ def test_a_signal_handler_may_post_whatever_it_interrupts(loop: EpollLoop) -> No
     assert made.wait(PATIENCE_S)
 
 
-def test_what_is_deferred_is_done_after_all_that_is_to_be_done_now(loop: EpollLoop) -> None:
+def test_deferred_calls_run_after_all_pending_calls(loop: EpollLoop) -> None:
     made: SimpleQueue[str] = SimpleQueue()
 
     def begin() -> None:

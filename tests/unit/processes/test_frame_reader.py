@@ -83,7 +83,7 @@ def test_as_many_frames_as_a_second_allows_are_taken_every_second() -> None:
     assert reader.refused == 0
 
 
-def test_p12_frames_that_gathered_while_the_supervisor_was_stopped_are_no_flood() -> None:
+def test_p12_frames_that_gathered_while_the_supervisor_was_stopped_are_not_a_flood() -> None:
     reader = FrameReader(100)
     fed(reader, LINE, now=0)
     assert len(fed(reader, LINE * 1800, now=3600)) == 1800
@@ -103,7 +103,7 @@ def test_a_clock_that_stands_still_or_goes_back_allows_nothing_more() -> None:
 
 
 @given(chunks=st.lists(st.binary(max_size=300) | st.just(LINE)))
-def test_f25_no_bytes_whatever_raise_and_memory_stays_bounded(chunks: list[bytes]) -> None:
+def test_f25_arbitrary_bytes_never_raise_and_memory_stays_bounded(chunks: list[bytes]) -> None:
     reader = FrameReader(20)
     for chunk in chunks:
         assert all(isinstance(frame, Frame) for frame in reader.feed(chunk, 0.0))

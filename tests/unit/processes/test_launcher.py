@@ -62,7 +62,7 @@ def test_a_crowd_is_taken_in_bit_by_bit(launcher: Launcher, told: SimpleQueue[st
     assert heard[-1] == f"{MOST_UNREGISTERED} started"
 
 
-def test_what_is_posted_finds_all_who_were_to_be_started_before_taken_in(
+def test_a_posted_call_runs_after_all_earlier_starts_are_registered(
     launcher: Launcher, told: SimpleQueue[str]
 ) -> None:
     """Who reaps strangers must know every child: one that is not known yet would be taken for one."""

@@ -46,13 +46,13 @@ def test_without_a_limit_the_machine_s_memory_is_the_limit(tmp_path: Path, value
     events.close()
 
 
-def test_where_nobody_counts_nothing_is_known(tmp_path: Path) -> None:
+def test_without_a_counter_nothing_is_known(tmp_path: Path) -> None:
     events = OomKills(tmp_path, tmp_path)
     assert (events.kills(), events.take(0), events.limit_kb) == (None, None, None)
     events.close()
 
 
-def test_one_kill_explains_one_death_and_only_of_those_who_lived_then(tmp_path: Path) -> None:
+def test_one_kill_explains_one_death_and_only_of_a_worker_that_was_alive_then(tmp_path: Path) -> None:
     events = tree(tmp_path, V2, "inside/memory.events", "oom_kill 5\n", "inside/memory.max", "max")
     file = tmp_path / "sys" / "inside" / "memory.events"
     born_before = events.kills()

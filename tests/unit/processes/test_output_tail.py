@@ -59,7 +59,7 @@ def test_a_line_that_never_ends_is_cut() -> None:
     assert len(cut) == LONGEST_LINE
 
 
-def test_bytes_that_are_no_utf_8_are_shown_as_escapes() -> None:
+def test_bytes_that_are_not_utf_8_are_shown_as_escapes() -> None:
     assert fed(tail_of_texts(), b"caf\xe9 \xc3\xa9\n") == ["caf\\xe9 é"]
 
 
@@ -71,7 +71,7 @@ def test_control_characters_do_not_reach_a_terminal() -> None:
 
 
 @given(chunks=st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=6000)), max_size=30))
-def test_whatever_is_written_the_tail_stays_within_bounds(chunks: list[tuple[int, bytes]]) -> None:
+def test_any_output_leaves_the_tail_within_bounds(chunks: list[tuple[int, bytes]]) -> None:
     tail = tail_of_texts()
     for stream, chunk in chunks:
         list(tail.feed(stream, chunk))

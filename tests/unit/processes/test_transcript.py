@@ -1,4 +1,4 @@
-"""What all workers wrote last, for whoever follows them."""
+"""The latest output of all workers, for followers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rekindle.actors.processes.watch.transcript import MOST_LINES, Transcript, l
 
 
 def written(count: int) -> Transcript:
-    """A transcript of so many lines, by two workers in turn."""
+    """A transcript of `count` lines, by two workers in turn."""
     transcript = Transcript()
     for number in range(1, count + 1):
         transcript.take(f"w:{number % 2}", 1, "out", str(number))
@@ -25,7 +25,7 @@ def test_lines_of_all_workers_are_numbered_in_the_order_in_which_they_came() -> 
     assert (found.newest, found.lost) == (3, 0)
 
 
-def test_who_asks_after_the_newest_is_told_what_came_since() -> None:
+def test_a_reader_that_gives_the_newest_number_receives_what_came_since() -> None:
     transcript = written(3)
     assert transcript.after(3).lines == ()
     transcript.take("w:0", 2, "err", "more")
@@ -33,7 +33,7 @@ def test_who_asks_after_the_newest_is_told_what_came_since() -> None:
 
 
 @pytest.mark.parametrize(("after", "lost"), [(0, 7), (5, 2), (7, 0), (8, 0)])
-def test_how_many_lines_were_lost_is_told(after: int, lost: int) -> None:
+def test_the_number_of_lost_lines_is_reported(after: int, lost: int) -> None:
     found = written(MOST_LINES + 7).after(after)
     assert (found.lost, found.newest) == (lost, MOST_LINES + 7)
     assert len(found.lines) == MOST_LINES - max(0, after - 7)
@@ -65,7 +65,7 @@ def test_a_tail_has_what_a_noisy_one_pushed_out_of_the_transcript() -> None:
     for _ in range(MOST_LINES):
         transcript.take("noisy", 1, "out", "noise")
     recent = transcript.after(0)
-    late = transcript.take("quiet", 1, "out", "late")  # of which nobody knew when that was asked
+    late = transcript.take("quiet", 1, "out", "late")  # which was not known at the time of the request
     followed = lines_of({"quiet": (hush, late)}, recent, 0, 10)
     assert (followed.lines, followed.lost, followed.newest) == ((hush,), 0, MOST_LINES + 1)
     assert lines_of({"quiet": (hush,)}, recent, 1, 10).lines == ()

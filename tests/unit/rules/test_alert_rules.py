@@ -64,7 +64,7 @@ def test_nt_01_a_crash_is_a_critical_alert_with_all_that_matters() -> None:
     assert told.recent_count == 3
 
 
-def test_one_that_has_ended_well_raises_no_alert_unless_somebody_is_to_be_told() -> None:
+def test_a_clean_exit_raises_no_alert_unless_the_action_notifies_or_restarts() -> None:
     clean = Death(component_id=A, generation=1, cause=Cause.EXITED, exit=Exit(code=0))
     for action, opened in (("none", 0), ("notify_only", 1), ("restart", 1)):
         assert len(after(WorkerDied(clean, action, "", 0.0, 0)).changes) == opened
@@ -141,14 +141,14 @@ def test_nt_09_exhaustion_escalates_the_same_alert_and_offers_a_manual_restart()
     assert (told.restart_available, told.occurrences, told.reason) == (True, 2, "5 restarts in 5 minutes")
 
 
-def test_what_got_worse_makes_noise_again_although_somebody_had_taken_note() -> None:
+def test_an_alert_that_got_worse_is_sent_again_although_it_was_acknowledged() -> None:
     book = book_of.acknowledged(after(died()).book, 1, "root", 5).book
     (change,) = after(WorkerFailed(A, 2, "spent"), book=book).changes
     assert change.alert.is_loud
     assert book_of.acknowledged(after(died(), book=book).book, 1, "root", 6).changes == ()
 
 
-def test_an_alert_is_escalated_once_however_long_nobody_cares() -> None:
+def test_an_alert_is_escalated_once_however_long_it_is_unacknowledged() -> None:
     step = book_of.overdue(after(ResourceWarned(A, 1, "memory_mb", 5, 4)).book, 1, 9000)
     assert [(change.happening, change.alert.severity) for change in step.changes] == [
         (Happening.ESCALATED, Severity.CRITICAL)
@@ -171,7 +171,7 @@ def test_nt_12_only_resolved_alerts_are_pruned_active_ones_never() -> None:
     assert sum(each.is_active for each in book.alerts.values()) == 90
 
 
-def test_an_episode_that_was_resolved_begins_anew_under_another_number() -> None:
+def test_an_episode_that_was_resolved_begins_again_under_another_number() -> None:
     book = book_of.settled(after(died()).book, A, 5).book
     (change,) = after(died(), book=book).changes
     assert (change.happening, change.alert.id, change.alert.occurrences) == (Happening.OPENED, 2, 1)
@@ -208,7 +208,7 @@ def test_toxic_jobs_of_a_queue_are_one_alert_that_counts_them() -> None:
     assert not book_of.settled(step.book, A, 9000).changes
 
 
-def test_the_alert_is_over_when_its_queue_has_no_toxic_job_any_more() -> None:
+def test_the_alert_is_over_when_its_queue_no_longer_has_a_toxic_job() -> None:
     book = after(convicted(1), convicted(2, "tag")).book
     assert not book_of.queues_seen(book, {"mail": 1, "tag": 2}, 5000, 5001).changes
     step = book_of.queues_seen(book, {"tag": 2}, 5000, 5001)

@@ -137,7 +137,7 @@ def test_what_counts_nothing_is_given_up(record: Record) -> None:
     assert compacted([record, death(2)], keep=1) == [death(2)]
 
 
-def test_of_an_alert_that_was_raised_again_and_again_the_last_word_is_kept() -> None:
+def test_of_an_alert_that_was_raised_repeatedly_the_last_state_is_stored() -> None:
     said = [AlertKept(an_alert(number, occurrences)) for occurrences in (1, 2, 3) for number in (1, 2)]
     waiting: list[Record] = [*said, death(1), AlertsForgotten((1,))]
     counted = RestartsCounted(component_id="a", restarts=1, streak=1, at_wall_ms=1_000, last_generation=1)
@@ -174,7 +174,7 @@ def test_a_worker_that_recovers_again_and_again_does_not_fill_the_memory() -> No
     assert counters(shorter) == counters(records)
 
 
-def test_how_a_death_ended_that_is_in_the_store_already_is_kept() -> None:
+def test_the_exit_of_a_death_that_is_already_in_the_store_is_kept() -> None:
     amended = DeathAmended(component_id="a", generation=1, exit_code=None, signal=9)
     assert amended in compacted([amended, death(2), death(3)], keep=1)
 

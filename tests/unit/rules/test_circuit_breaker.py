@@ -77,7 +77,7 @@ def test_the_table(state: State, trigger: Trigger, after: State) -> None:
     assert advance(state, trigger, P, NOW) == after
 
 
-def test_everybody_but_the_canary_is_held_while_it_is_not_closed() -> None:
+def test_every_worker_but_the_canary_is_held_while_the_breaker_is_not_closed() -> None:
     assert holds(Closed(), "a") is None
     assert holds(OPEN, "a") == "why"
     assert holds(TRIES, "b") == "why"

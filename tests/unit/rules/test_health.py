@@ -48,7 +48,7 @@ def recovering(seconds: float | None = None) -> Reported:
 
 
 class Incarnation:
-    """One worker's health over time: what it hears, and every deadline in its turn."""
+    """One worker's health over time: its frames, and every deadline in its turn."""
 
     def __init__(self, policy: HealthPolicy = STEADY, at: float = 0.0) -> None:
         self.policy = policy
@@ -88,12 +88,12 @@ class Incarnation:
         return self.changes[-1][1]
 
 
-def test_hm_01_a_new_worker_is_pending_and_nothing_is_told() -> None:
+def test_hm_01_a_new_worker_is_pending_and_nothing_is_reported() -> None:
     worker = Incarnation().until(59.9)
     assert (worker.state.status, worker.changes) == (Status.PENDING, [])
 
 
-def test_hm_02_the_first_healthy_frame_is_told() -> None:
+def test_hm_02_the_first_healthy_frame_is_reported() -> None:
     worker = Incarnation().tell(HEALTHY, at=1)
     assert worker.changes == [(1, Change(Status.PENDING, Status.HEALTHY))]
 
@@ -118,7 +118,7 @@ def test_hm_05_three_missed_heartbeats_are_two_changes() -> None:
     assert worker.last.detail == "3 heartbeats missed, silent for 15 s"
 
 
-def test_hm_06_a_healthy_frame_after_two_misses_begins_anew() -> None:
+def test_hm_06_a_healthy_frame_after_two_misses_resets_the_misses() -> None:
     worker = Incarnation().tell(HEALTHY, at=0).tell(HEALTHY, at=12).until(1000)
     assert worker.story == [
         (0, "healthy"),
@@ -144,7 +144,7 @@ def test_hm_08_frames_a_little_too_rare_flap_and_never_kill() -> None:
     assert {status for _, status in worker.story} == {"healthy", "unhealthy"}
 
 
-def test_hm_09_repeated_healthy_frames_are_not_told() -> None:
+def test_hm_09_repeated_healthy_frames_are_not_reported() -> None:
     worker = Incarnation()
     for at in range(50):
         worker.tell(HEALTHY, at=at)
@@ -190,7 +190,7 @@ def test_hm_14_a_change_tells_the_time_that_was_asked_for() -> None:
     assert worker.last.recover_for_s == 500
 
 
-def test_hm_15_asking_again_and_again_does_not_prolong_a_recovery_for_ever() -> None:
+def test_hm_15_repeated_requests_do_not_prolong_a_recovery_without_end() -> None:
     worker = Incarnation().tell(HEALTHY, at=0)
     for at in range(5, 300, 5):
         worker.tell(recovering(30), at=at)
@@ -226,7 +226,7 @@ def test_hm_19_a_late_healthy_frame_does_not_raise_the_dead() -> None:
     assert (worker.state, len(worker.changes)) == (Dead(), 1)
 
 
-def test_hm_20_given_up_is_told_once_and_nothing_follows_it() -> None:
+def test_hm_20_failed_is_reported_once_and_nothing_follows_it() -> None:
     worker = Incarnation().tell(EOF_SEEN, at=1)
     for trigger in (GivenUp(), GivenUp(), HEALTHY, EOF_SEEN, Launched(), Granted(), Elapsed()):
         worker.tell(trigger, at=2)
@@ -342,7 +342,7 @@ def test_every_state_whose_time_is_up(before: State, after: State) -> None:
     assert advance(before, Elapsed(), STEADY, NOW).state == after
 
 
-# ── Whatever happens ─────────────────────────────────────────────────────────────────────
+# ── Properties ───────────────────────────────────────────────────────────────────────────
 
 TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(
     st.sampled_from([HEALTHY, UNWELL, PENDING, Elapsed(), Launched(), Granted()]),
@@ -373,7 +373,7 @@ def walked(story: Story, policy: HealthPolicy, check: Callable[[Incarnation], No
 
 
 @given(story=STORIES, policy=POLICIES)
-def test_dead_is_said_at_most_once_and_failed_is_the_last_word(story: Story, policy: HealthPolicy) -> None:
+def test_dead_is_reported_at_most_once_and_failed_is_final(story: Story, policy: HealthPolicy) -> None:
     def check(worker: Incarnation) -> None:
         words = [status for _, status in worker.story]
         assert words.count("dead") <= 1

@@ -31,9 +31,9 @@ def after(*said: Said) -> Progress:
     ("said", "due"),
     [
         ([], None),
-        ([(0, None, None, None)], None),  # it never said that it moves
+        ([(0, None, None, None)], None),  # it never reported progress
         ([(0, None, 1, None)], 10),
-        ([(0, None, 1, None), (5, None, 1, None)], 10),  # a heartbeat is no progress
+        ([(0, None, 1, None), (5, None, 1, None)], 10),  # a heartbeat is not progress
         ([(0, None, 1, None), (5, None, 2, None)], 15),
         ([(0, 7, None, None)], 10),
         ([(0, 7, None, None), (5, 8, None, None)], 15),  # the next job
@@ -50,7 +50,7 @@ def test_the_work_must_have_moved_by_then(said: list[Said], due: float | None) -
     assert deadline(after(*said), UNASKED) is None
 
 
-def test_stuck_work_is_told_with_its_job_and_its_mark_at_the_deadline_and_not_before() -> None:
+def test_stuck_work_is_reported_with_its_job_and_its_mark_at_the_deadline_and_not_before() -> None:
     motion = after((0, "song", 3, None))
     assert stuck(motion, POLICY, 9.9) is None
     assert stuck(motion, POLICY, 10) == "no progress of job 'song' since mark 3 for 10 s (limit 10 s)"

@@ -30,7 +30,7 @@ def job(number: int, state: str = "running", attempts: int = 1) -> JobView:
     )
 
 
-def test_a_job_that_is_still_executed_is_no_news() -> None:
+def test_a_job_that_is_still_executed_is_not_news() -> None:
     sightings = Sightings()
     assert sightings.take([job(1)], []) == JobNews((job(1),))
     assert sightings.to_ask_after([job(1)]) == frozenset()
@@ -43,7 +43,7 @@ def test_a_job_that_was_begun_again_between_two_looks_is_news() -> None:
     assert sightings.take([job(1, attempts=2)], []) == JobNews((job(1, attempts=2),))
 
 
-def test_who_is_not_executed_any_more_is_asked_after_once() -> None:
+def test_a_job_that_is_no_longer_executed_is_looked_up_once() -> None:
     sightings = Sightings()
     sightings.take([job(1)], [])
     assert sightings.to_ask_after([]) == {1}
@@ -51,7 +51,7 @@ def test_who_is_not_executed_any_more_is_asked_after_once() -> None:
     assert sightings.to_ask_after([]) == frozenset()
 
 
-def test_a_short_job_that_was_heard_of_is_told_of_although_no_look_found_it_executed() -> None:
+def test_a_short_job_is_reported_although_no_look_found_it_executed() -> None:
     sightings = Sightings()
     sightings.hear([7])
     assert sightings.to_ask_after([]) == {7}

@@ -33,7 +33,7 @@ def state(count: int = 0, ago_ms: int | None = None, *, streak: int | None = Non
 def verdict(
     before: RestartState, death: Death | None = None, under: RestartPolicy | None = None, at_ms: int = NOW
 ) -> Decision:
-    """The decision on a death by exit code 1, under `steady`, unless told otherwise."""
+    """The decision on a death by exit code 1, under `steady` by default."""
     return decide(under or policy(), before, death or crash(), Circumstances(now_ms=at_ms))
 
 
@@ -138,14 +138,14 @@ def test_a_reason_tells_its_window_in_words(seconds: float, words: str) -> None:
 # ── The notify preset ────────────────────────────────────────────────────────────────────
 
 
-def test_rd_14_the_third_death_within_ten_minutes_is_only_told() -> None:
+def test_rd_14_the_third_death_within_ten_minutes_is_only_reported() -> None:
     decisions = lives(policy("notify", enabled=True), [0, 100, 200])
     assert [d.action for d in decisions] == [Action.RESTART, Action.RESTART, Action.NOTIFY_ONLY]
     assert [d.exhausted for d in decisions] == [False, False, True]
     assert decisions[2].reason.startswith("3 deaths in 10 minutes;")
 
 
-def test_rd_15_by_default_a_death_is_only_told_and_remembered() -> None:
+def test_rd_15_by_default_a_death_is_only_reported_and_recorded() -> None:
     decision = verdict(RestartState(), under=policy("notify"))
     assert (decision.action, decision.exhausted) == (Action.NOTIFY_ONLY, False)
     assert decision.state == RestartState(deaths_ms=(NOW,))
@@ -294,7 +294,7 @@ def test_bo_03_no_delay_is_above_its_maximum() -> None:
     assert max(delay_s(policy(max_delay_s=5), n) for n in range(10)) == 5
 
 
-def test_bo_04_a_small_first_delay_is_kept() -> None:
+def test_bo_04_a_small_first_delay_is_honoured() -> None:
     quick = policy("plugin", initial_delay_s=0.1)
     assert [delay_s(quick, n) for n in range(3)] == [0, 0.1, 0.2]
 
@@ -325,7 +325,7 @@ def test_jitter_takes_its_share_off_a_delay_and_never_goes_below_the_floor() -> 
     assert delay_s(policy(jitter=1), 4, chance=0.999) == 1
 
 
-# ── Whatever happens ─────────────────────────────────────────────────────────────────────
+# ── Properties ───────────────────────────────────────────────────────────────────────────
 
 SECONDS = st.floats(0, 1e6)
 LIMITS = st.none() | st.integers(1, 30)
@@ -416,7 +416,7 @@ def test_a_decision_counts_one_restart_or_none(
 
 
 @given(under=policies(), before=STATES, death=DEATHS, around=SURROUNDINGS)
-def test_whatever_is_not_restarted_says_why(
+def test_a_decision_against_a_restart_has_a_reason(
     under: RestartPolicy, before: RestartState, death: Death, around: Circumstances
 ) -> None:
     decision = decide(under, before, death, around)

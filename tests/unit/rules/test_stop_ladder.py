@@ -156,7 +156,7 @@ def test_a_firmer_stop_of_a_process_that_was_sent_sigkill_does_not_go_back_to_si
 
 
 @pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.FIRM])
-def test_a_stop_that_is_no_firmer_changes_nothing(urgency: Urgency) -> None:
+def test_a_stop_that_is_not_more_urgent_changes_nothing(urgency: Urgency) -> None:
     stopping = advance(Alive(1, 77), Stop(1, Urgency.FIRM), TALKING).state
     assert advance(stopping, Stop(1, urgency), TALKING) == Step(stopping)
 
@@ -224,7 +224,7 @@ def test_news_of_another_generation_is_ignored(state: State, generation: int) ->
         assert advance(state, trigger, TALKING) == Step(state)
 
 
-# ── Whatever happens ─────────────────────────────────────────────────────────────────────
+# ── Properties ───────────────────────────────────────────────────────────────────────────
 
 GENERATIONS = st.integers(1, 3)
 TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(

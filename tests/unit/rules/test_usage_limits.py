@@ -42,7 +42,7 @@ def test_rl_02_twice_above_the_limit_is_fatal_at_the_second_look_and_only_once()
     assert found[2].findings == ()
 
 
-def test_rl_03_a_look_below_the_limit_begins_the_row_anew() -> None:
+def test_rl_03_a_sample_below_the_limit_resets_the_row() -> None:
     limits = ResourceLimits(kill_cpu_percent=50, violations=3)
     found = looks(limits, cpu(60), cpu(70), cpu(40), cpu(65))
     assert not any(fatal(look) for look in found)
@@ -56,7 +56,7 @@ def test_rl_04_memory_above_its_limit_twice_is_fatal() -> None:
 
 
 @pytest.mark.parametrize("resource", Resource)
-def test_rl_05_exactly_at_the_limit_is_no_violation(resource: Resource) -> None:
+def test_rl_05_exactly_at_the_limit_is_not_a_violation(resource: Resource) -> None:
     limits = ResourceLimits(**{f"kill_{resource.value}": 50, f"warn_{resource.value}": 50})
     at = Usage(memory_mb=50, cpu_percent=50.0, threads=50, descriptors=50)
     above = Usage(memory_mb=51, cpu_percent=51.0, threads=51, descriptors=51)
@@ -83,7 +83,7 @@ def test_the_rows_of_two_resources_are_counted_apart() -> None:
     assert not any(fatal(look) for look in found)
 
 
-def test_what_could_not_be_told_is_no_violation() -> None:
+def test_an_unknown_value_is_not_a_violation() -> None:
     limits = ResourceLimits(kill_cpu_percent=1, kill_descriptors=1)
     assert assess(limits, Watch(), Usage(memory_mb=1)).findings == ()
 

@@ -47,7 +47,7 @@ def test_all_calls_are_made_by_the_thread_of_the_lane(lane: Lane) -> None:
     assert [by.get(timeout=PATIENCE_S) for _ in range(2)] == ["rekindle-core"] * 2
 
 
-def test_a_call_posted_by_a_call_comes_after_those_that_wait(lane: Lane) -> None:
+def test_a_call_posted_by_a_call_comes_after_the_calls_that_wait(lane: Lane) -> None:
     made: SimpleQueue[str] = SimpleQueue()
 
     def first() -> None:

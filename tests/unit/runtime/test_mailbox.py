@@ -27,14 +27,14 @@ def test_it_is_empty_when_nothing_came_in_time(timeout_s: float) -> None:
         Mailbox[int]().get(timeout_s)
 
 
-def test_what_is_there_is_given_out_though_there_is_no_time() -> None:
+def test_a_waiting_item_is_returned_even_with_an_expired_timeout() -> None:
     box: Mailbox[int] = Mailbox()
     box.put(1)
     assert box.get(-1.0) == 1
 
 
 def test_every_short_wait_ends() -> None:
-    """On a busy machine a SimpleQueue of Python 3.11 let one of a few thousand wait for ever."""
+    """On a busy machine a SimpleQueue of Python 3.11 let one of a few thousand wait without end."""
     ended = threading.Semaphore(0)
 
     def wait_shortly() -> None:
@@ -51,7 +51,7 @@ def test_every_short_wait_ends() -> None:
     assert all(ended.acquire(timeout=PATIENCE_S) for _ in range(4))
 
 
-def test_every_item_finds_one_of_those_who_wait() -> None:
+def test_every_item_reaches_one_waiting_thread() -> None:
     box: Mailbox[int] = Mailbox()
     found: Mailbox[int] = Mailbox()
     threads = [threading.Thread(target=lambda: found.put(box.get(PATIENCE_S))) for _ in range(8)]
@@ -64,7 +64,7 @@ def test_every_item_finds_one_of_those_who_wait() -> None:
         thread.join()
 
 
-def test_a_signal_handler_may_put_whatever_it_interrupts() -> None:
+def test_a_signal_handler_may_put_at_any_point() -> None:
     box: Mailbox[int] = Mailbox()
     before = signal.signal(signal.SIGALRM, lambda _signum, _frame: box.put(1))
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)

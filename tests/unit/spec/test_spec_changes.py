@@ -53,7 +53,7 @@ def serving(*queues: str, **settings: Any) -> WorkerSpec:
     "after",
     [serving("tag", "scan"), serving(), serving("tag", concurrency=2), serving("tag", error_retries=1)],
 )
-def test_what_a_process_was_told_of_its_queues_is_told_anew_to_another_one(after: WorkerSpec) -> None:
+def test_a_change_of_queues_needs_a_new_process(after: WorkerSpec) -> None:
     assert compare({"a": serving("tag")}, [after]) == Changes(restarted=("a",))
 
 

@@ -14,7 +14,7 @@ def waiting(id_: str, *after: str, ask_s: float = 1.0) -> WorkerSpec:
     return WorkerSpec(id_, command("true"), stop=stop, after=after)
 
 
-def test_a_worker_that_nobody_declared_cannot_be_waited_for() -> None:
+def test_an_undeclared_worker_cannot_be_waited_for() -> None:
     with pytest.raises(SpecError, match=r"worker 'a': after: unknown worker: 'b'"):
         check_order([waiting("a", "b")])
 
@@ -29,11 +29,11 @@ def test_a_worker_cannot_wait_for_itself() -> None:
         waiting("a", "a")
 
 
-def test_a_diamond_is_no_circle() -> None:
+def test_a_diamond_is_not_a_cycle() -> None:
     assert find_cycle({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}) == []
 
 
-def test_those_who_wait_for_each_other_need_the_sum_of_their_times_to_stop() -> None:
+def test_workers_that_wait_for_each_other_need_the_sum_of_their_times_to_stop() -> None:
     specs = [waiting("db", ask_s=5), waiting("app", "db", ask_s=3), waiting("other", ask_s=4)]
     assert longest_stop_s(specs) == 8
 

@@ -56,7 +56,7 @@ def test_what_makes_no_sense_is_refused_when_it_is_declared(
     assert why in str(refused.value)
 
 
-def test_jr_18_nothing_is_called_where_nothing_is_to_be() -> None:
+def test_jr_18_without_anything_to_release_nothing_is_called() -> None:
     """JR-18: clearing disabled, no work item, no workspace."""
     br = ReleasePolicy(recipe=Recipe.BR)
     assert is_wanted(br, "/work")

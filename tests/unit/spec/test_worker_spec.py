@@ -107,7 +107,7 @@ def test_f30_a_number_that_is_not_finite_is_refused(kind: type, field: str, valu
 
 @pytest.mark.parametrize("value", ["1", True, [], {}, b"1", 1j])
 @pytest.mark.parametrize(("kind", "field"), NUMBERS)
-def test_what_is_no_number_is_refused_in_words_and_not_by_a_type_error(
+def test_a_value_that_is_not_a_number_is_refused_with_a_sentence_and_not_by_a_type_error(
     kind: type, field: str, value: object
 ) -> None:
     assert "must be a number" in refused(kind, **{field: value})[field]
@@ -135,14 +135,14 @@ def test_a_flag_is_true_or_false(value: object) -> None:
     assert "must be true or false" in refused(RestartPolicy, enabled=value)["enabled"]
 
 
-def test_cf_04_all_problems_of_a_policy_are_told_at_once() -> None:
+def test_cf_04_all_problems_of_a_policy_are_reported_at_once() -> None:
     found = refused(
         RestartPolicy, initial_delay_s=-1, multiplier="x", window_s=0, max_lifetime=0, restart_on="maybe"
     )
     assert found.keys() == {"initial_delay_s", "multiplier", "window_s", "max_lifetime", "restart_on"}
 
 
-def test_cf_09_all_problems_of_a_worker_are_told_at_once() -> None:
+def test_cf_09_all_problems_of_a_worker_are_reported_at_once() -> None:
     found = refused(
         WorkerSpec.from_preset,
         "a b",
@@ -176,7 +176,7 @@ def test_a_plain_word_stands_for_the_member_of_its_enumeration() -> None:
     assert policy.on_exhausted is OnExhausted.NOTIFY_ONLY
 
 
-def test_a_worker_may_be_told_its_pause_mode_by_a_plain_word() -> None:
+def test_a_pause_mode_may_be_a_plain_string() -> None:
     idle: Any = "idle"
     assert WorkerSpec("a", RUN, pause_mode=idle).pause_mode is PauseMode.IDLE
 
@@ -238,7 +238,7 @@ def test_a_shell_string_is_nothing_to_run(run: Any) -> None:
     assert "must be a Command or a PythonCall" in refused(WorkerSpec, "a", run)["run"]
 
 
-def test_a_command_is_no_shell_string_either() -> None:
+def test_a_command_is_not_a_shell_string_either() -> None:
     line: Any = "sleep 60"
     assert refused(WorkerSpec, "a", Command(line)) == {"run": "must be a list of words, not a shell string"}
 
@@ -272,7 +272,7 @@ def test_a_variable_that_tells_a_worker_who_it_is_cannot_be_set(name: str) -> No
     assert "env" in refused(WorkerSpec, "a", RUN, env={name: "x"})
 
 
-def test_the_environment_of_a_spec_is_a_copy_that_nobody_changes() -> None:
+def test_the_environment_of_a_spec_is_an_immutable_copy() -> None:
     env = {"A": "1"}
     spec = WorkerSpec("a", RUN, env=env)
     env["A"] = "2"
@@ -318,14 +318,14 @@ def blamed(kind: Any, values: dict[str, Any]) -> set[str]:
 
 
 @given(values=st.dictionaries(RESTART_FIELDS, ANYTHING, max_size=4))
-def test_whatever_a_restart_policy_is_given_it_is_made_or_refused_with_reasons(
+def test_a_restart_policy_of_arbitrary_values_is_made_or_refused_with_reasons(
     values: dict[str, Any],
 ) -> None:
     assert blamed(RestartPolicy, values) <= values.keys() | {"max_delay_s"}
 
 
 @given(values=st.dictionaries(SPEC_FIELDS, ANYTHING))
-def test_whatever_a_worker_is_given_it_is_made_or_refused_with_reasons(values: dict[str, Any]) -> None:
+def test_a_worker_of_arbitrary_values_is_made_or_refused_with_reasons(values: dict[str, Any]) -> None:
     assert blamed(WorkerSpec, {"id": "a", "run": RUN, **values}) <= values.keys()
 
 
@@ -342,6 +342,6 @@ def test_a_stop_signal_without_a_name_stays_a_number() -> None:
 
 
 @pytest.mark.parametrize("written", ["SIGNOTHING", "", 0, -1, 999, True, 2.5, None, "SIGSTOP", 19])
-def test_what_is_no_signal_or_only_halts_a_process_is_refused(written: object) -> None:
+def test_an_invalid_signal_or_one_that_only_halts_a_process_is_refused(written: object) -> None:
     with pytest.raises(SpecError, match=r"signal = .*: "):
         StopPolicy(signal=written)  # type: ignore[arg-type]

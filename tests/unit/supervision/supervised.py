@@ -65,9 +65,9 @@ class Scene:
         self.now_ms = 1_000_000
         self.stopping = self.paused = False
         self.store = MemoryStore()
-        """What is kept once everything is saved."""
+        """What is stored once everything is saved."""
         self.unsaved: list[Record] = []
-        """What the worker has not heard to be saved."""
+        """What the worker does not yet know to be saved."""
         self.process: stop_ladder.State = Absent()
         self.watched: Watched | None = None
         self.from_proxy: deque[News] = deque()
@@ -89,7 +89,7 @@ class Scene:
     # ── the Supervisor ───────────────────────────────────────────────────────────────────
 
     def take(self, news: News) -> tuple[Effect, ...]:
-        """Have the worker hear something, and carry out what follows."""
+        """Give the worker an input, and carry out what follows."""
         step = news(self.worker)
         self.worker = step.worker
         self.effects += step.effects
@@ -163,7 +163,7 @@ class Scene:
             self._proxy(stop_ladder.Ended(generation, Exit()))
 
     def ends(self, exit_: Exit = Exit(1), *, healthy_for_ms: int = 0) -> None:  # noqa: B008
-        """The process ends, by itself or because it was told to."""
+        """The process ends, by itself or on request."""
         if not isinstance(self.process, Absent | Spawning):
             generation = self.process.generation
             self._lost(crash(generation, code=exit_.code, signal=exit_.signal, healthy_for_ms=healthy_for_ms))
@@ -258,7 +258,7 @@ class Scene:
         return self
 
     def come_to_an_end(self, *, spawns: bool = True) -> None:
-        """All waits end: ladders, backoffs, what is to be saved."""
+        """All waits end: ladders, backoffs, pending records."""
         for _ in range(10):
             self.settle(spawns=spawns)
             if isinstance(self.process, stop_ladder.Stopping | stop_ladder.Unkillable):

@@ -38,7 +38,7 @@ def test_a_restart_waits_for_its_delay() -> None:
     assert (worker.phase.kept, worker.phase.elapsed, worker.lingering) == (True, False, None)
 
 
-def test_a_restart_waits_for_the_store_but_not_for_ever() -> None:
+def test_a_restart_waits_for_the_store_but_not_without_end() -> None:
     worker = supervision.died(up(), crash(), world()).worker
     worker = supervision.process_gone(worker, 1, Exit(1), None, world()).worker
     step = supervision.backoff_elapsed(worker, ELAPSED, world(NOW + 1000))
@@ -53,7 +53,7 @@ def test_a_restart_waits_for_the_end_of_the_old_process() -> None:
     assert has(supervision.process_gone(step.worker, 1, Exit(1), None, world()), Launch)
 
 
-def test_a_restart_without_delay_happens_once_kept_and_reaped() -> None:
+def test_a_restart_without_delay_happens_once_persisted_and_reaped() -> None:
     step = supervision.died(up(under=spec("plugin")), crash(), world())
     assert not has(step, Schedule, Launch)
     kept = supervision.kept(step.worker, 1, world())
@@ -86,7 +86,7 @@ def test_sc_08_a_timer_of_another_generation_or_attempt_is_ignored(timer: Backof
     assert supervision.backoff_elapsed(waiting(), timer, world()) == Step(waiting())
 
 
-def test_news_of_another_death_being_kept_is_ignored() -> None:
+def test_the_news_that_another_death_was_persisted_is_ignored() -> None:
     worker = supervision.died(up(generation=2), crash(2), world()).worker
     assert supervision.kept(worker, 1, world()) == Step(worker)
 

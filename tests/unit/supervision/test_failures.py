@@ -110,10 +110,10 @@ def test_code_that_cannot_be_read_has_no_fingerprint(tmp_path: Path) -> None:
     assert Fingerprint().version is None
 
 
-def test_a_large_file_is_told_by_its_size_and_its_time_and_never_read(tmp_path: Path) -> None:
+def test_a_large_file_is_identified_by_its_size_and_its_time_and_never_read(tmp_path: Path) -> None:
     film = tmp_path / "film"
     film.touch()
-    os.truncate(film, 1 << 40)  # to read it would take an hour, and nobody is supervised meanwhile
+    os.truncate(film, 1 << 40)  # to read it would take an hour, without supervision meanwhile
     spec = WorkerSpec.from_preset(TAG, command("/bin/sh", str(film)))
     before = Fingerprints().of(spec)
     assert Fingerprints().of(spec) == before

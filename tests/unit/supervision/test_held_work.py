@@ -35,7 +35,7 @@ def test_the_item_of_a_spec_is_held_for_as_long_as_the_worker_lives() -> None:
 
 
 def test_what_is_left_is_released_as_the_spec_of_today_says_and_noted_apart_until_then() -> None:
-    """The generations of this run begin anew: its own notes must not be taken for the former ones."""
+    """The generations of this run begin at 1: its own notes must not be taken for the former ones."""
     (order,), notes = held_work.left_behind(
         [spec()], {"held_work:worker:tag:0:3": "fg-7", "other": "x"}, "run2"
     )
@@ -53,7 +53,7 @@ def test_a_release_that_was_cut_off_with_its_run_is_done_once_more() -> None:
     assert held_work.release_record(order) == MetaSet("left_work:run2:worker:tag:0:3", None)
 
 
-def test_what_nobody_knows_how_to_release_is_struck_out() -> None:
+def test_held_work_without_a_release_policy_is_deleted() -> None:
     meta = {"held_work:gone:1": "fg-7", "left_work:run1:worker:tag:0:2": "fg-8"}
     orders, notes = held_work.left_behind([spec(None)], meta, "run2")
     assert orders == ()

@@ -39,7 +39,7 @@ from rekindle.actors.supervision.worker import (
 # ── Stopping ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_stop_ends_the_process_and_expects_nothing_of_it_any_more() -> None:
+def test_a_stop_ends_the_process_and_expects_nothing_more_of_it() -> None:
     step = supervision.stop(up(), Urgency.FIRM)
     assert step.worker.phase == Stopping(
         1, Rest.STOPPED, urgency=Urgency.FIRM, reason=StopReason.OPERATOR, since_ms=NOW - 3_000, pid=77
@@ -61,15 +61,15 @@ def test_sd_06_a_stopped_worker_is_announced_as_stopped_and_not_as_dead() -> Non
 
 
 @pytest.mark.parametrize("reason", list(StopReason))
-def test_only_an_end_that_somebody_ordered_for_this_worker_leaves_evidence(reason: StopReason) -> None:
+def test_only_an_end_that_was_ordered_for_this_worker_leaves_evidence(reason: StopReason) -> None:
     stopping = supervision.stop(up(), reason=reason).worker
     ordered = reason not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
     assert has(supervision.process_gone(stopping, 1, Exit(0), None, world()), KeepRecord) is ordered
-    # Where nobody saw how it ended, it may have died before it was told to end.
+    # Where the exit is unknown, it may have died before the stop was requested.
     assert not has(supervision.process_gone(stopping, 1, Exit(), None, world()), KeepRecord)
 
 
-def test_who_waits_for_a_stop_hears_of_it_although_the_worker_is_wanted_back() -> None:
+def test_a_caller_that_waits_for_a_stop_is_answered_although_the_worker_is_wanted_back() -> None:
     wanted = supervision.start(supervision.stop(up()).worker, world()).worker
     step = supervision.process_gone(wanted, 1, Exit(0), None, world())
     assert ReportStop(Exit(0), None, relaunched=True) in step.effects

@@ -30,7 +30,7 @@ from rekindle.actors.supervision.worker import (
 )
 
 
-def test_sc_01_a_death_is_counted_kept_and_scheduled_once() -> None:
+def test_sc_01_a_death_is_counted_persisted_and_scheduled_once() -> None:
     step = supervision.died(up(count=1), crash(), world())
     assert step.worker.restarts == RestartState(2, 2, NOW)
     assert [e for e in step.effects if isinstance(e, Schedule)] == [Schedule(2000, BackoffElapsed(TAG, 1, 2))]
@@ -104,7 +104,7 @@ def test_sc_09_the_delay_after_a_failed_spawn_is_doubled() -> None:
     assert not has(step, Halt)
 
 
-def test_rd_21_with_restarts_off_a_death_is_told_and_nothing_else() -> None:
+def test_rd_21_with_restarts_off_a_death_is_reported_and_nothing_else() -> None:
     step = supervision.died(up(under=spec(restart={"enabled": False})), crash(), world())
     assert (step.worker.status, step.worker.restarts) == (Status.DEAD, RestartState())
     assert isinstance(step.worker.phase, Idle)
@@ -133,7 +133,7 @@ def test_rd_29_nothing_happens_to_a_failed_worker(news: str) -> None:
     assert steps[news] == Step(worker)
 
 
-def test_sd_03_a_death_during_a_shutdown_is_kept_and_not_counted() -> None:
+def test_sd_03_a_death_during_a_shutdown_is_persisted_and_not_counted() -> None:
     step = supervision.died(up(count=3), crash(), world(stopping=True))
     assert step.worker.phase == Idle(Rest.STOPPED, "exited with code 1; not restarted: stop requested")
     assert step.worker.restarts.restart_count == 3
@@ -148,7 +148,7 @@ def test_sd_12_a_worker_that_dies_while_it_idles_comes_back_with_the_resume() ->
     assert has(supervision.resume(worker, world()), Launch)
 
 
-def test_a_process_that_has_ended_is_not_told_to_end() -> None:
+def test_a_process_that_has_ended_is_not_stopped_again() -> None:
     assert not has(supervision.died(up(), crash(), world()), Halt)
     gone = supervision.process_gone(up(), 1, Exit(), None, world()).worker
     assert not has(supervision.died(gone, crash(code=None), world()), Halt)

@@ -64,7 +64,7 @@ def test_bo_08_sustained_health_belongs_to_one_incarnation() -> None:
     assert supervision.sustained(worker, 1, world()) == Step(worker)
 
 
-def test_a_streak_cleared_at_a_death_that_is_only_told_is_cleared_in_the_store_too() -> None:
+def test_a_streak_cleared_at_a_death_that_is_only_reported_is_cleared_in_the_store_too() -> None:
     tired = spec("patient", restart={"max_lifetime": 3, "on_exhausted": "notify_only"})
     scene = Scene(tired)
     scene.worker = up(count=3, under=tired)

@@ -43,7 +43,7 @@ def test_sc_11_a_silent_process_is_ended_before_another_one_starts() -> None:
     assert gone.effects[-1] == Launch(2)
 
 
-def test_how_a_silent_process_ended_at_last_is_kept_with_its_death() -> None:
+def test_the_final_exit_of_a_silent_process_is_persisted_with_its_death() -> None:
     worker = supervision.died(up(), silence(), world()).worker
     step = supervision.process_gone(worker, 1, Exit(signal=9), 9, world())
     [amended] = records(step)
@@ -54,7 +54,7 @@ def test_how_a_silent_process_ended_at_last_is_kept_with_its_death() -> None:
     assert (amended.bundle.finding, amended.bundle.signal) == (Finding.HUNG, 9)
 
 
-def test_an_end_that_was_known_with_the_death_is_not_kept_again() -> None:
+def test_an_exit_that_was_known_with_the_death_is_not_persisted_again() -> None:
     worker = supervision.died(up(), crash(), world()).worker
     assert records(supervision.process_gone(worker, 1, Exit(1), None, world())) == []
 
@@ -68,12 +68,12 @@ def test_a_stop_between_the_end_of_a_process_and_the_news_of_its_death_is_finish
     assert has(step, ReportStop)
 
 
-def test_an_end_that_is_told_twice_counts_once() -> None:
+def test_an_end_that_is_reported_twice_counts_once() -> None:
     worker = supervision.process_gone(supervision.stop(up()).worker, 1, Exit(0), None, world()).worker
     assert supervision.process_gone(worker, 1, Exit(), None, world()) == Step(worker)
 
 
-def test_the_end_of_a_process_alone_is_no_death() -> None:
+def test_the_end_of_a_process_alone_is_not_a_death() -> None:
     step = supervision.process_gone(up(), 1, Exit(1), None, world())
     assert (step.effects, step.worker.lingering) == ((), None)
     assert isinstance(step.worker.phase, Up)
@@ -92,7 +92,7 @@ def test_a_process_that_comes_to_be_during_a_pause_idles_or_is_stopped() -> None
     assert has(supervision.process_started(stopper, 1, 99, world(paused=True)), Halt)
 
 
-def test_a_worker_that_nobody_watches_is_killed() -> None:
+def test_an_unwatched_worker_is_killed() -> None:
     assert Halt(1, Urgency.KILL) in supervision.refused(up(), 1).effects
     assert supervision.refused(up(2), 1) == Step(up(2))
 
@@ -116,14 +116,14 @@ def test_what_a_hung_worker_held_is_released_when_its_process_is_found_gone() ->
     assert supervision.reconcile(step.worker, None, world(NOW + 30)).worker.unreleased is None
 
 
-def test_a_worker_that_waits_gets_its_timer_back_and_its_record_kept_again() -> None:
+def test_a_worker_that_waits_gets_its_timer_back_and_its_record_is_persisted_again() -> None:
     step = supervision.reconcile(waiting(), None, world(NOW + 400))
     assert Schedule(600, BackoffElapsed(TAG, 1, 1)) in step.effects
     assert [type(record) for record in records(step)] == [DeathRecord]
 
 
 def test_a_wait_that_a_former_run_began_is_not_written_down_as_another_death() -> None:
-    """Found by chaos: the Supervisor raised during such a wait, and a death of unknown cause was kept."""
+    """Found by chaos: the Supervisor raised during such a wait, and a death of unknown cause was stored."""
     worker = idle(Rest.NEW, not_before_ms=NOW + 1000)
     waiting_again = supervision.start(worker, world()).worker
     assert records(supervision.reconcile(waiting_again, None, world())) == []

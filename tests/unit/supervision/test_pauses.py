@@ -1,4 +1,4 @@
-"""What is paused, as it is kept: SD-10."""
+"""What is paused, as it is persisted: SD-10."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_one_worker_may_be_paused_alone() -> None:
     assert (pauses.holds("worker:tag:0"), pauses.holds("b"), pauses.everything) == (True, False, False)
 
 
-def test_a_pause_of_everything_holds_everybody() -> None:
+def test_a_pause_of_everything_holds_all_workers() -> None:
     assert ALL.holds("anybody")
 
 
-def test_a_pause_says_what_is_to_be_kept() -> None:
+def test_a_pause_returns_the_record_to_persist() -> None:
     paused, records = Pauses().paused(["a"], Pause("new disk", 5000))
     assert paused.of("a") == Pause("new disk", 5000)
     assert records == (
@@ -46,12 +46,12 @@ def test_a_pause_says_what_is_to_be_kept() -> None:
     )
 
 
-def test_the_end_of_a_pause_of_everything_leaves_those_who_were_paused_alone() -> None:
+def test_the_end_of_a_pause_of_everything_leaves_individually_paused_workers_paused() -> None:
     pauses, _ = Pauses({EVERYTHING: Pause(), "a": Pause()}).resumed(None)
     assert (pauses.holds("a"), pauses.holds("b")) == (True, False)
 
 
-def test_the_end_of_a_pause_clears_what_was_kept_of_it() -> None:
+def test_the_end_of_a_pause_clears_its_record() -> None:
     pauses, records = Pauses({"a": Pause("x", 1), "b": Pause()}).resumed(["a"])
     assert pauses == Pauses({"b": Pause()})
     assert [record.value for record in records] == [None, None, None]
@@ -59,7 +59,7 @@ def test_the_end_of_a_pause_clears_what_was_kept_of_it() -> None:
     assert [record.value for record in records] == ["true", None, None]
 
 
-def test_a_workers_own_pause_is_told_before_that_of_everything() -> None:
+def test_a_workers_own_pause_is_shown_before_that_of_everything() -> None:
     pauses = Pauses({EVERYTHING: Pause("all"), "a": Pause("own")})
     assert [pauses.of(id_) for id_ in ("a", "b")] == [Pause("own"), Pause("all")]
 
@@ -69,7 +69,7 @@ def test_pauses_that_end_say_how_long_they_last() -> None:
     assert pauses.left_ms(15) == {"a": 0, "b": 5}
 
 
-def test_an_end_that_is_no_number_is_no_end() -> None:
+def test_an_end_that_is_not_a_number_is_ignored() -> None:
     meta = {"worker_enabled": "false", "pause_until_wall_ms": "soon"}
     assert Pauses.from_meta(meta) == ALL
 
@@ -78,7 +78,7 @@ COMMANDS = st.lists(st.tuples(st.none() | st.lists(st.sampled_from("abc"), min_s
 
 
 @given(commands=COMMANDS)
-def test_sd_10_what_is_kept_says_what_is_paused(commands: list[tuple[list[str] | None, bool]]) -> None:
+def test_sd_10_the_record_shows_what_is_paused(commands: list[tuple[list[str] | None, bool]]) -> None:
     pauses, meta = Pauses(), dict[str, str]()
     for index, (ids, paused) in enumerate(commands):
         change = Pause(f"reason {index}", index)

@@ -115,15 +115,15 @@ class Supervised(RuleBasedStateMachine):
     # ── messages arrive, each sender's in their order ────────────────────────────────────
 
     @rule()
-    def the_proxy_is_heard(self) -> None:
+    def the_proxy_reports(self) -> None:
         self.scene.deliver(self.scene.from_proxy)
 
     @rule()
-    def the_monitor_is_heard(self) -> None:
+    def the_monitor_reports(self) -> None:
         self.scene.deliver(self.scene.from_monitor)
 
     @rule()
-    def the_persistence_actor_is_heard(self) -> None:
+    def the_persistence_actor_reports(self) -> None:
         self.scene.deliver(self.scene.from_persistence)
 
     @rule()

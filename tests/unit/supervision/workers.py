@@ -32,7 +32,7 @@ def world(now_ms: int = NOW, *, stopping: bool = False, paused: bool = False) ->
 
 
 def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) -> Worker:
-    """A worker that runs, with so many restarts behind it."""
+    """A worker that runs, after `count` restarts."""
     restarts = RestartState(count, count, NOW - 10**9 if count else None)
     return Worker(
         under or spec(),
@@ -45,7 +45,7 @@ def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) 
 
 
 def waiting(count: int = 0, under: WorkerSpec | None = None) -> Worker:
-    """A worker whose restart is decided and kept, and whose process is gone."""
+    """A worker whose restart is decided and persisted, and whose process is gone."""
     scene = Scene(under or spec())
     scene.worker, scene.now_ms = up(count=count, under=under), NOW
     scene.take(lambda w: supervision.died(w, crash(), world()))
@@ -67,7 +67,7 @@ def idle(rest: Rest, **others: object) -> Worker:
 
 
 def records(step: Step) -> list[object]:
-    """What is to be kept."""
+    """The records to persist."""
     return [effect.record for effect in step.effects if isinstance(effect, KeepRecord)]
 
 

@@ -1,4 +1,4 @@
-"""EV-07: a subscriber that never reads keeps what is newest, and costs nobody anything."""
+"""EV-07: a subscriber that never reads keeps the newest events, and delays no other one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rekindle.actors.errors import RequestTimeoutError
 from rekindle.actors.system.inboxes import EventStream, LatestInbox
 
 
-def test_ev_07_of_what_nobody_reads_the_oldest_is_dropped_and_the_newest_kept() -> None:
+def test_ev_07_of_unread_events_the_oldest_are_dropped_and_the_newest_kept() -> None:
     """EV-07."""
     inbox, other = LatestInbox(most=3), LatestInbox(most=100)
     for number in range(10):

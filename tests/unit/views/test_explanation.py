@@ -111,7 +111,7 @@ def found(death: DeathRecord, detail: str = "", words: str = "") -> Bundle:
     return bundle_of(of, 0, exit_, Remains(last_words=words))
 
 
-def test_a_start_that_failed_is_told_in_the_systems_own_words() -> None:
+def test_a_start_that_failed_is_explained_in_the_systems_own_words() -> None:
     death = msgspec.structs.replace(DEATH, cause=Cause.SPAWN_FAILED, signal=None, uptime_ms=0)
     bundle = found(death, "[Errno 2] No such file or directory: 'pyhton3'")
     assert (
@@ -119,13 +119,13 @@ def test_a_start_that_failed_is_told_in_the_systems_own_words() -> None:
     ) in explain(UP, [death], bundle=bundle)
 
 
-def test_the_exception_that_was_found_is_told() -> None:
+def test_the_exception_that_was_found_is_shown() -> None:
     death = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=1)
     text = explain(UP, [death], bundle=found(death, words=TRACEBACK))
     assert "exited with code 1. Found: OSError: " in text
 
 
-def test_an_exit_that_nothing_else_is_known_of_is_told_once() -> None:
+def test_an_exit_without_other_evidence_is_shown_once() -> None:
     death = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=1)
     assert "Found" not in explain(UP, [death], bundle=found(death))
 

@@ -74,7 +74,7 @@ def test_a_death_is_followed_by_the_decision_and_every_counter_behind_it() -> No
     ]
 
 
-def test_a_limit_that_there_is_not_is_not_told() -> None:
+def test_a_missing_limit_is_not_shown() -> None:
     free = Budget(4, None, 300.0, 11, None, 5, 10)
     gone = Death(component_id=TAG, generation=3, cause=Cause.EXITED, exit=Exit(code=1))
     assert words(WorkerDied(gone, "restart", "", 0.0, 11, 5, free))[1] == (
@@ -82,7 +82,7 @@ def test_a_limit_that_there_is_not_is_not_told() -> None:
     )
 
 
-def test_a_death_of_an_older_supervisor_is_told_by_the_counters_that_it_has() -> None:
+def test_a_death_of_an_older_supervisor_is_shown_by_the_counters_that_it_has() -> None:
     gone = Death(component_id=TAG, generation=3, cause=Cause.EXITED, exit=Exit(code=1))
     assert (
         words(WorkerDied(gone, "restart", "", 2.0, 11, 2))[1] == "restart in 2 s: 2nd in a row, 11 in total"
@@ -140,7 +140,7 @@ def test_each_event_is_a_sentence(event: Event, told: str) -> None:
     assert words(event) == [told]
 
 
-def test_an_event_of_another_version_is_told_by_its_fields() -> None:
+def test_an_event_of_another_version_is_shown_by_its_fields() -> None:
     strange = EventRecord(id=1, at_wall_ms=NOW, type="worker_blessed", component_id=TAG, payload='{"by":"x"}')
     bare = EventRecord(id=2, at_wall_ms=NOW, type="worker_started", component_id=TAG, payload='{"pid":7}')
     assert [entries_of(each)[0].text for each in (strange, bare)] == [
@@ -149,7 +149,7 @@ def test_an_event_of_another_version_is_told_by_its_fields() -> None:
     ]
 
 
-def test_what_several_events_tell_is_said_once() -> None:
+def test_what_several_events_report_is_shown_once() -> None:
     """The change to dead, giving up, and the alert that counts on."""
     opened = Alert(
         id=1,
@@ -172,7 +172,7 @@ def test_what_several_events_tell_is_said_once() -> None:
     assert kinds == ["alert", "failed", "death", "start"]
 
 
-def test_being_given_up_without_a_death_is_told() -> None:
+def test_being_given_up_without_a_death_is_shown() -> None:
     assert texts(shown(WorkerFailed(TAG, 3, "no such program"))) == ["was given up: no such program"]
 
 
@@ -183,7 +183,7 @@ def test_events_stay_in_the_order_of_their_numbers_when_the_clock_jumps_back() -
     assert [entry.event_id for entry in found.entries] == [2, 1]
 
 
-def test_what_happens_to_all_is_told_and_what_happens_to_others_is_not() -> None:
+def test_events_of_all_workers_are_shown_and_events_of_others_are_not() -> None:
     system = kept(
         PauseBegan(None, "", None),
         BreakerOpened("db", "3 died", (TAG,)),
@@ -226,7 +226,7 @@ def job(number: int, started: float, ended: float | None, state: str = "done", *
     return JobView(**given | {"finished_at_wall_ms": None if ended is None else NOW + round(ended * 1000)})
 
 
-def test_a_job_that_lasted_is_told_where_it_was_taken_and_where_it_ended() -> None:
+def test_a_job_that_lasted_is_shown_where_it_was_taken_and_where_it_ended() -> None:
     events = (WorkerStarted(TAG, 3, 7), status(Status.PENDING, Status.HEALTHY), WorkerRecycled(TAG, 3, "age"))
     jobs = [job(9, 2.5, None, "running", attempts=2), job(8, 1.2, 1.7)]
     assert texts(shown(*events, jobs=jobs)) == [
@@ -270,7 +270,7 @@ def test_the_mean_time_between_failures_counts_the_life_that_goes_on() -> None:
     assert failures(Lives(), running_ms=20_000).mean_between_ms is None
 
 
-def test_the_mean_is_told_over_the_deaths_shown_and_over_all() -> None:
+def test_the_mean_is_given_over_the_deaths_shown_and_over_all() -> None:
     found = shown(died(3, uptime_ms=1000), died(4, uptime_ms=3000), lives=Lives(10, 100_000))
     assert (found.shown.deaths, found.shown.mean_between_ms) == (2, 2000)
     assert (found.ever.deaths, found.ever.mean_between_ms) == (10, 10_000)
@@ -280,5 +280,5 @@ def test_the_mean_is_told_over_the_deaths_shown_and_over_all() -> None:
     ("number", "word"),
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (112, "112th"), (21, "21st")],
 )
-def test_numbers_in_a_row_are_said_as_people_say_them(number: int, word: str) -> None:
+def test_ordinals_are_written_as_people_write_them(number: int, word: str) -> None:
     assert ordinal(number) == word
