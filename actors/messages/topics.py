@@ -42,11 +42,6 @@ def event_topic(type_: str, component_id: str | None) -> str:
     return f"event:{type_}" if component_id is None else f"event:{type_}:{component_id}"
 
 
-def matches(pattern: str, topic: str) -> bool:
-    """Whether the pattern selects the topic."""
-    return Topics((pattern,)).choose(topic)
-
-
 class Topics:
     """The patterns of one subscriber."""
 

@@ -132,7 +132,7 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
         case Dead(), _:
             return Step(state)
         case _, Lost(cause=cause, exit=exit_, detail=detail):
-            return _dead(state, Change(state.status, Status.DEAD, cause, exit_, detail))
+            return Step(Dead(), Change(state.status, Status.DEAD, cause, exit_, detail))
         case _, Granted():
             return Step(_granted(state, policy, now))
         case Pending(), Launched():
@@ -204,10 +204,10 @@ def _elapsed(state: State, policy: HealthPolicy, now: float) -> Step:
     match state:
         case Pending():
             detail = f"not healthy within {policy.startup_timeout_s:g} s"
-            return _dead(state, Change(state.status, Status.DEAD, Cause.STARTUP_TIMEOUT, detail=detail))
+            return Step(Dead(), Change(state.status, Status.DEAD, Cause.STARTUP_TIMEOUT, detail=detail))
         case Recovering(entered=entered):
             detail = f"still recovering after {now - entered:g} s"
-            return _dead(state, Change(state.status, Status.DEAD, Cause.RECOVERY_TIMEOUT, detail=detail))
+            return Step(Dead(), Change(state.status, Status.DEAD, Cause.RECOVERY_TIMEOUT, detail=detail))
         case Healthy(seen=seen) | Unhealthy(seen=seen):
             return _missed(state, seen, policy, now)
         case _:
@@ -226,7 +226,7 @@ def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step
         change = Change(state.status, Status.UNHEALTHY, misses=misses)
         return Step(Unhealthy(seen, misses), None if isinstance(state, Unhealthy) else change)
     detail = f"{misses} heartbeats missed, silent for {now - seen:.3g} s"
-    return _dead(state, Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses))
+    return Step(Dead(), Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses))
 
 
 def _granted(state: State, policy: HealthPolicy, now: float) -> State:
@@ -248,7 +248,3 @@ def _to(state: State, new: Healthy | Unhealthy, detail: str = "") -> Step:
     if new.status is state.status:
         return Step(new)
     return Step(new, Change(state.status, new.status, detail=detail))
-
-
-def _dead(state: State, change: Change) -> Step:
-    return Step(Dead(), change)

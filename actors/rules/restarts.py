@@ -136,7 +136,7 @@ def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str
     """The first exhausted limit, in words; None while budget is left."""
     if policy.max_lifetime is not None and state.restart_count >= policy.max_lifetime:
         return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
-    if policy.max_in_window is not None and _window_is_full(policy, state, now_ms):
+    if policy.max_in_window is not None and used_in_window(policy, state, now_ms) >= policy.max_in_window:
         what = "death" if policy.window_mode is WindowMode.SLIDING else "restart"
         return f"{_many(policy.max_in_window, what)} in {_window(policy.window_s)}"
     if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
@@ -152,11 +152,6 @@ def _window(seconds: float) -> str:
     if seconds >= 60 and seconds % 60 == 0:
         return _many(round(seconds / 60), "minute")
     return f"{seconds:g} seconds"
-
-
-def _window_is_full(policy: RestartPolicy, state: RestartState, now_ms: int) -> bool:
-    assert policy.max_in_window is not None
-    return used_in_window(policy, state, now_ms) >= policy.max_in_window
 
 
 def used_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:

@@ -86,8 +86,8 @@ def failures(lives: Lives, running_ms: int = 0) -> Failures:
 def _merged(component_id: str, known: Sources) -> Iterator[TimelineEntry]:
     system = (each for each in known.system if _concerns(each, component_id))
     events = tuple(_newest_first((*known.own, *system)))
-    told = {each.generation for each in events if each.kind == "death"}
-    old = [entries_of_death(death)[::-1] for death in known.deaths if death.generation not in told]
+    dead = {each.generation for each in events if each.kind == "death"}
+    old = [entries_of_death(death)[::-1] for death in known.deaths if death.generation not in dead]
     samples = [entry_of_usage(each) for each in known.usages]
     happened = merge(
         events, samples, [entry for pair in old for entry in pair], key=lambda each: -each.at_wall_ms
@@ -100,11 +100,11 @@ def _newest_first(records: Iterable[EventRecord]) -> Iterator[TimelineEntry]:
     given_up: set[int | None] = set()
     entries: list[TimelineEntry] = []
     for record in sorted(records, key=lambda each: each.id):
-        said = entries_of(record)
-        if record.type == "worker_failed" and given_up & {each.generation for each in said}:
+        found = entries_of(record)
+        if record.type == "worker_failed" and given_up & {each.generation for each in found}:
             continue
-        given_up |= {each.generation for each in said if each.kind == "failed"}
-        entries += said
+        given_up |= {each.generation for each in found if each.kind == "failed"}
+        entries += found
     return reversed(entries)
 
 

@@ -39,8 +39,8 @@ def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
     """Toxic jobs, each with its crashes."""
     if not found:
         return ["no toxic jobs"]
-    told = [[*_conviction(each["job"], now_ms), *_evidence(each["crashes"]), ""] for each in found]
-    return [line for lines in told for line in lines]
+    jobs = [[*_conviction(each["job"], now_ms), *_evidence(each["crashes"]), ""] for each in found]
+    return [line for lines in jobs for line in lines]
 
 
 def detail_lines(found: Document, now_ms: int) -> list[str]:

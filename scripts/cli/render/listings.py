@@ -130,8 +130,8 @@ def audit_lines(
 def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tuple[str, ...]:
     uid, claimed = entry["uid"], entry["claimed_user"]
     who = "?" if uid is None else user_name(uid)
-    told = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
-    detail = " ".join(line.strip() for line in told.splitlines())  # for example one problem per line
+    text = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
+    detail = " ".join(line.strip() for line in text.splitlines())  # for example one problem per line
     return (
         age(now_ms - entry["at_wall_ms"]),
         moment(entry["at_wall_ms"]),

@@ -58,13 +58,13 @@ def failure_line(document: Document) -> str:
     ever, shown = document["ever"], document["shown"]
     if not ever["deaths"]:
         return "It has not died."
-    told = f"{span(ever['mean_between_ms'])} over all {ever['deaths']} deaths."
+    mean = f"{span(ever['mean_between_ms'])} over all {ever['deaths']} deaths."
     if shown["deaths"] and shown["deaths"] != ever["deaths"]:
         word = "death" if shown["deaths"] == 1 else "deaths"
-        told = f"{span(shown['mean_between_ms'])} over the {shown['deaths']} {word} shown, {told}"
+        mean = f"{span(shown['mean_between_ms'])} over the {shown['deaths']} {word} shown, {mean}"
     elif ever["deaths"] == 1:
-        told = f"{span(ever['mean_between_ms'])}, over one death."
-    return f"Mean time between failures: {told}"
+        mean = f"{span(ever['mean_between_ms'])}, over one death."
+    return f"Mean time between failures: {mean}"
 
 
 def _moment(wall_ms: int) -> tuple[str, str]:

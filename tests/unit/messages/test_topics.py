@@ -7,8 +7,8 @@ import pytest
 from rekindle.actors.messages.topics import (
     ALL_EVENTS,
     ALL_STATES,
+    Topics,
     event_topic,
-    matches,
     problem,
     worker_topic,
 )
@@ -38,13 +38,13 @@ from rekindle.actors.messages.topics import (
 )
 def test_ev_01_to_03_a_star_stands_for_one_or_more_parts(pattern: str, topic: str, chosen: bool) -> None:
     """EV-01, EV-02, EV-03."""
-    assert matches(pattern, topic) is chosen
+    assert Topics((pattern,)).choose(topic) is chosen
 
 
 def test_a_worker_that_is_called_otherwise_has_a_topic_as_well() -> None:
     assert worker_topic("worker:tag:0") == "worker:tag:0:status"
     assert worker_topic("web-1") == "worker:web-1:status"
-    assert matches("worker:*:status", worker_topic("web-1"))
+    assert Topics(("worker:*:status",)).choose(worker_topic("web-1"))
     assert event_topic("worker_died", "web-1") == "event:worker_died:web-1"
 
 
