@@ -30,7 +30,7 @@ class FaultyStore:
         *,
         now: Callable[[], float],
         note: Callable[[Stored], None],
-        kept: Callable[[str], None] = lambda worker: None,
+        committed: Callable[[str], None] = lambda worker: None,
     ) -> None:
         """Wrap a store.
 
@@ -38,13 +38,13 @@ class FaultyStore:
             store: where everything is persisted.
             now: returns the time of the scenario.
             note: called with every persisted record that the history needs.
-            kept: called with the worker whose death was just persisted, before any actor is notified.
+            committed: called with the worker whose death was just persisted, before any actor is notified.
         """
         self.state = DatabaseState.BACK
         self._store = store
         self._now = now
         self._note = note
-        self._kept = kept
+        self._committed = committed
 
     def __getattr__(self, name: str) -> Any:
         """All other methods are those of the real store."""
@@ -65,7 +65,7 @@ class FaultyStore:
                 self._note(entry)
         for record in said:
             if isinstance(record, DeathRecord):
-                self._kept(record.component_id)
+                self._committed(record.component_id)
         return answer
 
 

@@ -13,7 +13,7 @@ from .scenarios.history import Decided, EventPublished, StreakEnded, TimerDroppe
 _names: dict[type, str] = {}
 
 
-def told(at: float, event: Event, *, on_our_clock: bool = False) -> EventPublished:
+def event_entry(at: float, event: Event, *, on_our_clock: bool = False) -> EventPublished:
     """The entry of a published event; with `on_our_clock` its time is comparable with the history."""
     kind = type(event)
     name = _names.get(kind)

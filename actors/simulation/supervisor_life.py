@@ -51,7 +51,7 @@ class SupervisorLife:
             changes=run.changes,
             reached=self._reached,
         )
-        self.store = FaultyStore(run.store, now=run.clock.monotonic, note=run.note, kept=self._kept)
+        self.store = FaultyStore(run.store, now=run.clock.monotonic, note=run.note, committed=self._committed)
         self.has_stopped = self.has_flushed = False
         self._is_over = False
         self._takes_s = 0.0
@@ -96,7 +96,7 @@ class SupervisorLife:
 
     def hear(self, event: messages.Event) -> None:
         """Record a published event."""
-        self.run.note(observer.told(self.run.clock.now, event, on_our_clock=True))
+        self.run.note(observer.event_entry(self.run.clock.now, event, on_our_clock=True))
 
     def _make_mistake(self, actor: pykka.Actor, _message: object) -> None:
         name = type(actor).__name__
@@ -148,7 +148,7 @@ class SupervisorLife:
         if self.run.waits_for_phases:
             self.run.reached(phase, worker)
 
-    def _kept(self, worker: str) -> None:
+    def _committed(self, worker: str) -> None:
         self._reached(Phase.AFTER_COMMIT, worker)
 
     # ── moves ────────────────────────────────────────────────────────────────────────────

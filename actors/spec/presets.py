@@ -104,7 +104,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 
 
 def overridden(table: str, policy: _P, changes: Mapping[str, object] | None, problems: list[Problem]) -> _P:
-    """The policy with only the named fields changed; what is refused joins the problems."""
+    """The policy with only the named fields changed; refused values are added to the problems."""
     if not isinstance(changes, Mapping):
         if changes is not None:
             problems.append(Problem(table, "must be a table of settings"))

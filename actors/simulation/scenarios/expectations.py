@@ -117,9 +117,9 @@ class Delays:
         )
         if not exact:
             return f"{self.worker} was delayed by {_listed(decided)} s, not {_listed(self.seconds)} s"
-        return self._kept(history, tolerance)
+        return self._too_early(history, tolerance)
 
-    def _kept(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+    def _too_early(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
         """Why a start came too early; None if none did."""
         decided: Decided | None = None
         for entry in history:
@@ -143,16 +143,16 @@ class EventsInOrder:
 
     def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
         """Why not; None if they were."""
-        told = [
+        published = [
             word
             for entry in history
             if isinstance(entry, EventPublished)
             for word in _words(entry, self.worker)
         ]
-        rest = iter(told)
+        rest = iter(published)
         for wanted in self.events:
             if wanted not in rest:
-                return f"{self.worker} has no event {wanted!r} there; its events are {', '.join(told)}"
+                return f"{self.worker} has no event {wanted!r} there; its events are {', '.join(published)}"
         return None
 
 
@@ -247,12 +247,12 @@ def ends_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
     return [each.at for each in history if isinstance(each, Ended) and each.worker == worker]
 
 
-def _words(told: EventPublished, worker: str) -> tuple[str, ...]:
-    if told.worker not in (worker, None):
+def _words(published: EventPublished, worker: str) -> tuple[str, ...]:
+    if published.worker not in (worker, None):
         return ()
-    if told.event == "status_changed":
-        return (told.new or "",)
-    return (told.event.removeprefix("worker_"),)
+    if published.event == "status_changed":
+        return (published.new or "",)
+    return (published.event.removeprefix("worker_"),)
 
 
 def _listed(seconds: Sequence[float]) -> str:

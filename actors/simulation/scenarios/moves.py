@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 
 EVERYONE = "*"
-"""Stands for all workers."""
+"""Means all workers."""
 
 
 class Phase(StrEnum):
@@ -50,7 +50,7 @@ class ActorName(StrEnum):
 
     @property
     def class_name(self) -> str:
-        """The class that it stands for."""
+        """The name of its class."""
         return _CLASSES[self]
 
 

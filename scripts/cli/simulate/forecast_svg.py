@@ -39,14 +39,14 @@ def picture(question: Question, answers: Sequence[Named]) -> str:
     end_ms = max(span_of(each.forecast for each in answers), round((question.outage_ms or 0) * 1.05))
     canvas = _Canvas(end_ms, len(answers))
     about = printable(question.about)
-    told = " ".join(f"{each.name}: {verdict_words(each.forecast, question)}" for each in answers)
+    description = " ".join(f"{each.name}: {verdict_words(each.forecast, question)}" for each in answers)
     parts = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {canvas.height}" '
             f'width="{WIDTH}" height="{canvas.height}" role="img" aria-labelledby="title desc">'
         ),
         f'<title id="title">What restart policies do with {_text(about)}</title>',
-        f'<desc id="desc">{_text(told)}</desc>',
+        f'<desc id="desc">{_text(description)}</desc>',
         f"<style>{STYLE}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{canvas.height}" rx="8"/>',
         (

@@ -124,11 +124,11 @@ def _early(forecast: Forecast, question: Question) -> str:
 def restart_words(forecast: Forecast) -> str:
     """The number of restarts: in all, within an hour, on average."""
     many = forecast.restarts
-    told = f"{many} restart{'' if many == 1 else 's'}"
+    words = f"{many} restart{'' if many == 1 else 's'}"
     if many:
-        told += f", at most {forecast.busiest_hour()} in an hour"
+        words += f", at most {forecast.busiest_hour()} in an hour"
     mean = mean_per_hour(forecast)
-    return told if mean is None else f"{told}, {mean:.3g} an hour on average"
+    return words if mean is None else f"{words}, {mean:.3g} an hour on average"
 
 
 def mean_per_hour(forecast: Forecast) -> float | None:

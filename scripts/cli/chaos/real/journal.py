@@ -126,7 +126,7 @@ class ActorRecorder:
             threading.Event().wait()
         self._reached(number)
 
-    def kept(self, worker: str) -> None:
+    def committed(self, worker: str) -> None:
         """The death of a worker was committed."""
         self.at(Phase.AFTER_COMMIT, worker)
 
@@ -211,7 +211,7 @@ class ActorRecorder:
 
 
 class _RecordingPersistence:
-    """Stands before the persistence actor and records each decision of the Supervisor."""
+    """Records each decision of the Supervisor, and forwards it to the persistence actor."""
 
     def __init__(self, persistence: Receiver, recorder: ActorRecorder) -> None:
         self._persistence = persistence

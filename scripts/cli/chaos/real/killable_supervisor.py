@@ -24,7 +24,7 @@ from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.faulty_store import FaultyStore
 from rekindle.actors.simulation.heartbeats import HEALTHY
-from rekindle.actors.simulation.observer import told
+from rekindle.actors.simulation.observer import event_entry
 from rekindle.actors.simulation.scenarios.history import Ordered, Reported, SupervisorStarted
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.persistence import open_store
@@ -69,7 +69,8 @@ class Host:
         self.journal = Journal(plan)
         self.recorder = ActorRecorder(plan, self.journal, self._reached)
         real = open_store(plan.database, busy_timeout_ms=BUSY_MS)
-        self.store = SlowStore(real, now=self.journal.now, note=self._stored, kept=self.recorder.kept)
+        committed = self.recorder.committed
+        self.store = SlowStore(real, now=self.journal.now, note=self._stored, committed=committed)
         self.system = RecordingSystem(plan, self.store, self.recorder)
         self._lock = threading.Lock()
 
@@ -88,7 +89,8 @@ class Host:
     def run(self) -> None:
         """Supervise until standard input ends."""
         self.system.open()
-        self.system.subscribe(_Receiver(lambda event: self.journal.note(told(self.journal.now(), event))))
+        note, now = self.journal.note, self.journal.now
+        self.system.subscribe(_Receiver(lambda event: note(event_entry(now(), event))))
         self.send({"mark": self.system.mark})
         begin = json.loads(sys.stdin.readline() or "null")
         if begin is not None:

@@ -65,7 +65,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _top_key(number: int, line: str, name: str) -> str:
     top = _TOP.fullmatch(line)
     if top is None:
-        raise YamlError(number, "is not understood: only `name:` may stand at the start of a line")
+        raise YamlError(number, "is not supported: a line without indentation must be `name:`")
     if top["key"] == name and top["rest"] is not None:
         raise YamlError(number, f"{name} must be a block of indented settings")
     return top["key"]
@@ -74,7 +74,7 @@ def _top_key(number: int, line: str, name: str) -> str:
 def _setting(number: int, line: str, indent: str | None) -> re.Match[str]:
     setting = _SETTING.fullmatch(line)
     if setting is None or (indent is not None and setting["indent"] != indent):
-        raise YamlError(number, "is not understood: only `key: value` of one indentation may stand here")
+        raise YamlError(number, "is not supported: use `key: value` lines with the same indentation")
     return setting
 
 
@@ -85,4 +85,4 @@ def _value(number: int, word: str) -> object:
         return int(word)
     if _NUMBER.fullmatch(word):
         return float(word)
-    raise YamlError(number, "is not understood: a value must be true, false or a number")
+    raise YamlError(number, "is not supported: a value must be true, false or a number")
