@@ -55,7 +55,7 @@ def test_a_stopped_process_has_no_stack_to_show_and_is_reported_as_stopped(run: 
     os.kill(pid, signal.SIGSTOP)
     bundle = ended_bundle(system, "wait")
     assert (bundle.finding, bundle.signal, bundle.last_words) == (Finding.HUNG, signal.SIGKILL, "")
-    assert "(stopped)" in bundle.sentence
+    assert "process stopped" in bundle.sentence
 
 
 def test_a_foreign_program_that_hangs_is_never_sent_a_signal_that_it_may_not_know(run: Run) -> None:
