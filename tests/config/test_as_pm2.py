@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.config.brought import app, argv, fates, from_pm2, remarks, specs
+from tests.config.imported_files import app, argv, fates, from_pm2, remarks, specs
 
 from rekindle.actors.deaths.death import Action
 from rekindle.actors.spec.worker_spec import RestartOn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.config.brought import argv, fates, from_supervisord, program, remarks, specs
+from tests.config.imported_files import argv, fates, from_supervisord, program, remarks, specs
 from tests.running.conftest import Run, run
 
 from rekindle.actors.deaths.death import Action

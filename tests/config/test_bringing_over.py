@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.config.brought import argv, from_pm2, from_supervisord, remarks, specs
+from tests.config.imported_files import argv, from_pm2, from_supervisord, remarks, specs
 from tests.running.conftest import Run, run
 
 from rekindle.actors.spec.worker_spec import RestartOn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.unit.builders import TAG, silence, spec
-from tests.unit.supervision.supervised import Scene
+from tests.unit.supervision.worker_harness import WorkerHarness
 from tests.unit.supervision.workers import ELAPSED, NOW, failed, has, idle, records, up, waiting, world
 
 from rekindle.actors import supervision
@@ -93,13 +93,13 @@ def test_sd_02_a_stop_during_the_wait_rests_once_the_old_process_is_gone() -> No
 
 
 def test_sd_04_nothing_starts_after_a_stop_during_the_wait() -> None:
-    scene = Scene(spec())
-    scene.worker = waiting()
-    scene.take(supervision.stop)
-    scene.now_ms += 3_000
-    scene.fire(ELAPSED)
-    scene.come_to_an_end()
-    assert scene.launches == []
+    harness = WorkerHarness(spec())
+    harness.worker = waiting()
+    harness.take(supervision.stop)
+    harness.now_ms += 3_000
+    harness.fire(ELAPSED)
+    harness.come_to_an_end()
+    assert harness.launches == []
 
 
 def test_sd_07_stopping_a_stopped_worker_only_tells_that_it_rests() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.unit.builders import TAG, crash, spec
-from tests.unit.supervision.supervised import Scene
+from tests.unit.supervision.worker_harness import WorkerHarness
 from tests.unit.supervision.workers import ELAPSED, NOW, failed, has, records, up, waiting, world
 
 from rekindle.actors import supervision
@@ -52,12 +52,12 @@ def test_sc_02_a_death_of_a_worker_that_waits_changes_nothing() -> None:
 
 
 def test_sc_03_a_death_reported_a_thousand_times_counts_once() -> None:
-    scene = Scene(spec())
-    scene.worker = up()
+    harness = WorkerHarness(spec())
+    harness.worker = up()
     for _ in range(1000):
-        scene.take(lambda w: supervision.died(w, crash(), world()))
-    assert scene.counters.restart_count == 1
-    assert (len(scene.timers), len(scene.unsaved)) == (1, 1)
+        harness.take(lambda w: supervision.died(w, crash(), world()))
+    assert harness.counters.restart_count == 1
+    assert (len(harness.timers), len(harness.unsaved)) == (1, 1)
 
 
 def test_a_death_of_an_older_generation_is_ignored() -> None:
@@ -88,13 +88,13 @@ def test_sc_05_a_failure_without_a_reason_has_a_default_one() -> None:
 
 
 def test_rd_20_a_failed_spawn_is_a_death_and_the_limits_apply() -> None:
-    scene = Scene(spec("plugin", restart={"max_consecutive": 3}))
-    scene.take(lambda w: supervision.start(w, scene.world))
+    harness = WorkerHarness(spec("plugin", restart={"max_consecutive": 3}))
+    harness.take(lambda w: supervision.start(w, harness.world))
     for _ in range(4):
-        scene.spawn_fails()
-        scene.come_to_an_end(spawns=False)
-    assert scene.counters.restart_count == 3
-    assert scene.failure is not None
+        harness.spawn_fails()
+        harness.come_to_an_end(spawns=False)
+    assert harness.counters.restart_count == 3
+    assert harness.failure is not None
 
 
 def test_sc_09_the_delay_after_a_failed_spawn_is_doubled() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.unit.builders import TAG, crash, spec
-from tests.unit.supervision.supervised import Scene
+from tests.unit.supervision.worker_harness import WorkerHarness
 from tests.unit.supervision.workers import NOW, has, records, up, world
 
 from rekindle.actors import supervision
@@ -66,12 +66,12 @@ def test_bo_08_sustained_health_belongs_to_one_incarnation() -> None:
 
 def test_a_streak_cleared_at_a_death_that_is_only_reported_is_cleared_in_the_store_too() -> None:
     tired = spec("patient", restart={"max_lifetime": 3, "on_exhausted": "notify_only"})
-    scene = Scene(tired)
-    scene.worker = up(count=3, under=tired)
-    scene.store.commit([_counted(n) for n in (-3, -2, -1)])
-    scene.take(lambda w: supervision.died(w, crash(healthy_for_ms=300_000), world()))
-    assert scene.counters.streak_count == scene.stored.streak_count == 0
-    assert scene.counters.restart_count == scene.stored.restart_count == 3
+    harness = WorkerHarness(tired)
+    harness.worker = up(count=3, under=tired)
+    harness.store.commit([_counted(n) for n in (-3, -2, -1)])
+    harness.take(lambda w: supervision.died(w, crash(healthy_for_ms=300_000), world()))
+    assert harness.counters.streak_count == harness.stored.streak_count == 0
+    assert harness.counters.restart_count == harness.stored.restart_count == 3
 
 
 def _counted(generation: int, delay_ms: int = 0) -> DeathRecord:
@@ -148,10 +148,10 @@ def test_a_delay_is_no_longer_than_the_policy_allows_however_the_clock_was_set()
 
 
 def test_a_reset_outlasts_the_supervisor_and_leaves_no_delay() -> None:
-    scene = Scene(spec())
-    scene.store.commit([_counted(1, delay_ms=60_000), RestartReset(TAG, NOW)])
-    worker = supervision.remembered(spec(), scene.stored, scene.world).worker
-    assert has(supervision.start(worker, scene.world), Launch)
+    harness = WorkerHarness(spec())
+    harness.store.commit([_counted(1, delay_ms=60_000), RestartReset(TAG, NOW)])
+    worker = supervision.remembered(spec(), harness.stored, harness.world).worker
+    assert has(supervision.start(worker, harness.world), Launch)
     assert worker.restarts.restart_count == 0
 
 

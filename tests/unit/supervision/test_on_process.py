@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from tests.unit.builders import TAG, crash, silence, spec
-from tests.unit.supervision.supervised import Scene
+from tests.unit.supervision.worker_harness import WorkerHarness
 from tests.unit.supervision.workers import ELAPSED, NOW, failed, has, idle, records, up, waiting, world
 
 from rekindle.actors import supervision
@@ -145,13 +145,13 @@ def test_a_worker_at_rest_with_no_process_stays_so() -> None:
 
 
 def test_a_whole_life_ends_without_a_process() -> None:
-    scene = Scene(spec())
-    scene.take(lambda w: supervision.start(w, scene.world))
+    harness = WorkerHarness(spec())
+    harness.take(lambda w: supervision.start(w, harness.world))
     for _ in range(6):
-        scene.settle()
-        scene.ends()
-        scene.come_to_an_end()
-    assert scene.launches == [1, 2, 3, 4, 5, 6]
-    assert scene.failure is not None
-    assert scene.failure.startswith("5 restarts in 5 minutes")
-    assert scene.process == Absent()
+        harness.settle()
+        harness.ends()
+        harness.come_to_an_end()
+    assert harness.launches == [1, 2, 3, 4, 5, 6]
+    assert harness.failure is not None
+    assert harness.failure.startswith("5 restarts in 5 minutes")
+    assert harness.process == Absent()

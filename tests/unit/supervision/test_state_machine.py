@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.builders import spec
-from tests.unit.supervision.supervised import Scene
+from tests.unit.supervision.worker_harness import WorkerHarness
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
@@ -35,176 +35,176 @@ SPECS = st.sampled_from(
 class Supervised(RuleBasedStateMachine):
     """Commands, deaths, late messages and lost timers, for one worker."""
 
-    scene: Scene
+    harness: WorkerHarness
 
     @initialize(spec=SPECS)
     def declare(self, spec: WorkerSpec) -> None:
-        self.scene = Scene(spec)
+        self.harness = WorkerHarness(spec)
         self.restarts = self.generation = 0
         self.failed = False
 
     # ── operators; the Supervisor refuses what would start something once it is stopping ──
 
-    @precondition(lambda self: not self.scene.stopping)
+    @precondition(lambda self: not self.harness.stopping)
     @rule()
     def start(self) -> None:
-        self.scene.take(lambda w: supervision.start(w, self.scene.world))
+        self.harness.take(lambda w: supervision.start(w, self.harness.world))
 
     @rule(urgency=st.sampled_from(Urgency))
     def stop(self, urgency: Urgency) -> None:
-        self.scene.take(lambda w: supervision.stop(w, urgency))
+        self.harness.take(lambda w: supervision.stop(w, urgency))
 
     @rule()
     def pause(self) -> None:
-        self.scene.paused = True
-        self.scene.take(supervision.pause)
+        self.harness.paused = True
+        self.harness.take(supervision.pause)
 
-    @precondition(lambda self: not self.scene.stopping)
+    @precondition(lambda self: not self.harness.stopping)
     @rule()
     def resume(self) -> None:
-        self.scene.paused = False
-        self.scene.take(lambda w: supervision.resume(w, self.scene.world))
+        self.harness.paused = False
+        self.harness.take(lambda w: supervision.resume(w, self.harness.world))
 
-    @precondition(lambda self: not self.scene.stopping)
+    @precondition(lambda self: not self.harness.stopping)
     @rule()
     def reset(self) -> None:
         self.restarts, self.failed = 0, False
-        self.scene.take(lambda w: supervision.reset(w, self.scene.world))
+        self.harness.take(lambda w: supervision.reset(w, self.harness.world))
 
-    @precondition(lambda self: not self.scene.stopping)
+    @precondition(lambda self: not self.harness.stopping)
     @rule()
     def restart(self) -> None:
         self.restarts, self.failed = 0, False
-        self.scene.take(lambda w: supervision.restart(w, self.scene.world))
+        self.harness.take(lambda w: supervision.restart(w, self.harness.world))
 
     @rule()
     def shut_down(self) -> None:
-        self.scene.stopping = True
-        self.scene.take(supervision.stop)
+        self.harness.stopping = True
+        self.harness.take(supervision.stop)
 
     # ── the world ────────────────────────────────────────────────────────────────────────
 
     @rule(seconds=st.integers(0, 400))
     def time_passes(self, seconds: int) -> None:
-        self.scene.now_ms += seconds * 1000
+        self.harness.now_ms += seconds * 1000
 
     @rule()
     def the_process_is_there(self) -> None:
-        self.scene.spawned()
+        self.harness.spawned()
 
     @rule()
     def the_process_cannot_be_started(self) -> None:
-        self.scene.spawn_fails()
+        self.harness.spawn_fails()
 
     @rule(exit_=EXITS, healthy_for_s=st.sampled_from([0, 1, 1000]))
     def the_process_ends(self, exit_: Exit, healthy_for_s: int) -> None:
-        self.scene.ends(exit_, healthy_for_ms=healthy_for_s * 1000)
+        self.harness.ends(exit_, healthy_for_ms=healthy_for_s * 1000)
 
     @rule()
     def the_process_falls_silent(self) -> None:
-        self.scene.falls_silent()
+        self.harness.falls_silent()
 
     @rule(status=st.sampled_from([Status.HEALTHY, Status.UNHEALTHY, Status.RECOVERING]))
     def its_health_changes(self, status: Status) -> None:
-        self.scene.reports(status)
+        self.harness.reports(status)
 
     @rule()
     def a_step_of_the_ladder_is_over(self) -> None:
-        self.scene.rung_elapses()
+        self.harness.rung_elapses()
 
     # ── messages arrive, each sender's in their order ────────────────────────────────────
 
     @rule()
     def the_proxy_reports(self) -> None:
-        self.scene.deliver(self.scene.from_proxy)
+        self.harness.deliver(self.harness.from_proxy)
 
     @rule()
     def the_monitor_reports(self) -> None:
-        self.scene.deliver(self.scene.from_monitor)
+        self.harness.deliver(self.harness.from_monitor)
 
     @rule()
     def the_persistence_actor_reports(self) -> None:
-        self.scene.deliver(self.scene.from_persistence)
+        self.harness.deliver(self.harness.from_persistence)
 
     @rule()
     def the_store_commits(self) -> None:
-        self.scene.commit()
+        self.harness.commit()
 
     @rule()
     def the_store_is_overdue(self) -> None:
-        self.scene.save_overdue()
+        self.harness.save_overdue()
 
     @rule(data=st.data())
     def a_timer_fires(self, data: st.DataObject) -> None:
-        timers = [*self.scene.timers.values(), *self.scene.cancelled]
+        timers = [*self.harness.timers.values(), *self.harness.cancelled]
         if timers:
-            self.scene.fire(data.draw(st.sampled_from(timers)))
+            self.harness.fire(data.draw(st.sampled_from(timers)))
 
     @rule()
     def everything_arrives(self) -> None:
-        self.scene.settle()
+        self.harness.settle()
 
     @rule(exit_=EXITS, healthy_for_s=st.sampled_from([0, 1000]))
     def a_life_goes_by(self, exit_: Exit, healthy_for_s: int) -> None:
-        self.scene.settle()
-        self.scene.ends(exit_, healthy_for_ms=healthy_for_s * 1000)
-        self.scene.settle()
-        if BackoffElapsed in self.scene.timers:
-            self.scene.fire(self.scene.timers[BackoffElapsed])
+        self.harness.settle()
+        self.harness.ends(exit_, healthy_for_ms=healthy_for_s * 1000)
+        self.harness.settle()
+        if BackoffElapsed in self.harness.timers:
+            self.harness.fire(self.harness.timers[BackoffElapsed])
 
     @rule()
     def the_supervisor_is_replaced(self) -> None:
-        self.scene.reconcile()
+        self.harness.reconcile()
 
     # ── what always holds ────────────────────────────────────────────────────────────────
 
     @invariant()
     def every_launch_has_a_generation_of_its_own(self) -> None:
-        assert self.scene.launches == sorted(set(self.scene.launches))
-        assert self.scene.worker.generation == max(self.scene.launches, default=0)
+        assert self.harness.launches == sorted(set(self.harness.launches))
+        assert self.harness.worker.generation == max(self.harness.launches, default=0)
 
     @invariant()
     def only_a_wait_has_a_pending_restart(self) -> None:
-        timer = self.scene.timers.get(BackoffElapsed)
+        timer = self.harness.timers.get(BackoffElapsed)
         if isinstance(timer, BackoffElapsed):
-            waiting = self.scene.backing_off
+            waiting = self.harness.backing_off
             assert (timer.generation, timer.attempt) == (waiting.record.generation, waiting.attempt)
 
     @invariant()
     def failed_lasts_until_a_reset(self) -> None:
-        assert isinstance(self.scene.worker.phase, Failed) or not self.failed
-        self.failed = isinstance(self.scene.worker.phase, Failed)
+        assert isinstance(self.harness.worker.phase, Failed) or not self.failed
+        self.failed = isinstance(self.harness.worker.phase, Failed)
 
     @invariant()
     def the_lifetime_count_only_grows_and_by_one(self) -> None:
-        count = self.scene.counters.restart_count
+        count = self.harness.counters.restart_count
         assert self.restarts <= count
-        assert self.scene.counters.streak_count <= count
+        assert self.harness.counters.streak_count <= count
         self.restarts = count
 
     @invariant()
     def the_store_counts_what_memory_counts(self) -> None:
-        memory, stored = self.scene.counters, self.scene.stored
+        memory, stored = self.harness.counters, self.harness.stored
         assert (stored.restart_count, stored.streak_count) == (memory.restart_count, memory.streak_count)
         assert stored.last_restart_wall_ms == memory.last_restart_ms
-        assert stored.failure_reason == self.scene.failure
+        assert stored.failure_reason == self.harness.failure
 
     @invariant()
     def a_process_that_may_live_is_known(self) -> None:
-        process = self.scene.process
-        assert isinstance(process, Absent) or self.scene.worker.lingering == process.generation
+        process = self.harness.process
+        assert isinstance(process, Absent) or self.harness.worker.lingering == process.generation
 
     def teardown(self) -> None:
-        if not hasattr(self, "scene"):
+        if not hasattr(self, "harness"):
             return
-        scene = self.scene
-        scene.come_to_an_end()
-        assert isinstance(scene.worker.phase, Up | Idle | Failed), "stuck"
-        if isinstance(scene.worker.phase, Up):
-            assert scene.process == Alive(scene.worker.generation, 77)
+        harness = self.harness
+        harness.come_to_an_end()
+        assert isinstance(harness.worker.phase, Up | Idle | Failed), "stuck"
+        if isinstance(harness.worker.phase, Up):
+            assert harness.process == Alive(harness.worker.generation, 77)
         else:
-            assert scene.process == Absent()
-            assert scene.worker.lingering is None
+            assert harness.process == Absent()
+            assert harness.worker.lingering is None
 
 
 TestSupervised = pytest.mark.timeout(60)(Supervised.TestCase)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.builders import TAG, crash, spec
-from tests.unit.supervision.supervised import Scene
+from tests.unit.supervision.worker_harness import WorkerHarness
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
@@ -46,12 +46,12 @@ def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) 
 
 def waiting(count: int = 0, under: WorkerSpec | None = None) -> Worker:
     """A worker whose restart is decided and persisted, and whose process is gone."""
-    scene = Scene(under or spec())
-    scene.worker, scene.now_ms = up(count=count, under=under), NOW
-    scene.take(lambda w: supervision.died(w, crash(), world()))
-    scene.take(lambda w: supervision.process_gone(w, 1, Exit(1), None, world()))
-    scene.take(lambda w: supervision.kept(w, 1, world()))
-    return scene.worker
+    harness = WorkerHarness(under or spec())
+    harness.worker, harness.now_ms = up(count=count, under=under), NOW
+    harness.take(lambda w: supervision.died(w, crash(), world()))
+    harness.take(lambda w: supervision.process_gone(w, 1, Exit(1), None, world()))
+    harness.take(lambda w: supervision.kept(w, 1, world()))
+    return harness.worker
 
 
 def failed(count: int = 5) -> Worker:

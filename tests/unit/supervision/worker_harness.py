@@ -57,7 +57,7 @@ class Watched:
     alive: bool = True
 
 
-class Scene:
+class WorkerHarness:
     """A worker, and what happens to it."""
 
     def __init__(self, spec: WorkerSpec) -> None:
@@ -246,7 +246,7 @@ class Scene:
 
     # ── what tests ask ───────────────────────────────────────────────────────────────────
 
-    def settle(self, *, spawns: bool = True) -> Scene:
+    def settle(self, *, spawns: bool = True) -> WorkerHarness:
         """Everything that is under way arrives, short of the backoff."""
         for _ in range(5):
             if spawns:
