@@ -188,10 +188,8 @@ class PersistenceActor(ResilientActor):
                 self._add(item.noted)
             case WorkerKnown() | WorkerForgotten() | JobChanged() | QueuesSeen():
                 self._outbox.note(item, clock.wall_ms(), clock.monotonic())
-            case _ if is_event(item):
-                self._add_event(item)
-            case record:
-                self._add(record)
+            case _:
+                self._add_event(item) if is_event(item) else self._add(item)
 
     def _add(self, record: Record) -> None:
         if not self._stood_down:

@@ -41,11 +41,13 @@ class DirectInbox(Protocol):
 
     def get(self) -> Envelope[Any]:
         """Part of pykka's protocol; the runtime hands envelopes to the actor instead."""
+        ...
 
     def empty(self) -> bool:
         """Whether pykka has something to take out of it."""
+        ...
 
-    def put_message(self, message: Any) -> None:
+    def put_message(self, message: Any, /) -> None:
         """Queue a message to which nothing replies."""
 
 

@@ -313,7 +313,7 @@ def _how(death: Death, finding: Finding | None, confidence: Confidence | None) -
     if death.cause not in (Cause.EXITED, Cause.SIGNALLED, Cause.UNKNOWN):
         is_known = death.exit != Exit()
         return f"{death}, {how}" if is_known else str(death)
-    if finding in _SAYS_MORE:
+    if finding is not None and finding in _SAYS_MORE:
         sure = "" if confidence is Confidence.CERTAIN else f", {confidence}"
         return f"{how} ({finding.replace('_', ' ')}{sure})"
     return how

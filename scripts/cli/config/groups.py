@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.processes.spawn.preflight import missing
@@ -98,7 +99,8 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
     policies["release"] = _release(layers, policies["release"], folder, findings)
     policies["breaker"] = breaker_of(layers, breakers, findings)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
-    settings = {"pause_mode": PRESETS[layers.preset].pause_mode} | layers.settings(WorkerSpec) | policies
+    settings: dict[str, Any] = {"pause_mode": PRESETS[layers.preset].pause_mode}
+    settings |= layers.settings(WorkerSpec) | policies
     settings |= {"env": layers.env(), "cwd": _directory(layers, folder, findings), "group": name}
     run = _run(layers)
     try:

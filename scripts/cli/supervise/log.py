@@ -96,9 +96,10 @@ class EventLog:
             return
         about: str | None = getattr(message, "component_id", None)
         line = text_of(message) if about is None else f"{about} {text_of(message)}"
+        generation: int | None = getattr(message, "generation", None)
         log = logger.bind(worker=about)
-        if hasattr(message, "generation"):
-            log = log.bind(generation=message.generation)
+        if generation is not None:
+            log = log.bind(generation=generation)
         log.log("INFO" if level is Level.SUCCESS else level.upper(), "{}", line)
 
 
