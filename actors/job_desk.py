@@ -3,7 +3,7 @@
 Owns only the memory of which incarnations had their jobs released, so that a repeated report counts
 once. Learns from the Supervisor that an incarnation is gone, has the PersistenceActor release its claims
 (the durable ones: a worker's last report of its job decides nothing), learns from the PersistenceActor
-what became of them, and tells everyone. Nothing else waits for it.
+what became of them, and publishes it. Nothing else waits for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ResourceMonitor: what the workers use, where a limit asks for it.
 
 Owns one watch per incarnation that has limits. Looks at each in its own interval; tells
-everyone who listens of warnings and violations, and the Supervisor when a worker is to be
+all subscribers of warnings and violations, and the Supervisor when a worker must be
 killed or recycled. Started with the first worker that has limits: without limits nothing is sampled.
 
 It lives on a lane of its own, since looking around blocks.

@@ -11,7 +11,7 @@ import signal as signals
 from collections.abc import Iterator
 
 from .scenarios import moves
-from .scenarios.moves import EVERYONE, Move, Phase
+from .scenarios.moves import EVERY_WORKER, Move, Phase
 from .scenarios.scenario import Chance, Planned, Scenario, Step
 
 _SIGNALS = (signals.SIGKILL, signals.SIGKILL, signals.SIGSEGV, signals.SIGABRT, signals.SIGTERM)
@@ -60,7 +60,7 @@ def _chosen(each: Chance, scenario: Scenario, chance: random.Random) -> Iterator
 def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator[Planned]:
     """A move of this word, with the move that undoes it if its effect lasts."""
     some = round(chance.expovariate(1 / 15), 3)
-    anyone = chance.choice((worker, worker, worker, EVERYONE))
+    anyone = chance.choice((worker, worker, worker, EVERY_WORKER))
     match word:
         case "stop":
             during, of = (Phase.BACKOFF, worker) if chance.random() < 0.5 else (None, None)

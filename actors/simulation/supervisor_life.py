@@ -21,7 +21,7 @@ from .recorded_timers import RecordedRuntime
 from .scenarios import moves
 from .scenarios.behaviours import Behaviour
 from .scenarios.history import Ordered, Reported, SupervisorEnded, SupervisorStarted
-from .scenarios.moves import EVERYONE, DatabaseState, Move, Phase
+from .scenarios.moves import EVERY_WORKER, DatabaseState, Move, Phase
 from .scripted_process import FAULT, ScriptedProcess
 from .scripted_processes import ScriptedProcesses
 
@@ -189,7 +189,7 @@ class SupervisorLife:
 
     def _touch(self, move: Touch) -> None:
         """Make a move on the living process of a worker, or of all workers; none if it has no process."""
-        for id_ in self.run.roles if move.worker == EVERYONE else (move.worker,):
+        for id_ in self.run.roles if move.worker == EVERY_WORKER else (move.worker,):
             process = self.processes.living(id_)
             if process is not None:
                 self._touch_one(process, move)
@@ -228,7 +228,7 @@ class SupervisorLife:
     def _order(
         self, move: moves.Pause | moves.Resume | moves.Stop | moves.Start | moves.Restart | moves.Reset
     ) -> None:
-        ids = None if move.worker == EVERYONE else (move.worker,)
+        ids = None if move.worker == EVERY_WORKER else (move.worker,)
         worker = None if ids is None else move.worker
         command: messages.HostCommand
         match move:

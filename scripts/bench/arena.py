@@ -57,12 +57,14 @@ class Revival:
 class Arena:
     """The slots, and the killing of the workers that write into them."""
 
-    def __init__(self, path: Path, slots: int, *, anew: bool = True, deadline_s: float = _DEADLINE_S) -> None:
+    def __init__(
+        self, path: Path, slots: int, *, create: bool = True, deadline_s: float = _DEADLINE_S
+    ) -> None:
         """Create the file with every slot empty, or open an existing one."""
         self.path = path
         self.slots = slots
         self._deadline_s = deadline_s
-        if anew:
+        if create:
             path.write_bytes(bytes(slots * _SLOT_BYTES))
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)

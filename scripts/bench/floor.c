@@ -3,7 +3,7 @@
  *     floor ARENA WORKER COUNT
  *
  * Starts COUNT workers, waits on their pidfds, notes when it sees a death, and starts the next
- * incarnation at once. It decides nothing, remembers nothing and tells nobody. It ends, with all its
+ * incarnation at once. It decides nothing, remembers nothing and notifies no client. It ends, with all its
  * workers, when its standard input is closed, so it never outlives the benchmark.
  */
 #define _GNU_SOURCE

@@ -34,7 +34,7 @@ class OpenProtocol(HttpProtocol):
 def main() -> None:
     """Run until standard input ends."""
     path, slots, database, *worker = sys.argv[1:]
-    arena = Arena(Path(path), int(slots), anew=False)
+    arena = Arena(Path(path), int(slots), create=False)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         system = System(specs(arena, 0, worker), store=open_store(database))
         with system:

@@ -44,7 +44,7 @@ def main() -> None:
     """Run until standard input ends."""
     # No argparse: its megabyte would be counted as Rekindle's.
     path, slots, database, heartbeat_s, *worker = sys.argv[1:]
-    arena = Arena(Path(path), int(slots), anew=False)
+    arena = Arena(Path(path), int(slots), create=False)
     witness(arena)
     with System(specs(arena, int(heartbeat_s), worker), store=open_store(database)) as system:
         settle()

@@ -3,7 +3,7 @@
  *     worker ARENA SLOT [SECONDS]
  *
  * With SECONDS it is a worker that reports its health: a frame at once, then one every so often.
- * The layout of a slot is written down in arena.py. The start counter is written last: whoever sees it
+ * The layout of a slot is written down in arena.py. The start counter is written last: a reader that sees it
  * move finds this incarnation's time and pid beside it.
  */
 #include <fcntl.h>

@@ -122,11 +122,11 @@ class Supervision(RuleBasedStateMachine):
 
     @rule(worker=SOME)
     def an_operator_starts(self, worker: str | None) -> None:
-        self._make(moves.Start(worker or moves.EVERYONE))
+        self._make(moves.Start(worker or moves.EVERY_WORKER))
 
     @rule(worker=SOME)
     def an_operator_stops(self, worker: str | None) -> None:
-        self._make(moves.Stop(worker or moves.EVERYONE))
+        self._make(moves.Stop(worker or moves.EVERY_WORKER))
 
     @rule(worker=WORKERS)
     def an_operator_stops_in_the_middle_of_a_delay(self, worker: str) -> None:
@@ -134,11 +134,11 @@ class Supervision(RuleBasedStateMachine):
 
     @rule(worker=SOME, for_s=st.none() | SHORT)
     def an_operator_pauses(self, worker: str | None, for_s: float | None) -> None:
-        self._make(moves.Pause(worker or moves.EVERYONE, for_s))
+        self._make(moves.Pause(worker or moves.EVERY_WORKER, for_s))
 
     @rule(worker=SOME)
     def an_operator_resumes(self, worker: str | None) -> None:
-        self._make(moves.Resume(worker or moves.EVERYONE))
+        self._make(moves.Resume(worker or moves.EVERY_WORKER))
 
     @rule(worker=WORKERS)
     def an_operator_restarts(self, worker: str) -> None:

@@ -1,4 +1,4 @@
-"""Orders given by the real command to a real supervisor: what is answer, and what is so."""
+"""Orders given by the real command to a real supervisor: its answers, and the state that follows."""
 
 from __future__ import annotations
 

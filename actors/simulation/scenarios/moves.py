@@ -10,7 +10,7 @@ import signal as signals
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 
-EVERYONE = "*"
+EVERY_WORKER = "*"
 """Means all workers."""
 
 
@@ -164,7 +164,7 @@ class ActorRaises:
 class Pause:
     """An operator pauses a worker, or everything."""
 
-    worker: str = EVERYONE
+    worker: str = EVERY_WORKER
     for_s: float | None = None
 
 
@@ -172,21 +172,21 @@ class Pause:
 class Resume:
     """An operator ends a pause."""
 
-    worker: str = EVERYONE
+    worker: str = EVERY_WORKER
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
     """An operator stops a worker, or everything."""
 
-    worker: str = EVERYONE
+    worker: str = EVERY_WORKER
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """An operator starts a worker, or everything."""
 
-    worker: str = EVERYONE
+    worker: str = EVERY_WORKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ WORDS: dict[type[Move], str] = {move: word for word, move in MOVES.items()}
 def worker_of(move: Move) -> str | None:
     """The worker of a move; None for moves on the host, the database, the supervisor or all workers."""
     worker = getattr(move, "worker", None)
-    return None if worker == EVERYONE else worker
+    return None if worker == EVERY_WORKER else worker
 
 
 def said(move: Move) -> str:

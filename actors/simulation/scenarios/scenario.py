@@ -20,7 +20,7 @@ from ...spec.worker_spec import Command, PythonCall, WorkerSpec
 from . import moves
 from .behaviours import Behaviour
 from .expectations import Expectation
-from .moves import EVERYONE, MOVES, Move, Phase, worker_of
+from .moves import EVERY_WORKER, MOVES, Move, Phase, worker_of
 
 LONGEST_S = 366 * 86400.0
 
@@ -300,19 +300,19 @@ class Moment:
         """Make an actor raise."""
         return self.do(moves.ActorRaises(moves.ActorName(actor), times))
 
-    def pause(self, worker: str = EVERYONE, for_s: float | None = None) -> Scenario:
+    def pause(self, worker: str = EVERY_WORKER, for_s: float | None = None) -> Scenario:
         """Pause a worker, or everything."""
         return self.do(moves.Pause(worker, for_s))
 
-    def resume(self, worker: str = EVERYONE) -> Scenario:
+    def resume(self, worker: str = EVERY_WORKER) -> Scenario:
         """End a pause."""
         return self.do(moves.Resume(worker))
 
-    def stop(self, worker: str = EVERYONE) -> Scenario:
+    def stop(self, worker: str = EVERY_WORKER) -> Scenario:
         """Stop a worker, or everything."""
         return self.do(moves.Stop(worker))
 
-    def start(self, worker: str = EVERYONE) -> Scenario:
+    def start(self, worker: str = EVERY_WORKER) -> Scenario:
         """Start a worker, or everything."""
         return self.do(moves.Start(worker))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rekindle.actors.errors import Problem, SpecError
 from rekindle.actors.simulation import MOVES, Behaviour, Scenario
 from rekindle.actors.simulation.scenarios.expectations import EVENTS, STATUSES, Expectation
-from rekindle.actors.simulation.scenarios.moves import EVERYONE, Move, Phase
+from rekindle.actors.simulation.scenarios.moves import EVERY_WORKER, Move, Phase
 from rekindle.actors.simulation.scenarios.scenario import (
     RANDOM_WORDS,
     Chance,
@@ -230,7 +230,7 @@ class _Reader:
         if move is None:
             return None
         of = fields.get("of", str, None) or (getattr(move, "worker", None) if during else None)
-        if during is not None and of in (None, EVERYONE):
+        if during is not None and of in (None, EVERY_WORKER):
             self._note(fields.where, 'has `during` without a worker: add `of = "WORKER"`')
             return None
         return Planned(
@@ -272,11 +272,11 @@ class _Reader:
             if worker is None:
                 self._note(where, "must name a `worker`")
                 continue
-            if worker != EVERYONE and worker not in self._ids:
+            if worker != EVERY_WORKER and worker not in self._ids:
                 self._note((*where, "worker"), unknown_worker("", worker, self._ids).reason)
                 continue
             self._check_words(fields)
-            for each in self._ids if worker == EVERYONE else (worker,):
+            for each in self._ids if worker == EVERY_WORKER else (worker,):
                 yield from expectations_of(each, fields)
 
     def _check_words(self, fields: Fields) -> None:

@@ -44,7 +44,7 @@ def set_up(*, as_json: bool, verbose: bool) -> None:
 
 
 def close() -> None:
-    """Wait for the last lines, unless nobody reads them."""
+    """Wait for the last lines, unless their reader is gone."""
     logger.remove()
 
 

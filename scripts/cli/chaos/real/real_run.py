@@ -44,7 +44,14 @@ from rekindle.actors.simulation.scenarios.invariants import (
     violations,
 )
 from rekindle.actors.simulation.scenarios.known_state import Facts, WorkerFacts
-from rekindle.actors.simulation.scenarios.moves import EVERYONE, WORDS, DatabaseState, Move, said, worker_of
+from rekindle.actors.simulation.scenarios.moves import (
+    EVERY_WORKER,
+    WORDS,
+    DatabaseState,
+    Move,
+    said,
+    worker_of,
+)
 from rekindle.actors.simulation.supervisor_life import Touch
 from rekindle.actors.simulation.virtual_run import bound_s
 from rekindle.worker.guardian import marked_processes, sweep
@@ -290,11 +297,11 @@ class RealRun:
                 self._send(do="stale_timer", worker=worker, generations=max(1, generations))
             case moves.Pause(worker=worker, for_s=for_s):
                 real_s = None if for_s is None else for_s / self.speed
-                self._send(do="pause", worker=None if worker == EVERYONE else worker, for_s=real_s)
+                self._send(do="pause", worker=None if worker == EVERY_WORKER else worker, for_s=real_s)
             case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
             case _:
-                for worker in self.scenario.ids if move.worker == EVERYONE else (move.worker,):
+                for worker in self.scenario.ids if move.worker == EVERY_WORKER else (move.worker,):
                     self._touch(worker, move)
 
     def _touch(self, worker: str, move: Touch) -> None:
