@@ -31,20 +31,33 @@ from .errors import (
 )
 from .executor import RekindleExecutor
 from .facts.health_status import Status
-from .facts.jobs import JobState, JobView, QueueStats
+from .facts.jobs import JobState as JobStatus
+from .facts.jobs import JobView, QueueStats
+from .facts.topic_states import JobTopicState as JobState
 from .facts.topic_states import QueueState, SystemHealthState, WorkerState
 from .messages import (
+    AddWorker,
     BreakerClosed,
     BreakerOpened,
     BreakerStatus,
     CanaryStarted,
+    Done,
+    EssentialEnded,
     FailureLifted,
+    GroupEscalated,
+    GroupGivenUp,
+    GroupRestarting,
+    GroupRestored,
+    GroupStatus,
     JobConvicted,
     JobRequeued,
     PauseBegan,
     PauseEnded,
     PauseWorkers,
     Published,
+    Refused,
+    RemoveWorker,
+    ReportStatus,
     ResetWorker,
     ResourceViolated,
     ResourceWarned,
@@ -62,6 +75,8 @@ from .messages import (
     WorkerRecycled,
     WorkerRemoved,
     WorkerReset,
+    WorkerSignalled,
+    WorkersStopped,
     WorkerStarted,
     WorkerStatus,
     WorkerStopped,
@@ -69,23 +84,18 @@ from .messages import (
     WorkReleased,
     WorkReleaseFailed,
 )
-from .spec.breaker_policy import BreakerPolicy
-from .spec.job_policy import JobPolicy
+from .spec.policies.breaker_policy import BreakerPolicy
+from .spec.policies.group import Essential, Group, GroupExhausted, Strategy
+from .spec.policies.health_policy import HealthPolicy
+from .spec.policies.job_policy import JobPolicy
+from .spec.policies.ready_policy import ReadyPolicy
+from .spec.policies.resource_limits import RecyclePolicy, ResourceLimits
+from .spec.policies.restart_policy import RestartOn, RestartPolicy, WindowMode
+from .spec.policies.stop_policy import StopPolicy
+from .spec.policies.work_release import Release, ReleasePolicy
 from .spec.presets import PRESETS
-from .spec.resource_limits import RecyclePolicy, ResourceLimits
-from .spec.work_release import Release, ReleasePolicy
-from .spec.worker_spec import (
-    Command,
-    HealthPolicy,
-    PauseMode,
-    PythonCall,
-    RestartOn,
-    RestartPolicy,
-    StopPolicy,
-    WindowMode,
-    WorkerSpec,
-    command,
-)
+from .spec.program import Command, PythonCall, command
+from .spec.worker_spec import PauseMode, WorkerSpec
 from .system.facade import System
 from .system.inboxes import EventStream
 
@@ -94,6 +104,7 @@ logger.disable("rekindle")
 
 __all__ = [
     "PRESETS",
+    "AddWorker",
     "BreakerClosed",
     "BreakerOpened",
     "BreakerPolicy",
@@ -105,16 +116,27 @@ __all__ = [
     "Confidence",
     "ConfigurationError",
     "Death",
+    "Done",
+    "Essential",
+    "EssentialEnded",
     "EventStream",
     "ExecutorBrokenError",
     "Exit",
     "FailureLifted",
     "Finding",
+    "Group",
+    "GroupEscalated",
+    "GroupExhausted",
+    "GroupGivenUp",
+    "GroupRestarting",
+    "GroupRestored",
+    "GroupStatus",
     "HealthPolicy",
     "JobConvicted",
     "JobPolicy",
     "JobRequeued",
     "JobState",
+    "JobStatus",
     "JobView",
     "PauseBegan",
     "PauseEnded",
@@ -126,11 +148,15 @@ __all__ = [
     "PythonCall",
     "QueueState",
     "QueueStats",
+    "ReadyPolicy",
     "RecyclePolicy",
+    "Refused",
     "RekindleError",
     "RekindleExecutor",
     "Release",
     "ReleasePolicy",
+    "RemoveWorker",
+    "ReportStatus",
     "RequestRefusedError",
     "RequestTimeoutError",
     "ResetWorker",
@@ -156,6 +182,7 @@ __all__ = [
     "StoreOwnedError",
     "StoreTooNewError",
     "StoreUnavailableError",
+    "Strategy",
     "System",
     "SystemHealthState",
     "TaskError",
@@ -172,11 +199,13 @@ __all__ = [
     "WorkerRecycled",
     "WorkerRemoved",
     "WorkerReset",
+    "WorkerSignalled",
     "WorkerSpec",
     "WorkerStarted",
     "WorkerState",
     "WorkerStatus",
     "WorkerStopped",
     "WorkerStopping",
+    "WorkersStopped",
     "command",
 ]

@@ -26,15 +26,18 @@ from .messages import (
     StatusChanged,
     WorkerDied,
     WorkerRemoved,
+    WorkerStopped,
+    is_event,
 )
+from .messages.argument_checks import wrong_argument
 from .messages.internal.to_broker import Subscribe
 from .messages.internal.to_desks import ToxicSeen
 from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
-from .rules.alert_rules import Step
+from .rules.alert_rules import AlertStep
 from .runtime.resilient_actor import ResilientActor, tell
-from .spec.alert_policy import AlertPolicy
+from .spec.policies.alert_policy import AlertPolicy
 
 
 class SettleDue(msgspec.Struct, frozen=True):
@@ -64,6 +67,7 @@ class AlertDesk(ResilientActor):
         policy: AlertPolicy,
         known: tuple[Alert, ...] = (),
         component_ids: tuple[str, ...] = (),
+        open_breakers: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(persistence=persistence)
         self._broker = broker
@@ -71,6 +75,7 @@ class AlertDesk(ResilientActor):
         self._policy = policy
         self._book = alert_rules.recalled(known)
         self._component_ids = component_ids
+        self._open_breakers = open_breakers
         self._deaths: dict[str, deque[int]] = {}
         self._settling: dict[str, Timer] = {}
         self._escalating: dict[int, Timer] = {}
@@ -78,7 +83,7 @@ class AlertDesk(ResilientActor):
     def on_start(self) -> None:
         """Listen, and go on with what a former run left."""
         tell(self._broker, Subscribe(self.actor_ref))
-        self._apply(alert_rules.begun(self._book, self._component_ids, self._now()))
+        self._apply(alert_rules.begun(self._book, self._component_ids, self._now(), self._open_breakers))
         self.recover()
 
     def recover(self) -> None:
@@ -100,14 +105,20 @@ class AlertDesk(ResilientActor):
                 self._apply(alert_rules.overdue(self._book, alert_id, self._now()))
             case ToxicSeen(by_queue=toxic, looked_at_wall_ms=looked_at):
                 self._apply(alert_rules.queues_seen(self._book, toxic, looked_at, self._now()))
-            case AcknowledgeAlert():
-                self._acknowledge(message)
+            case AcknowledgeAlert(reply_to=reply_to):
+                wrong = wrong_argument(message)
+                if wrong is None:
+                    self._acknowledge(message)
+                else:
+                    tell(reply_to, Refused(wrong))
             case ReportAlerts(reply_to=reply_to):
                 tell(reply_to, AlertReport(tuple(alert_rules.ordered(self._book.alerts.values()))))
             case AlertChanged():
                 pass  # our own words
-            case event:
-                self._heard(event)
+            case _ if is_event(message):
+                self._heard(message)
+            case _:
+                self.refuse(message)
 
     def _heard(self, event: Event) -> None:
         recent = 0
@@ -115,6 +126,8 @@ class AlertDesk(ResilientActor):
             recent = self._count(event.component_id)
         if isinstance(event, StatusChanged):
             self._health_changed(event)
+        if isinstance(event, WorkerStopped):
+            self._end_settling(event.component_id)  # a worker that is down does not stay healthy
         if isinstance(event, WorkerRemoved):
             self._deaths.pop(event.component_id, None)
         self._apply(alert_rules.heard(self._book, event, self._now(), recent))
@@ -131,29 +144,35 @@ class AlertDesk(ResilientActor):
 
     def _health_changed(self, event: StatusChanged) -> None:
         """Only health that lasts ends an episode."""
-        timer = self._settling.pop(event.component_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._end_settling(event.component_id)
         if event.new is Status.HEALTHY and self._book.of(event.component_id):
             due = SettleDue(event.component_id)
             timer = self._runtime.timers.after(self._policy.settle_s, self.actor_ref, due)
             self._settling[event.component_id] = timer
+
+    def _end_settling(self, component_id: str) -> None:
+        timer = self._settling.pop(component_id, None)
+        if timer is not None:
+            timer.cancel()
 
     def _acknowledge(self, order: AcknowledgeAlert) -> None:
         alert = self._book.alerts.get(order.alert_id)
         if alert is None:
             tell(order.reply_to, Refused(f"there is no alert {order.alert_id}"))
             return
+        if not alert.is_active:
+            tell(order.reply_to, Refused(f"alert {order.alert_id} is already resolved: {alert.message}"))
+            return
         self._apply(alert_rules.acknowledged(self._book, order.alert_id, order.by, self._now()))
         tell(order.reply_to, Done())
 
-    def _apply(self, step: Step) -> None:
+    def _apply(self, step: AlertStep) -> None:
         gone = tuple(id_ for id_ in self._book.alerts if id_ not in step.book.alerts)
         self._book = step.book
         items: list[Record | Event] = [AlertsForgotten(gone)] if gone else []
         for change in step.changes:
             items += (AlertKept(change.alert), AlertChanged(change.happening, change.alert))
-            if change.happening is not Happening.REPEATED:
+            if change.happening not in (Happening.REPEATED, Happening.AMENDED):
                 self._watch(change.alert)
         if items:
             tell(self.persistence, Persist(tuple(items)))

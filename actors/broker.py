@@ -67,7 +67,7 @@ class _News(msgspec.Struct, frozen=True):
 class Broker(ResilientActor):
     """Publishes every event to the subscribers that asked for it."""
 
-    def __init__(self, *, persistence: Receiver, last_id: int = 0) -> None:
+    def __init__(self, *, persistence: Receiver, last_id: int = 0, began_wall_ms: int = 0) -> None:
         super().__init__(persistence=persistence)
         self._queue: deque[Published | Unnumbered] = deque()
         self._taken: Publish | None = None
@@ -76,7 +76,7 @@ class Broker(ResilientActor):
         self._last_id = last_id
         """The number of the latest published event."""
         self._persisted_id = last_id
-        self._current = CurrentStates()
+        self._current = CurrentStates(began_wall_ms)
         self._unfolded: list[_Change] = []
         """What is published and not in the current states yet: no subscriber needs them."""
         self._subscribers: tuple[_Subscriber, ...] = ()

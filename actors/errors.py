@@ -18,6 +18,7 @@
         ├── StoreUnavailableError              locked, full or gone: a retry may help
         ├── StoreOwnedError                    another supervisor uses this store
         ├── StoreDamagedError                  not a database, or a broken one
+        ├── RecordRefusedError                 a record cannot be written: a retry does not help
         └── StoreTooNewError                   written by a newer Rekindle
 
 A worker that fails is an event (`WorkerDied`, `WorkerFailed`), never an exception, except for the task
@@ -78,7 +79,7 @@ class UnknownWorkerError(RekindleError, LookupError):
 
     def __init__(self, component_id: str, known: Iterable[str] = ()) -> None:
         self.component_id = component_id
-        self.near = near(component_id, known)
+        self.near = near(str(component_id), known)
         """Ids that may have been meant."""
         meant = f"; did you mean {' or '.join(self.near)}?" if self.near else ""
         super().__init__(f"no worker is called {component_id!r}{meant}")
@@ -211,6 +212,10 @@ class StoreOwnedError(StoreError):
 
 class StoreDamagedError(StoreError):
     """The store is not a database, or is damaged; nothing was overwritten."""
+
+
+class RecordRefusedError(StoreError):
+    """One of the records cannot be written as it is; nothing was written, and a retry does not help."""
 
 
 class StoreTooNewError(StoreError):

@@ -12,15 +12,19 @@ import heapq
 import signal
 
 from loguru import logger
+from msgspec.structs import replace
 
 from .deaths.death import Cause, Death, Exit
 from .deaths.evidence import Remains
 from .facts.frames import Frame
+from .facts.generations import GenerationStarted
 from .facts.health_status import Status
 from .messages import StatusChanged, WorkerStarted
 from .messages.internal.to_monitor import (
     Attend,
     ChannelClosed,
+    CompleteReport,
+    ConditionChecked,
     DeadlineReached,
     ExpectLimitKill,
     FrameReceived,
@@ -39,21 +43,21 @@ from .ports import Processes, Receiver, Runtime, Timer
 from .rules import progress
 from .rules.health import (
     Change,
+    Checked,
     Elapsed,
     Failed,
     GivenUp,
     Granted,
     Launched,
     Lost,
-    Pending,
     Reported,
     Trigger,
     advance,
-    healthy_for,
+    pending,
 )
-from .rules.observed_worker import ObservedWorker
+from .rules.observed_worker import ObservedWorker, to_mirror, with_heartbeats
 from .runtime.resilient_actor import ResilientActor, tell
-from .spec.worker_spec import HealthPolicy
+from .spec.policies.health_policy import HealthPolicy
 
 ABSENCE_S = 1.0
 """A check that runs this late shows that the supervisor was suspended, not that workers were silent."""
@@ -104,12 +108,18 @@ class HealthMonitor(ResilientActor):
                 self._frame(id_, generation, frame)
             case DeadlineReached(due=due):
                 self._deadline_reached(due)
-            case ProcessStarted(component_id=id_, generation=generation, pid=pid):
-                self._started(id_, generation, pid)
+            case ProcessStarted():
+                self._started(message)
             case ProcessExited(component_id=id_, generation=generation, exit=exit_, remains=remains):
                 self._exited(id_, generation, exit_, remains)
+            case SpawnFailed(component_id=id_, generation=generation, scarce=True):
+                self._start_delayed(id_, generation)
             case SpawnFailed(component_id=id_, generation=generation, error=error):
                 self._lost(id_, generation, Lost(Cause.SPAWN_FAILED, detail=error))
+            case ConditionChecked(component_id=id_, generation=generation):
+                worker = self._current(id_, generation)
+                if worker is not None:
+                    self._advance(worker, Checked(message.condition, message.is_met, message.words))
             case ChannelClosed(component_id=id_, generation=generation):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
@@ -128,6 +138,8 @@ class HealthMonitor(ResilientActor):
                 self._set_paused(id_, paused)
             case MirrorDue():
                 self._write_mirror()
+            case CompleteReport(report=report, reply_to=reply_to):
+                tell(reply_to, with_heartbeats(report, self._workers, self._runtime.clock.monotonic()))
             case Attend(supervisor=supervisor):
                 self._supervisor = supervisor
             case unknown:
@@ -148,7 +160,7 @@ class HealthMonitor(ResilientActor):
             request.generation,
             request.policy,
             request.reports_health,
-            Pending(now),
+            pending(now, request.ready, request.reports_health),
             now,
         )
         self._workers[request.component_id] = worker
@@ -195,17 +207,31 @@ class HealthMonitor(ResilientActor):
             tell(self._supervisor, taken)
             tell(self.persistence, taken)
             self._mirror(worker)
+        if worker.is_mirror_old(now):
+            self._mirror(worker)
         self._advance(worker, Reported(frame))
 
-    def _started(self, component_id: str, generation: int, pid: int) -> None:
+    def _started(self, message: ProcessStarted) -> None:
+        component_id, generation = message.component_id, message.generation
+        begun = GenerationStarted(component_id, generation, self._runtime.clock.wall_ms())
         worker = self._current(component_id, generation)
-        if worker is None:
+        if worker is None:  # it is being stopped already
+            tell(self.persistence, Persist((begun,), is_urgent=False))
             return
-        worker.pid = pid
+        worker.pid = message.pid
+        worker.start_note = message.note
         # Sent by this actor, so that no subscriber receives its health or its death before its start.
-        tell(self.persistence, WorkerStarted(component_id, generation, pid))
-        if not worker.reports_health:
+        started = WorkerStarted(component_id, generation, message.pid, message.note)
+        tell(self.persistence, Persist((begun, started), is_urgent=False))
+        worker.since = self._runtime.clock.monotonic()
+        if worker.awaits_launch:
             self._advance(worker, Launched())
+
+    def _start_delayed(self, component_id: str, generation: int) -> None:
+        """The machine has no room for it yet: its time to become healthy begins anew."""
+        worker = self._current(component_id, generation)
+        if worker is not None:
+            self._grant(worker)
 
     def _limit_exceeded(self, component_id: str, generation: int, detail: str) -> None:
         worker = self._current(component_id, generation)
@@ -233,7 +259,7 @@ class HealthMonitor(ResilientActor):
         before = worker.last_change
         if generation != worker.generation:
             self._advance(worker, Lost(Cause.UNKNOWN, detail="ended unnoticed"))
-        elif not worker.reports_health:
+        elif worker.awaits_launch:
             self._advance(worker, Launched())
         if worker.last_change is before is not None:
             tell(self._supervisor, before)
@@ -317,15 +343,14 @@ class HealthMonitor(ResilientActor):
 
     def _advance(self, worker: ObservedWorker, trigger: Trigger, remains: Remains | None = None) -> None:
         now = self._runtime.clock.monotonic()
-        before = worker.state
-        step = advance(before, trigger, worker.policy, now)
+        step = advance(worker.state, trigger, worker.policy, now)
         if step.change is None:
             worker.state = step.state
             self._watch(worker)
             return
         death = None
         if step.change.new is Status.DEAD:
-            death = self._death(worker, step.change, healthy_for(before, now), remains)
+            death = self._death(worker, step.change, now, remains)
         changed = StatusChanged(
             component_id=worker.component_id,
             generation=worker.generation,
@@ -338,6 +363,7 @@ class HealthMonitor(ResilientActor):
             recover_for_s=step.change.recover_for_s,
         )
         worker.state, worker.last_change = step.state, changed
+        worker.was_ready |= changed.new is Status.HEALTHY
         tell(self._supervisor, changed)
         if death is None:
             # The Supervisor publishes a death together with its decision.
@@ -345,31 +371,12 @@ class HealthMonitor(ResilientActor):
         self._watch(worker)
         self._mirror(worker)
 
-    def _death(
-        self, worker: ObservedWorker, change: Change, healthy_for_s: float, remains: Remains | None
-    ) -> Death:
-        assert change.cause is not None
-        now = self._runtime.clock.monotonic()
-        return Death(
-            component_id=worker.component_id,
-            generation=worker.generation,
-            cause=change.cause,
-            exit=change.exit,
-            detail=self._detail(worker, change.cause, change.detail),
-            healthy_for_ms=round(healthy_for_s * 1000),
-            uptime_ms=round((now - worker.since) * 1000),
-            job=worker.job,
-            pid=worker.pid,
-            silent_ms=None if worker.heard_at is None else round((now - worker.heard_at) * 1000),
-            progress=worker.progress.mark,
-            remains=remains,
-        )
-
-    def _detail(self, worker: ObservedWorker, cause: Cause, detail: str) -> str:
-        """Add the kernel's state of a hung process, which tells a stopped one from a busy one."""
-        if cause not in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
-            return detail
-        return f"process {self._processes.condition(worker.component_id)}, {detail}"
+    def _death(self, worker: ObservedWorker, change: Change, now: float, remains: Remains | None) -> Death:
+        if change.cause in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
+            # The kernel's state of a hung process tells a stopped one from a busy one.
+            condition = self._processes.condition(worker.component_id)
+            change = replace(change, detail=f"process {condition}, {change.detail}")
+        return worker.death(change, now, remains)
 
     def _mirror(self, worker: ObservedWorker) -> None:
         """Mark the worker's mirror as stale; all stale ones are written together a little later."""
@@ -378,6 +385,6 @@ class HealthMonitor(ResilientActor):
         self._unmirrored.add(worker.component_id)
 
     def _write_mirror(self) -> None:
-        workers = [self._workers[id_] for id_ in sorted(self._unmirrored) if id_ in self._workers]
+        records = to_mirror(self._workers, self._unmirrored, self._runtime.clock.monotonic())
         self._unmirrored.clear()
-        tell(self.persistence, Persist(tuple(worker.mirrored() for worker in workers)))
+        tell(self.persistence, Persist(records))

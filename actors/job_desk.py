@@ -51,6 +51,7 @@ class JobDesk(ResilientActor):
             exit_code=end.exit.code,
             signal=end.exit.signal,
             output=end.output,
+            begun=end.begun,
         )
         tell(self.persistence, Persist((record,)))
         self._released[end.component_id] = end.generation

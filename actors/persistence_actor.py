@@ -19,7 +19,7 @@ delays. After another supervisor has taken over the store, this actor never writ
 would overwrite the state of the other supervisor.
 
 The Supervisor is notified when the store degrades, recovers or is taken over; the store writer
-sends it `BatchKept` for deaths. The JobDesk gets `JobsSettled`.
+sends it `BatchCommitted` for deaths. The JobDesk gets `JobsSettled`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from .messages.internal.to_persistence import (
     Committed,
     Flush,
     Flushed,
+    HandOver,
     Persist,
     PersistenceMessage,
     PublishOverdue,
@@ -53,8 +54,8 @@ from .ports import Receiver, Runtime, Store, Timer
 from .rules.batch import Batch
 from .rules.outbox import Outbox
 from .runtime.resilient_actor import ResilientActor, tell
-from .spec.retention_policy import Retention
-from .store_writer import StoreWriter
+from .spec.policies.retention_policy import Retention
+from .store_writer import StoreWriter, set_aside
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """The last one repeats until the store answers."""
@@ -134,9 +135,9 @@ class PersistenceActor(ResilientActor):
     def handle(self, message: PersistenceMessage) -> None:
         """Take records and events, or go on with what the store writer reports."""
         match message:
-            case Persist(items=items):
+            case Persist(items=items, is_urgent=is_urgent):
                 self._take(message, items)
-                self._ask_for_commit()
+                self._ask_for_commit() if is_urgent else self._commit_soon()
             case CommitBatch():
                 if self._is_due and not self._failures:
                     self._commit()
@@ -157,6 +158,8 @@ class PersistenceActor(ResilientActor):
             case Flush(reply_to=reply_to):
                 self._flushes.append(reply_to)
                 self._commit()
+            case HandOver(reply_to=reply_to):
+                self._hand_over(reply_to)
             case Attend():
                 self._to = message
                 tell(self._writer, message)
@@ -165,9 +168,11 @@ class PersistenceActor(ResilientActor):
             case Passing():
                 self._take(message, (message,))
                 self._commit_old_samples()
-            case event:
-                self._take(event, (event,))
+            case _ if is_event(message):
+                self._take(message, (message,))
                 self._commit_soon()
+            case _:
+                self.refuse(message)
         self._publish()
 
     # ── incoming items ────────────────────────────────────────────────────────────────────
@@ -178,7 +183,10 @@ class PersistenceActor(ResilientActor):
             return
         self._taken = message
         for item in items:
-            self._take_one(item)
+            try:
+                self._take_one(item)
+            except Exception as error:  # noqa: BLE001  # the items behind it must be written
+                set_aside(item, error, self.actor_ref)
 
     def _take_one(self, item: Record | Event | Notice) -> None:
         clock = self._runtime.clock
@@ -290,7 +298,13 @@ class PersistenceActor(ResilientActor):
         flushing, self._flushing = self._flushing, []
         self._publish()
         for each in flushing:
-            tell(each, Flushed(len(self._batch.records)))
+            left = () if self._stood_down else self._batch.items
+            tell(each, Flushed(len(self._batch.records), self._stood_down, left, self._failures > 0))
+
+    def _hand_over(self, to: Receiver) -> None:
+        self._put_back()
+        self._stood_down = True
+        tell(to, Flushed(len(self._batch.records), is_final=True, left=self._batch.items))
 
     def _stand_down(self, error: StoreOwnedError) -> None:
         """Stop writing for good: this supervisor does not know the state of the other one's workers."""

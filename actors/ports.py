@@ -26,7 +26,7 @@ from .facts.records import (
     UsageNoted,
 )
 from .facts.usage import Usage
-from .spec.retention_policy import Retention
+from .spec.policies.retention_policy import Retention
 from .spec.worker_spec import WorkerSpec
 
 if TYPE_CHECKING:
@@ -127,6 +127,10 @@ class Processes(Protocol):
         """The kernel's state of the process: running, sleeping, stopped, gone…"""
         ...
 
+    def busy_s(self) -> float:
+        """How long the thread that watches the processes has been busy with one thing; 0 while it waits."""
+        ...
+
     def usage(self, component_id: str, generation: int) -> Usage | None:
         """What this incarnation and its descendants use; None if it is gone.
 
@@ -156,16 +160,26 @@ class Jobs(Protocol):
         ...
 
     def find(
-        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+        self,
+        *,
+        queue: str | None = None,
+        state: str | None = None,
+        limit: int = 100,
+        longest: int | None = None,
     ) -> tuple[JobView, ...]:
-        """Jobs, newest first; optionally only those of one queue or in one state."""
+        """Jobs, newest first; optionally only those of one queue or in one state.
+
+        With `longest`, here and below, no more than so many characters of payload and result are read.
+        """
         ...
 
-    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+    def taken_by(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100, longest: int | None = None
+    ) -> tuple[JobView, ...]:
         """The jobs that this worker was the last to take, latest first, as far back as is quickly found."""
         ...
 
-    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+    def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
         """The existing ones of these jobs, by number."""
         ...
 
@@ -262,6 +276,18 @@ class Store(Protocol):
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
         """Delete some outdated rows; True if there may be more. Only the persistence actor calls it."""
+        ...
+
+    def keep_aside(self, records: Sequence[Record], run: str) -> str | None:
+        """Keep what this run cannot write outside the database; where, or None if that is impossible."""
+        ...
+
+    def take_back(self) -> int:
+        """Write what the former run kept aside, once; how many records.
+
+        Raises:
+            StoreUnavailableError: nothing was written, and everything is still kept aside.
+        """
         ...
 
     def alerts(self) -> tuple[Alert, ...]:

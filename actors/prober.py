@@ -17,7 +17,8 @@ from .messages.internal.to_prober import Probe, ProbeAnswered
 from .processes.run_tool import run_tool
 from .runtime.mailbox import Mailbox
 from .runtime.resilient_actor import tell
-from .spec.breaker_policy import BreakerPolicy, address
+from .spec.policies.breaker_policy import BreakerPolicy
+from .spec.probe import address
 
 
 class Prober:

@@ -21,7 +21,7 @@ from loguru import logger
 from .deaths.death import Job
 from .errors import StoreError
 from .facts.jobs import JobState, QueueStats
-from .facts.topic_states import WorkerState
+from .facts.topic_states import LONGEST_DECODED, WorkerState
 from .messages import JobConvicted, JobRequeued, Published, Snapshot, StateChanged
 from .messages.internal.to_broker import QueuesSeen, Subscribe, Unsubscribe
 from .messages.internal.to_desks import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
@@ -130,7 +130,7 @@ class QueueWatch(ResilientActor):
             self._tell_of_all()
         except StoreError as error:
             if not self._is_away:
-                logger.warning("the queues cannot be looked at: {}", str(error))
+                logger.warning("queues: cannot be read: {}", str(error))
             self._is_away, self._not_before = True, began + AWAY_S
             self._look_soon()
         else:
@@ -139,8 +139,8 @@ class QueueWatch(ResilientActor):
 
     def _tell_of_all(self) -> None:
         jobs = self._store.jobs
-        running = jobs.find(state=JobState.RUNNING.value, limit=MOST_AT_A_LOOK)
-        found = jobs.named(self._sightings.to_ask_after(running))
+        running = jobs.find(state=JobState.RUNNING.value, limit=MOST_AT_A_LOOK, longest=LONGEST_DECODED)
+        found = jobs.named(self._sightings.to_ask_after(running), longest=LONGEST_DECODED)
         # The figures last: the states of jobs may be older than the figures, never newer.
         looked_at = self._runtime.clock.wall_ms()
         stats = jobs.stats()

@@ -25,7 +25,7 @@ from .processes.run_tool import Ran, run_tool
 from .processes.spawn.spawner import environment_of
 from .processes.watch.output_tail import OutputTail
 from .runtime.resilient_actor import tell
-from .spec.work_release import (
+from .spec.policies.work_release import (
     Recipe,
     Release,
     ReleaseOrder,
@@ -46,7 +46,7 @@ MOST_STUCK = 16
 LINES = 20
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ReleaseResult(msgspec.Struct, frozen=True):
     """What came of a release."""
 
     cleared: bool
@@ -110,7 +110,7 @@ class ReleaseDesk:
             else:
                 self._succeeded(order, outcome)
 
-    def _succeeded(self, order: ReleaseOrder, outcome: Outcome) -> None:
+    def _succeeded(self, order: ReleaseOrder, outcome: ReleaseResult) -> None:
         release = order.release
         id_, generation, item = release.component_id, release.generation, release.work_item
         event = WorkReleased(id_, generation, item, outcome.cleared, outcome.detail, outcome.output)
@@ -130,7 +130,7 @@ class ReleaseDesk:
 
     # ── the ways ─────────────────────────────────────────────────────────────────────────
 
-    def _carry_out(self, order: ReleaseOrder) -> Outcome:
+    def _carry_out(self, order: ReleaseOrder) -> ReleaseResult:
         if self._over:
             raise ReleaseError("the supervisor stopped before it was its turn")
         refusal = unfit(order.release.work_item)
@@ -142,9 +142,9 @@ class ReleaseDesk:
         tool = _Tool(order, self._mark)
         if policy.recipe is Recipe.BR:
             return _by_br(tool, order.release.work_item)
-        return Outcome(True, "cleared", tool.run(filled(policy.command, order.release)).lines)
+        return ReleaseResult(True, "cleared", tool.run(filled(policy.command, order.release)).lines)
 
-    def _call(self, target: Any, release: Release, timeout_s: float) -> Outcome:
+    def _call(self, target: Any, release: Release, timeout_s: float) -> ReleaseResult:
         """Call the host's function, on a thread that can be left behind if it never returns."""
         with self._counting:
             self._stuck = [each for each in self._stuck if each.is_alive()]
@@ -162,8 +162,8 @@ class ReleaseDesk:
         if isinstance(result, BaseException):
             raise ReleaseError(f"{type(result).__name__}: {result}")
         if result is False:
-            return Outcome(False, "not cleared")
-        return Outcome(True, result if isinstance(result, str) else "cleared")
+            return ReleaseResult(False, "not cleared")
+        return ReleaseResult(True, result if isinstance(result, str) else "cleared")
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -199,18 +199,18 @@ class _Tool:
         return _Answer(ran.output, lines)
 
 
-def _by_br(tool: _Tool, item: str) -> Outcome:
+def _by_br(tool: _Tool, item: str) -> ReleaseResult:
     shown = tool.run(br_show(item))
     try:
         needless = br_refusal(shown.output)
     except ValueError as error:
         raise ReleaseError(f"br's answer is not understood: {error}", shown.lines) from None
     if needless is not None:
-        return Outcome(False, f"not cleared: {needless}")
+        return ReleaseResult(False, f"not cleared: {needless}")
     lines: tuple[str, ...] = ()
     for argv in br_updates(item):
         lines += tool.run(argv).lines
-    return Outcome(True, "cleared", lines)
+    return ReleaseResult(True, "cleared", lines)
 
 
 def _answer(target: Any, release: Release, answer: SimpleQueue[Any]) -> None:

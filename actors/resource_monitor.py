@@ -119,7 +119,7 @@ class ResourceMonitor(ResilientActor):
         except Exception as error:  # noqa: BLE001  # the workers go on even if sampling fails
             if not self._is_blind:
                 self._is_blind = True
-                logger.warning("what workers use cannot be seen, limits do not hold: {}", repr(error))
+                logger.warning("resources: cannot be sampled, so limits are not enforced: {}", repr(error))
             return None
 
     def _tell_of(self, request: WatchUsage, finding: Finding) -> None:

@@ -2,19 +2,23 @@
 
 A commit blocks, so this actor has a lane (a thread) of its own, and the persistence actor never
 waits for the store. It writes one batch at a time and reports `Committed` or `CommitFailed`. The
-Supervisor gets `BatchKept` directly, before that: a restart waits for nothing but the commit of
+Supervisor gets `BatchCommitted` directly, before that: a restart waits for nothing but the commit of
 its death. Between commits the writer deletes rows that are older than the retention allows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from loguru import logger
 
-from .errors import StoreError, StoreOwnedError, StoreUnavailableError
+from .errors import RecordRefusedError, StoreError, StoreOwnedError, StoreUnavailableError
 from .facts.commit_times import CommitTimes
-from .facts.records import DeathRecord
+from .facts.jobs import JobSettled
+from .facts.records import DeathRecord, EventRecord, Record
+from .messages import RecordSetAside
+from .messages.event_json import event_type
 from .messages.internal.to_monitor import Attend
 from .messages.internal.to_persistence import (
     Commit,
@@ -24,10 +28,10 @@ from .messages.internal.to_persistence import (
     ReportCommit,
     WriterMessage,
 )
-from .messages.internal.to_supervisor import BatchKept
+from .messages.internal.to_supervisor import BatchCommitted
 from .ports import Receiver, Runtime, Store, Timer
 from .runtime.resilient_actor import ResilientActor, tell
-from .spec.retention_policy import Retention
+from .spec.policies.retention_policy import Retention
 
 PRUNE_AFTER_S = 600.0
 """How long after a commit old rows are deleted."""
@@ -37,6 +41,12 @@ PRUNE_AGAIN_S = 0.05
 
 EARLIEST_WALL_MS = 1_577_836_800_000
 """The year 2020: a clock that shows less has not been set yet."""
+
+
+MOST_CONTENT = 4000
+"""How many characters of a record that cannot be written are logged and published."""
+
+SET_ASIDE = event_type(RecordSetAside)
 
 
 class StoreWriter(ResilientActor):
@@ -90,16 +100,36 @@ class StoreWriter(ResilientActor):
             return
         begun = self._runtime.clock.monotonic()
         try:
-            settled = self._store.commit(commit.records)
+            settled = self._write(commit.records)
         except StoreError as error:
             self._report(CommitFailed(commit.number, error))
             return
         self._times.took(self._runtime.clock.monotonic() - begun)
         deaths = tuple((r.component_id, r.generation) for r in commit.records if isinstance(r, DeathRecord))
         if deaths:
-            tell(self._supervisor, BatchKept(deaths))
+            tell(self._supervisor, BatchCommitted(deaths))
         self._report(Committed(commit.number, settled))
         self._prune_later(PRUNE_AFTER_S)
+
+    def _write(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        """Write the records, in one transaction if that is possible.
+
+        A record that the store cannot write, whenever it is tried, would block all later ones for ever.
+        So the batch is divided until that record is found; it is set aside, and all others are written.
+        """
+        try:
+            return self._store.commit(records)
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, RecordRefusedError):
+                raise
+            if len(records) > 1:
+                half = len(records) // 2
+                return *self._write(records[:half]), *self._write(records[half:])
+            if not records:
+                raise
+            self._store.commit(())  # raises if the cause is the store and not the record
+            set_aside(records[0], error, self.persistence)
+            return ()
 
     def _report(self, result: Committed | CommitFailed) -> None:
         self._result = result
@@ -135,3 +165,19 @@ class StoreWriter(ResilientActor):
         if began_ms < EARLIEST_WALL_MS:
             return now_ms
         return min(now_ms, began_ms + round((self._runtime.clock.monotonic() - began) * 1000))
+
+
+def set_aside(item: object, error: Exception, persistence: Receiver | None) -> None:
+    """Log a record or an event that cannot be written, and publish it as evidence."""
+    kind, content, why = type(item).__name__, _as_text(item), _as_text(error)
+    logger.opt(exception=error).error("store: a record cannot be written and is set aside: {}", content)
+    if not (isinstance(item, RecordSetAside) or (isinstance(item, EventRecord) and item.type == SET_ASIDE)):
+        tell(persistence, RecordSetAside(kind, why, content))
+
+
+def _as_text(value: object) -> str:
+    """The value for people. It may contain anything, also what has no text."""
+    try:
+        return repr(value)[:MOST_CONTENT]
+    except Exception as error:  # noqa: BLE001
+        return f"{type(value).__name__}, whose content cannot be shown: {type(error).__name__}"

@@ -33,6 +33,7 @@ from .rules.stop_ladder import (
     Ask,
     Effect,
     Ended,
+    FoundNoRoom,
     RungElapsed,
     Send,
     ShowStacks,
@@ -44,6 +45,7 @@ from .rules.stop_ladder import (
     Stop,
     Stopping,
     TellGone,
+    TellNotStarted,
     TellUnkillable,
     Terms,
     Trigger,
@@ -106,6 +108,9 @@ class WorkerProxy(ResilientActor):
             case ProcessStarted(generation=generation, pid=pid):
                 self._advance(Started(generation, pid))
                 tell(self._supervisor, message)
+            case SpawnFailed(generation=generation, scarce=True):
+                self._advance(FoundNoRoom(generation))
+                tell(self._supervisor, message)
             case SpawnFailed(generation=generation):
                 self._advance(Ended(generation, Exit()))
             case ProcessExited(generation=generation, exit=exit_, remains=remains):
@@ -123,7 +128,9 @@ class WorkerProxy(ResilientActor):
     def _found(self, found: ProcessFound) -> None:
         if isinstance(self._state, Spawning) and found.told != self._ordered:
             return  # asked before this start, so the answer is stale
-        if found.generation is None or found.pid is None:
+        if isinstance(self._state, Spawning) and self._state.waits:
+            found = replace(found, generation=self._state.generation)  # it is still to come
+        elif found.generation is None or found.pid is None:
             self._cancel_timer()
             self._state = Absent()
         elif isinstance(self._state, Absent | Spawning):
@@ -156,6 +163,8 @@ class WorkerProxy(ResilientActor):
             case TellGone(generation=generation, exit=exit_, forced=forced, remains=remains):
                 self._cancel_timer()
                 tell(self._supervisor, ProcessGone(id_, generation, exit_, forced, remains))
+            case TellNotStarted(generation=generation):
+                tell(self._monitor, SpawnFailed(id_, generation, "stopped before it could be started"))
             case TellUnkillable(generation=generation, pid=pid):
                 unkillable = WorkerUnkillable(id_, generation, pid)
                 tell(self._supervisor, unkillable)

@@ -6,6 +6,7 @@ SQLAlchemy is loaded by `open_store`, not by importing this package.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .memory_store import MemoryStore
@@ -24,7 +25,12 @@ QUEUE_TIMEOUT_MS = 5000
 
 
 def open_store(
-    where: str | os.PathLike[str], *, exclusive: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS
+    where: str | os.PathLike[str],
+    *,
+    exclusive: bool = True,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+    worker_database: str | None = None,
+    spool: str | os.PathLike[str] | None = None,
 ) -> SqlStore:
     """Open a store, create it if it is missing, and bring its tables up to date.
 
@@ -32,6 +38,10 @@ def open_store(
         where: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
         exclusive: own the store, as its only supervisor, until it is closed.
         busy_timeout_ms: how long a commit waits for another writer.
+        worker_database: the address that workers which serve queues are given, of the same database;
+            by default this one, with its password.
+        spool: the file for records that cannot be written at a stop; beside the file of SQLite unless
+            it is given, and none for PostgreSQL.
 
     Raises:
         StoreOwnedError: another supervisor owns it; the message names its pid.
@@ -42,7 +52,11 @@ def open_store(
     """
     from .store_opener import open_sql_store
 
-    return open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms)
+    file = None if spool is None else Path(spool)
+    store = open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms, spool=file)
+    if worker_database is not None:
+        store.address = worker_database
+    return store
 
 
 def open_past(where: str | os.PathLike[str]) -> SqlStore:

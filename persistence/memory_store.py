@@ -7,12 +7,21 @@ from itertools import islice, takewhile
 from types import MappingProxyType
 from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from rekindle.actors.deaths.crash_bundle import Bundle
-from rekindle.actors.deaths.death import Action
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.generations import (
+    GenerationEnded,
+    GenerationRecord,
+    GenerationsReserved,
+    GenerationsSettled,
+    GenerationStarted,
+    mark_after,
+)
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import (
     RECENT_DEATHS,
@@ -41,12 +50,23 @@ from rekindle.actors.facts.records import (
     UsageNoted,
 )
 from rekindle.actors.rules.alert_rules import MOST_RESOLVED
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.memory_jobs import MemoryJobs
+from .sql.decoding import lost_lives, used_generations
 from .sql.encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
 
 _NEW = RememberedWorker()
+
+
+class _Numbers(msgspec.Struct, frozen=True):
+    """The row of `rekindle_generation`."""
+
+    component_id: str
+    reserved: int
+    started: int = 0
+    started_at_wall_ms: int = 0
+    ended: int = 0
 
 
 class MemoryStore:
@@ -72,16 +92,24 @@ class MemoryStore:
         """By number, in ascending order."""
         self._usages: dict[tuple[str, int], UsageNoted] = {}
         """By worker and time."""
+        self._numbers: dict[str, _Numbers] = {}
 
     def load(self) -> Remembered:
         """The history that a supervisor starts from."""
         workers = {worker: self._remembered(worker) for worker in {**self._counters, **self._histories}}
         last = next(reversed(self._events), 0)
-        traces = {worker: max(bundles) for worker, bundles in self._bundles.items() if bundles}
-        for worker, seen in self.health.items():
-            traces[worker] = max(seen.generation, traces.get(worker, 0))
-        meta = MappingProxyType(dict(self._meta))
-        return Remembered(MappingProxyType(workers), meta, last, MappingProxyType(traces))
+        traces = [(worker, max(bundles)) for worker, bundles in self._bundles.items() if bundles]
+        traces += [(worker, seen.generation) for worker, seen in self.health.items()]
+        numbers = tuple(self._numbers.values())
+        died = {worker: max(generations) for worker, generations in self._histories.items()}
+        seen_at = self._events[last].at_wall_ms if last else 0
+        return Remembered(
+            workers=MappingProxyType(workers),
+            meta=MappingProxyType(dict(self._meta)),
+            last_event_id=last,
+            generations=MappingProxyType(used_generations(numbers, traces)),
+            lost=lost_lives(numbers, died, seen_at),
+        )
 
     def deaths(
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100
@@ -147,21 +175,28 @@ class MemoryStore:
         """Write the records in order, or raise `fault` and write none."""
         if self.fault is not None:
             raise self.fault
-        settled: list[JobSettled] = []
-        for record in records:
-            match record:
-                case ClaimsReleased():
-                    settled += self.jobs.release(record)
-                case FormerClaimsReleased():
-                    settled += self.jobs.release_former(record)
-                case AlertKept(alert=alert):
-                    self._alerts[alert.id] = alert
-                case AlertsForgotten(ids=ids):
-                    for id_ in ids:
-                        self._alerts.pop(id_, None)
-                case _:
-                    self._keep(record)
-        return tuple(settled)
+        audited = len(self._audit)
+        try:
+            return tuple(settled for record in records for settled in self._write(record))
+        except BaseException:
+            # The only records of which a second commit would make a second copy.
+            del self._audit[audited:]
+            raise
+
+    def _write(self, record: Record) -> tuple[JobSettled, ...]:
+        match record:
+            case ClaimsReleased():
+                return tuple(self.jobs.release(record, self._deaths))
+            case FormerClaimsReleased():
+                return tuple(self.jobs.release_former(record, self._deaths))
+            case AlertKept(alert=alert):
+                self._alerts[alert.id] = alert
+            case AlertsForgotten(ids=ids):
+                for id_ in ids:
+                    self._alerts.pop(id_, None)
+            case _:
+                self._keep(record)
+        return ()
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
         """Delete the events and samples that are too old; the newest event stays."""
@@ -182,6 +217,14 @@ class MemoryStore:
             del self._usages[key]
         self.jobs.prune_old(retention, now_wall_ms)
         return False
+
+    def keep_aside(self, records: Sequence[Record], run: str) -> str | None:
+        """Keep nothing: without the memory there is no store either."""
+        return None
+
+    def take_back(self) -> int:
+        """There is nothing to take back."""
+        return 0
 
     def close(self) -> None:
         """Do nothing: the next user of this object finds everything."""
@@ -210,8 +253,6 @@ class MemoryStore:
                     self._counters[worker] = _NEW
                     self._reset_at[worker] = at
             case StateRemoved(component_id=worker):
-                self._counters.pop(worker, None)
-                self._reset_at.pop(worker, None)
                 self.health.pop(worker, None)
             case MetaSet():
                 self._set_meta(record)
@@ -219,10 +260,29 @@ class MemoryStore:
                 self.health.clear()
             case AuditEntry():
                 self._audit.append(record)
+            case GenerationsReserved() | GenerationsSettled() | GenerationStarted() | GenerationEnded():
+                self._number(record)
             case UsageNoted(component_id=worker, at_wall_ms=at):
                 self._usages.setdefault((worker, at), record)
             case _:
                 assert_never(record)
+
+    def _number(self, record: GenerationRecord) -> None:
+        worker = record.component_id
+        row = self._numbers.get(worker)
+        match record:
+            case GenerationsReserved(up_to=up_to):
+                row = row or _Numbers(worker, up_to)
+                row = replace(row, reserved=max(row.reserved, up_to))
+            case GenerationsSettled(last=last):
+                row = replace(row or _Numbers(worker, last), reserved=last)
+            case GenerationStarted(generation=number, at_wall_ms=at):
+                row = replace(
+                    row or _Numbers(worker, mark_after(number)), started=number, started_at_wall_ms=at
+                )
+            case GenerationEnded(generation=number):
+                row = replace(row or _Numbers(worker, mark_after(number), number), ended=number)
+        self._numbers[worker] = row
 
     def _keep_death(self, death: DeathRecord) -> None:
         if not self._add_death(death):
@@ -309,7 +369,11 @@ class MemoryStore:
         last, reset_at = deaths[-1], self._reset_at.get(worker, -1)
         waits = last.action is Action.RESTART and last.died_at_wall_ms > reset_at
         due = last.died_at_wall_ms + last.delay_ms if waits else None
-        counting = (death for death in deaths if death.action is not Action.HELD)
+        counting = (
+            death
+            for death in deaths
+            if death.action is not Action.HELD and death.cause is not Cause.SUPERVISOR_LOST
+        )
         stamps = tuple(death.died_at_wall_ms for death in counting if death.died_at_wall_ms > reset_at)
         return replace(
             self._counters.get(worker, _NEW),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, delete, exists, func, select, union_all
 
 from rekindle.actors.facts.records import RECENT_DEATHS
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.job_retention import DAY_MS, prune_jobs
 from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE

@@ -8,69 +8,44 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from pathlib import Path
-from typing import Any
 
+from loguru import logger
 from sqlalchemy import Engine
 
 from rekindle.actors.deaths.crash_bundle import Bundle
-from rekindle.actors.deaths.death import Action
-from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.errors import RecordRefusedError, StoreError, StoreUnavailableError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import (
-    AlertKept,
-    AlertsForgotten,
-    ClaimsReleased,
-    DeathAmended,
     DeathRecord,
-    EndKept,
     EventPage,
     EventRecord,
-    FormerClaimsReleased,
-    HealthMirrored,
     Lives,
     MetaSet,
-    MirrorWiped,
     Record,
-    ReleaseNoted,
     Remembered,
-    RestartReset,
-    RestartsCounted,
-    StateRemoved,
-    StreakCleared,
     UsageNoted,
 )
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .database.database_file import SameFile
-from .database.driver_errors import failure, translated
+from .database.driver_errors import commit_failure, failure, translated
 from .database.ownership import Ownership, Unowned
 from .database.write_connection import Writing
 from .database.write_priority import Precedence
-from .jobs.claim_release import release_claims, release_former_claims
 from .jobs.job_queue import JobQueue
+from .record_writer import RecordWriter
 from .retention import Pruning
+from .spool import TAKEN, Kept, free_spool, put_damaged_away, read_spool, spools_at, write_spool
 from .sql import statements as sql
-from .sql.alert_rows import alert_values, forget_alerts, load_alerts
-from .sql.compiled import DeathStatements
+from .sql.alert_rows import load_alerts
 from .sql.decoding import audit_entry, death_record, event_record, remembered
-from .sql.encoding import (
-    MOST_BUNDLES,
-    PRUNED_EVERY,
-    audit_values,
-    bundle_from,
-    bundle_values,
-    death_values,
-    event_values,
-    health_values,
-    pruned,
-    stand_in,
-    storable,
-)
-from .sql.usage_rows import usage_noted, usage_values, usages_of
+from .sql.encoding import bundle_from
+from .sql.generation_rows import LOAD_GENERATIONS
+from .sql.usage_rows import usage_noted, usages_of
+from .sql.witness import witness
 
 
 def _wall_ms() -> int:
@@ -91,6 +66,7 @@ class SqlStore:
         ownership: Ownership | None = None,
         when_connected: Callable[[], None] | None = None,
         wall_ms: Callable[[], int] = _wall_ms,
+        spool: Path | None = None,
     ) -> None:
         self.name = name
         self.address = address
@@ -100,35 +76,17 @@ class SqlStore:
         self._writer = writer
         self._reader = reader
         self._ownership = ownership or Unowned()
-        self._wall_ms = wall_ms
         self._pruning = Pruning()
         file = None if database is None else SameFile(database)
         self._writing = Writing(writer, file, when_connected)
         self._closed = False
-        self._upserts = sql.upserts(writer.dialect.name)
-        self._hot = DeathStatements(self._upserts, writer.dialect)
-        self._keep: dict[type[Record], Callable[[list[Any]], None]] = {
-            DeathRecord: self._keep_deaths,
-            DeathAmended: self._amend_deaths,
-            EndKept: self._keep_ends,
-            ReleaseNoted: self._note_releases,
-            RestartsCounted: self._count_lost_restarts,
-            StreakCleared: self._clear_streaks,
-            RestartReset: self._reset,
-            StateRemoved: self._remove,
-            MetaSet: self._set_meta,
-            HealthMirrored: self._mirror,
-            MirrorWiped: self._wipe_mirror,
-            AuditEntry: self._add_audit,
-            EventRecord: self._keep_events,
-            ClaimsReleased: self._release_claims,
-            FormerClaimsReleased: self._release_former_claims,
-            AlertKept: self._keep_alerts,
-            AlertsForgotten: self._forget_alerts,
-            UsageNoted: self._note_usages,
-        }
-        self._settled: list[JobSettled] = []
-        """The outcome of the jobs whose claims the open transaction releases."""
+        self._spool = spool
+        self._kept_aside: Path | None = None
+        self._in_doubt: tuple[Kept, ...] = ()
+        """The records of a commit that failed when it was all but done: they may be stored."""
+        self._under_way: Sequence[Kept] = ()
+        """The records of a commit that has not returned yet."""
+        self._records = RecordWriter(self._writing, writer.dialect, wall_ms)
 
     def load(self) -> Remembered:
         """The history that a supervisor starts from."""
@@ -139,6 +97,8 @@ class SqlStore:
                 connection.execute(sql.LOAD_META),
                 connection.execute(sql.EVENT_SPAN).one()[1] or 0,
                 connection.execute(sql.LOAD_TRACES),
+                connection.execute(LOAD_GENERATIONS).all(),
+                connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
 
     def deaths(
@@ -204,18 +164,45 @@ class SqlStore:
         Raises:
             StoreUnavailableError: nothing was written; a retry may help.
             StoreDamagedError: nothing was written, and a retry will not help.
+            RecordRefusedError: nothing was written, because one of the records cannot be.
             StoreOwnedError: another supervisor took over while the server was unreachable.
         """
+        return self._commit(records)
+
+    def _commit(self, records: Sequence[Kept]) -> tuple[JobSettled, ...]:
         self._confirm()
-        self._settled = []
+        self._under_way = records
+        records = self._without_stored(records)
+        is_written = False
         try:
             with self._precedence, self._writing:
-                for kind, run in groupby(records, type):
-                    self._keep[kind](list(run))
+                settled = self._records.write(records)
+                is_written = True
         except self._writing.errors as error:
             self._writing.drop()
-            raise failure(self.name, error) from error
-        return tuple(self._settled)
+            self._in_doubt = tuple(records) if is_written else ()
+            raise commit_failure(self.name, error) from error
+        finally:
+            self._under_way = ()
+            if self._closed:
+                self._writing.drop()
+        return settled
+
+    def _without_stored(self, records: Sequence[Kept]) -> Sequence[Kept]:
+        """The records without those of a commit whose answer was lost, if it happened.
+
+        Most records may be repeated. A reset may not, if a death of the same worker follows it in the
+        batch: the death is known by then and would not be counted again. Nor may an order in the audit.
+        """
+        asked = witness(self._in_doubt)
+        if asked is not None:
+            with translated(self.name), self._reader.connect() as connection:
+                is_stored = connection.execute(asked).first() is not None
+            if is_stored:
+                stored = {id(record) for record in self._in_doubt}
+                records = [record for record in records if id(record) not in stored]
+        self._in_doubt = ()
+        return records
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
         """Delete a chunk of the rows that are too old; return whether there may be more.
@@ -231,10 +218,52 @@ class SqlStore:
             self._writing.drop()
             raise failure(self.name, error) from error
 
+    def keep_aside(self, records: Sequence[Record], run: str) -> str | None:
+        """Keep records in a file; its path, or None if there is no place for it."""
+        if self._spool is None:
+            return None
+        self._kept_aside = self._kept_aside or free_spool(self._spool)
+        if self._kept_aside is None:
+            logger.error("store: too many files beside {} wait to be taken in", self._spool)
+            return None
+        try:
+            write_spool(self._kept_aside, records, run, (*self._in_doubt, *self._under_way))
+        except OSError as error:
+            logger.error("store: {} cannot be written: {}", self._kept_aside, error.strerror)
+            return None
+        return str(self._kept_aside)
+
+    def take_back(self) -> int:
+        """Write what former runs kept aside, each file in one transaction, and delete the files.
+
+        Raises:
+            StoreUnavailableError: a file could not be taken in; it is still there.
+        """
+        count = 0
+        for file in [] if self._spool is None else spools_at(self._spool):
+            with translated(self.name), self._reader.connect() as connection:
+                meta = {row.key: row.value for row in connection.execute(sql.LOAD_META)}
+            try:
+                spool = read_spool(file, meta)
+                if spool is not None:
+                    self._in_doubt = spool.in_doubt
+                    self._commit((*spool.records, MetaSet(TAKEN, spool.name)))
+                    count += len(spool.records)
+                file.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreUnavailableError(f"{file} cannot be taken in: {error.strerror}") from error
+            except Exception as error:  # one bad record must not prevent every start
+                if isinstance(error, StoreError) and not isinstance(error, RecordRefusedError):
+                    raise
+                away = put_damaged_away(file)
+                logger.error("store: records of a former run cannot be taken in; see {}: {!r}", away, error)
+        return count
+
     def close(self) -> None:
         """Close files and connections. Safe to call twice."""
         self._closed = True
-        self._writing.drop()
+        if not self._under_way:  # else the thread that commits does it: closing a busy connection would wait
+            self._writing.drop()
         self._precedence.close()
         self.jobs.close()
         self._ownership.release()
@@ -243,130 +272,3 @@ class SqlStore:
         if self._closed:
             raise StoreUnavailableError(f"the store {self.name} is closed")
         self._ownership.confirm()
-
-    def _keep_deaths(self, deaths: list[DeathRecord]) -> None:
-        kept = [death for death in deaths if self._add_death(death)]
-        for action, run in groupby(kept, lambda death: death.action):
-            if action in self._hot.count:
-                self._hot.count[action].run_all(self._writing.cursor, [_counted(death) for death in run])
-        self._keep_bundles([death.bundle for death in kept if death.bundle is not None])
-
-    def _keep_events(self, events: list[EventRecord]) -> None:
-        self._hot.add_event.run_all(self._writing.cursor, [event_values(event) for event in events])
-
-    def _add_death(self, death: DeathRecord) -> bool:
-        """Add a death; return whether it is new."""
-        return self._hot.add_death.run(self._writing.cursor, death_values(death)) == 1
-
-    def _keep_bundles(self, bundles: list[Bundle]) -> None:
-        cursor = self._writing.cursor
-        self._hot.keep_bundle.run_all(cursor, [bundle_values(bundle) for bundle in bundles])
-        for bundle in bundles:
-            if bundle.generation > MOST_BUNDLES and bundle.generation % PRUNED_EVERY == 0:
-                self._hot.prune_bundles.run(cursor, pruned(bundle))
-
-    def _count_lost_restarts(self, counted: list[RestartsCounted]) -> None:
-        new = [record for record in counted if self._add_death(stand_in(record))]
-        rows = [
-            {
-                "worker": record.component_id,
-                "restarts": record.restarts,
-                "streak": record.streak,
-                "at": record.at_wall_ms,
-            }
-            for record in new
-        ]
-        if rows:
-            self._writing.execute(self._upserts.count_lost_restarts, rows)
-
-    def _amend_deaths(self, amended: list[DeathAmended]) -> None:
-        rows = [
-            {
-                "worker": record.component_id,
-                "number": record.generation,
-                "code": record.exit_code,
-                "signum": record.signal,
-            }
-            for record in amended
-        ]
-        self._writing.execute(sql.AMEND_DEATH, rows)
-        self._keep_bundles([record.bundle for record in amended if record.bundle is not None])
-
-    def _keep_ends(self, ends: list[EndKept]) -> None:
-        self._keep_bundles([record.bundle for record in ends])
-
-    def _note_releases(self, noted: list[ReleaseNoted]) -> None:
-        rows = [
-            {
-                "worker": record.component_id,
-                "number": record.generation,
-                "item": storable(record.work_item),
-                "outcome": storable(record.outcome),
-            }
-            for record in noted
-        ]
-        self._writing.execute(sql.NOTE_RELEASE, rows)
-
-    def _clear_streaks(self, cleared: list[StreakCleared]) -> None:
-        self._writing.execute(sql.CLEAR_STREAK, [_at(record) for record in cleared])
-
-    def _reset(self, resets: list[RestartReset]) -> None:
-        self._writing.execute(sql.RESET, [_at(record) for record in resets])
-
-    def _remove(self, removed: list[StateRemoved]) -> None:
-        rows = [{"worker": record.component_id} for record in removed]
-        self._writing.execute(sql.REMOVE_STATE, rows)
-        self._writing.execute(sql.REMOVE_MIRROR, rows)
-
-    def _set_meta(self, settings: list[MetaSet]) -> None:
-        for record in settings:
-            if record.value is None:
-                self._writing.execute(sql.REMOVE_META, {"name": record.key})
-            else:
-                values = {"key": record.key, "value": storable(record.value)}
-                self._writing.execute(self._upserts.set_meta, values)
-
-    def _mirror(self, mirrored: list[HealthMirrored]) -> None:
-        now = self._wall_ms()
-        self._writing.execute(self._upserts.mirror, [health_values(record, now) for record in mirrored])
-
-    def _add_audit(self, entries: list[AuditEntry]) -> None:
-        self._writing.execute(sql.ADD_AUDIT, [audit_values(entry) for entry in entries])
-
-    def _release_claims(self, released: list[ClaimsReleased]) -> None:
-        for record in released:
-            self._settled += release_claims(self._writing.connection, record)
-
-    def _release_former_claims(self, released: list[FormerClaimsReleased]) -> None:
-        for record in released:
-            self._settled += release_former_claims(self._writing.connection, record)
-
-    def _keep_alerts(self, kept: list[AlertKept]) -> None:
-        # The latest state of each: one statement must not change a row twice.
-        latest = {record.alert.id: record.alert for record in kept}
-        self._writing.execute(self._upserts.keep_alert, [alert_values(alert) for alert in latest.values()])
-
-    def _forget_alerts(self, forgotten: list[AlertsForgotten]) -> None:
-        forget_alerts(self._writing.connection, [id_ for record in forgotten for id_ in record.ids])
-
-    def _note_usages(self, noted: list[UsageNoted]) -> None:
-        self._writing.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
-
-    def _wipe_mirror(self, _wiped: list[MirrorWiped]) -> None:
-        self._writing.execute(sql.WIPE_MIRROR)
-
-
-def _counted(death: DeathRecord) -> dict[str, Any]:
-    row = {
-        "worker": death.component_id,
-        "at": death.died_at_wall_ms,
-        "kept": 0 if death.streak_cleared else 1,
-    }
-    if death.action is Action.MARK_FAILED:
-        row["reason"] = storable(death.reason)
-        row["version"] = death.version
-    return row
-
-
-def _at(record: StreakCleared | RestartReset) -> dict[str, Any]:
-    return {"worker": record.component_id, "at": record.at_wall_ms}

@@ -10,9 +10,9 @@ from sqlalchemy import URL, Engine
 
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
 
-from .database.database_file import locked, prepare, side_file
+from .database.database_file import check_place, locked, prepare, side_file
 from .database.driver_errors import translated
-from .database.engines import BEGIN_WRITING, path_or_url, postgresql_engine, sqlite_engine
+from .database.engines import BEGIN_WRITING, path_or_url, postgresql_engine, shown_url, sqlite_engine
 from .database.ownership import FileOwnership, Ownership, ServerOwnership, Unowned
 from .database.read_only_engine import read_only_engine
 from .database.wal_preallocation import make_room
@@ -30,12 +30,15 @@ LOG_LENGTH = (CHECKPOINT_AFTER + 100) * (PAGE_SIZE + 24)
 """The length of the log by then, in bytes: every page has a header."""
 
 
-def open_sql_store(where: str, *, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
+def open_sql_store(
+    where: str, *, exclusive: bool, busy_timeout_ms: int, spool: Path | None = None
+) -> SqlStore:
     """Open the store at this address; see `open_store`."""
     found = path_or_url(where)
     if isinstance(found, str):
-        return _open_sqlite(found, exclusive, busy_timeout_ms)
-    return _open_postgresql(postgresql_engine(found, lock_timeout_ms=busy_timeout_ms), found, exclusive)
+        return _open_sqlite(found, exclusive, busy_timeout_ms, spool)
+    engine = postgresql_engine(found, lock_timeout_ms=busy_timeout_ms)
+    return _open_postgresql(engine, found, exclusive, spool)
 
 
 def open_to_look(where: str) -> SqlStore:
@@ -48,7 +51,8 @@ def open_to_look(where: str) -> SqlStore:
     return SqlStore(engine, engine, name=name)
 
 
-def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
+def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int, spool: Path | None) -> SqlStore:
+    check_place(Path(path))
     # Two names of one file must lead to one lock.
     database = Path(os.path.realpath(path))
     name = str(database)
@@ -78,6 +82,7 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
             address=f"sqlite:///{name}",
             database=database,
             ownership=ownership,
+            spool=(spool or side_file(database, ".unsaved")) if exclusive else None,
             # Only the supervisor's commits are urgent.
             when_connected=partial(make_room, side_file(database, "-wal"), LOG_LENGTH) if exclusive else None,
         )
@@ -86,8 +91,8 @@ def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int) -> SqlStore:
         raise
 
 
-def _open_postgresql(engine: Engine, url: URL, exclusive: bool) -> SqlStore:
-    name = url.render_as_string(hide_password=True)
+def _open_postgresql(engine: Engine, url: URL, exclusive: bool, spool: Path | None) -> SqlStore:
+    name = shown_url(url)
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
     ownership: Ownership = ServerOwnership(engine, name) if exclusive else Unowned()
     try:
@@ -96,7 +101,8 @@ def _open_postgresql(engine: Engine, url: URL, exclusive: bool) -> SqlStore:
     except BaseException:
         ownership.release()
         raise
-    return SqlStore(engine, engine, name=name, address=address, ownership=ownership)
+    kept = spool if exclusive else None
+    return SqlStore(engine, engine, name=name, address=address, ownership=ownership, spool=kept)
 
 
 def _create_sqlite(path: Path) -> None:

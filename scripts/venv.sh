@@ -6,7 +6,7 @@
 cd "$(dirname -- "$0")/${ROOT_FROM_HERE:-..}"
 VENV=.venv
 
-# Make sure that .venv has the dependencies of pyproject.toml: `core` or `dev`.
+# Make sure that .venv has the dependencies of pyproject.toml, `core` or `dev`, or what `build` needs.
 ensure_venv() {
     is_filled "$1" || (
         # The lock keeps two scripts from installing at the same time; without flock they may collide.
@@ -20,7 +20,7 @@ is_filled() {
         "$VENV/bin/python" -c '' 2>/dev/null
 }
 
-# A dev environment stays one: it includes core.
+# A dev environment stays one: it includes the others.
 kind() {
     if [ -e "$VENV/.rekindle-dev" ]; then echo dev; else echo "$1"; fi
 }
@@ -34,11 +34,13 @@ fill() {
     kind=$(kind "$1")
     make_venv
     case $kind in
-        dev) target='.[dev]' ;;
-        *) target='.' ;;
+        dev) target='--editable .[dev]' ;;
+        build) target='build hatchling' ;;
+        *) target='--editable .' ;;
     esac
-    echo "setup: installing $target into $VENV" >&2
-    "$VENV/bin/python" -m pip install --quiet --editable "$target" --constraint scripts/constraints.txt
+    echo "setup: installing ${target#--editable } into $VENV" >&2
+    # shellcheck disable=SC2086
+    "$VENV/bin/python" -m pip install --quiet $target --constraint scripts/constraints.txt
     fingerprint >"$VENV/.rekindle-$kind"
 }
 

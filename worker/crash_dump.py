@@ -18,12 +18,19 @@ STACK_SIGNAL = int(signal.SIGRTMIN) + 9
 
 LONGEST = 16 * 1024
 
+CRASH_DUMP_SIZE = 64 * 1024
+"""The size of the part of the file that is for the crash dump; the rest is for `begun_jobs`."""
+
+file_descriptor: int | None = None
+"""The descriptor of the file, once the process has taken it over."""
+
 
 class CrashDump:
     """The descriptor, with `faulthandler` writing to it from now on."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        global file_descriptor
+        self._fd = file_descriptor = fd
         # It describes this process, not the programs that the worker starts.
         os.set_inheritable(fd, False)
         faulthandler.enable(fd, all_threads=True)
@@ -48,6 +55,8 @@ class CrashDump:
         """Disable it in a forked child, whose end is not the end of the worker."""
         faulthandler.disable()
         faulthandler.unregister(STACK_SIGNAL)
+        global file_descriptor
+        file_descriptor = None
         os.close(self._fd)
 
 

@@ -1,17 +1,20 @@
-"""Kills the processes that a killed supervisor leaves behind: `python -I -S guardian.py MARK [PID]`.
+"""Kills the processes that a killed supervisor leaves behind: `python -I -S guardian.py [PID]`.
 
 A supervisor that is killed with SIGKILL cannot end its workers. The guardian is a separate process in
-its own session, which only waits on a pipe from the supervisor:
+its own session, which only waits on a pipe from the supervisor. The first line is the mark of the system.
+Then follows:
 
 - `done` and a newline: the supervisor has ended all of its workers. Exit 0.
 - end of file without it, or the end of the supervisor's process while a fork of it holds the
   pipe open: the supervisor is gone. After a grace period in which workers end themselves, the
-  guardian kills every process with the mark of the system in its environment, regardless of its
-  current parent, group or session. Exit 0, or 1 if some survived.
+  guardian kills every process with the mark of the system, regardless of its current parent, group or
+  session. Exit 0, or 1 if some survived.
 
-All processes of one system have `REKINDLE_SYSTEM=MARK` in their environment from the start, and
-their children inherit it. A program that starts others with a clean environment, or overwrites its
-own, escapes; the guardian itself must be started without the mark.
+All processes of one system have the mark in two places, which their children inherit: `REKINDLE_SYSTEM=MARK`
+in their environment and, under `rekindle run`, a resource limit (see `limit_mark`). A daemon that overwrites
+its environment, as Redis and nginx do, or a program that starts others with a clean one, keeps the limit. One
+that changes both escapes. The guardian itself must be started without the mark in its environment, and gets
+it on the pipe because other users can read its arguments.
 
 Run by path, so it imports nothing from its package.
 """
@@ -33,23 +36,56 @@ CALM_SCANS = 2
 """Empty scans in a row that end the sweep: a single one can miss a process that is forking."""
 
 
+SYSTEM_BITS, START_BITS = 26, 36
+
+
+def limit_mark(mark: str, start: int) -> int:
+    """The limit of real-time CPU time (RLIMIT_RTTIME, soft) that marks the processes of one start.
+
+    A child inherits it whatever it does to its session, its parents and its environment, and everybody may
+    read it in /proc. It limits nothing: it is more than 100,000 years, and counts for real-time tasks only.
+    """
+    return (1 << 62) | (_system_number(mark) << START_BITS) | (start & ((1 << START_BITS) - 1))
+
+
+def marked_start(pid: int, mark: str) -> int | None:
+    """The number of the start that the limit of a process names; None if it has no mark of this system."""
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    soft = text.partition(b"Max realtime timeout")[2].split(maxsplit=1)[:1]
+    value = int(soft[0]) if soft and soft[0].isdigit() else 0
+    if value >> START_BITS != (1 << (62 - START_BITS)) | _system_number(mark):
+        return None
+    return value & ((1 << START_BITS) - 1)
+
+
+def _system_number(mark: str) -> int:
+    return int(mark, 16) & ((1 << SYSTEM_BITS) - 1)
+
+
 def marked_processes(mark: str) -> list[tuple[int, str]]:
     """Every running process of the system with this mark, with the id of the worker it belongs to.
 
-    The id is empty if `REKINDLE_WORKER` is not set. Unreadable processes and the caller are left out.
+    The id is empty if `REKINDLE_WORKER` is not in its environment. Zombies and the caller are left out.
     """
     found = []
     for pid in _processes():
         environment = _environment(pid)
         if _entry(mark) in environment:
             found.append((pid, _component_id(environment)))
+        elif marked_start(pid, mark) is not None and not is_zombie(pid):
+            found.append((pid, ""))
     return found
 
 
 def main(arguments: list[str]) -> int:
     """Wait for the supervisor's `done` or its end; the exit code."""
-    mark, *supervisor = arguments
-    if _received_done(*map(int, supervisor)):
+    received = _Received()
+    mark = received.mark()
+    if mark is None or received.done(*map(int, arguments)):
         return 0
     time.sleep(GRACE_S)
     return 0 if sweep(mark, SWEEP_S) else 1
@@ -71,26 +107,51 @@ def sweep(mark: str, within_s: float) -> bool:
     return True
 
 
-def _received_done(supervisor: int | None = None) -> bool:
-    import select
+class _Received:
+    """What the supervisor has sent on the pipe."""
 
-    poll = select.poll()
-    poll.register(0, select.POLLIN)
-    if supervisor is not None:
-        try:
-            poll.register(os.pidfd_open(supervisor), select.POLLIN)
-        except ProcessLookupError:
-            return False
-        except (OSError, AttributeError):
-            pass  # an old kernel, or a sandbox without the call: the pipe must suffice
-    received = b""
-    while not received.endswith(b"done\n"):
-        # The pipe first: it may still hold the `done` of a supervisor that has ended.
-        data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
-        if not data:
-            return False
-        received = received[-5:] + data
-    return True
+    def __init__(self) -> None:
+        self._data = b""
+
+    def mark(self) -> str | None:
+        """The mark of the system; None if the supervisor ended before it sent one."""
+        while b"\n" not in self._data:
+            data = os.read(0, 256)
+            if not data:
+                return None
+            self._data += data
+        mark, _, self._data = self._data.partition(b"\n")
+        return os.fsdecode(mark)
+
+    def done(self, supervisor: int | None = None) -> bool:
+        """Whether `done` arrives before the supervisor ends."""
+        import select
+
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        if supervisor is not None:
+            try:
+                poll.register(os.pidfd_open(supervisor), select.POLLIN)
+            except ProcessLookupError:
+                return self._data.endswith(b"done\n")
+            except (OSError, AttributeError):
+                pass  # an old kernel, or a sandbox without the call: the pipe must suffice
+        while not self._data.endswith(b"done\n"):
+            # The pipe first: it may still hold the `done` of a supervisor that has ended.
+            data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
+            if not data:
+                return False
+            self._data = self._data[-5:] + data
+        return True
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether the process has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] in (b"Z", b"X")
+    except OSError:
+        return True
 
 
 def _processes() -> list[int]:
@@ -130,7 +191,7 @@ def _kill(pid: int, mark: str) -> None:
     except (OSError, AttributeError):
         handle = None  # an old kernel, or a sandbox without the call
     try:
-        if _entry(mark) not in _environment(pid):
+        if _entry(mark) not in _environment(pid) and marked_start(pid, mark) is None:
             return
         if handle is None:
             os.kill(pid, signal.SIGKILL)

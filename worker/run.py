@@ -68,15 +68,18 @@ def _tie_to_supervisor() -> bool:
 def _prepare_process(worker: Worker) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, _Terminate(worker))
-    # A handler instead of SIG_IGN, which the programs that a worker starts would inherit.
-    signal.signal(signal.SIGINT, _ignore)
+    # In a fork of a warm process the application is imported already, and its own handlers stay.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _Terminate(worker))
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # A handler instead of SIG_IGN, which the programs that a worker starts would inherit.
+        signal.signal(signal.SIGINT, _ignore)
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    _take_over_import_path()
+    take_over_import_path()
 
 
-def _take_over_import_path() -> None:
+def take_over_import_path() -> None:
     """Use the host's import path; the variables for it are not for the programs that the worker starts."""
     host_path = os.environ.pop("REKINDLE_PATH", None)
     if host_path is None:

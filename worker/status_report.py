@@ -10,6 +10,9 @@ MAX_TEXT = 1024
 
 INT_RANGE = range(-(2**63), 2**63)
 
+_MOST_SECONDS = 1e9
+"""The supervisor refuses a frame with more."""
+
 
 class Report:
     """The state that a worker reports. It starts as pending."""
@@ -59,7 +62,7 @@ class Report:
 def _recovery(left_s: float) -> dict[str, int | float | str]:
     # Each frame asks for the remaining time: the whole time again would postpone the end indefinitely.
     if left_s > 0:
-        return {"recover_for_s": round(left_s, 3)}
+        return {"recover_for_s": round(min(left_s, _MOST_SECONDS), 3)}
     return {"status": "unhealthy", "detail": "not recovered in the time it asked for"}
 
 

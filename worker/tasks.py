@@ -39,10 +39,10 @@ loading_main = False
 def serve(worker: Worker) -> None:
     """Run tasks until the executor closes the connection."""
     faulthandler.enable(all_threads=False)  # a segmentation fault then shows its line on stderr
-    name, _, token = os.environ.pop("REKINDLE_TASKS").partition(":")
+    address, _, token = os.environ.pop("REKINDLE_TASKS").rpartition(":")
     hello = values.dumps({"token": token, "generation": worker.generation})
-    with socket.socket(socket.AF_UNIX) as connection, suppress(ConnectionError):
-        connection.connect(f"\0{name}")
+    with socket.socket(socket.AF_UNIX) as connection, suppress(ConnectionError, FileNotFoundError):
+        connection.connect(address)
         connection.sendall(task_wire.packed(task_wire.HELLO, 0, hello))
         _work(connection)
     # Wait for the request to stop: an earlier exit would look like a crash.

@@ -10,6 +10,9 @@ from __future__ import annotations
 import binascii
 import json
 
+MOST_ALIKE = 100
+"""How many elements of a set, or keys of a dictionary, may have the same hash."""
+
 PLAIN = (type(None), bool, int, float, str)
 
 
@@ -87,10 +90,25 @@ def _read_tagged(tag: str, item: object) -> object:
         case "$tuple":
             return tuple(_read(each) for each in item)
         case "$set":
-            return {_read(each) for each in item}
+            return set(_checked([_read(each) for each in item]))
         case "$frozenset":
-            return frozenset(_read(each) for each in item)
+            return frozenset(_checked([_read(each) for each in item]))
         case "$dict":
-            return {_read(key): _read(each) for key, each in item}
+            keys = _checked([_read(key) for key, _ in item])
+            return dict(zip(keys, [_read(each) for _, each in item], strict=True))
         case _:
             raise ValueError(f"unknown tag {tag[:40]!r}")
+
+
+def _checked(elements: list[object]) -> list[object]:
+    """The elements, unless so many have the same hash that a set of them takes quadratic time.
+
+    The hashes of numbers are known beforehand: a hostile worker can choose numbers that all have the same.
+    """
+    if len(elements) > MOST_ALIKE:
+        from collections import Counter
+
+        ((_, alike),) = Counter(map(hash, elements)).most_common(1)
+        if alike > MOST_ALIKE:
+            raise ValueError(f"{alike} elements have the same hash, of at most {MOST_ALIKE}")
+    return elements

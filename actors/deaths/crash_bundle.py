@@ -46,10 +46,22 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     output: tuple[Line, ...] = ()
     last_words: str = ""
     """The Python traceback, or the stacks of all threads."""
+    last_error: str = ""
+    """The last line that it wrote about an error, if it ended with one."""
+    cwd: str | None = None
+    """The directory that it was told to work in, if its spec names one."""
+    left: tuple[int, ...] | None = None
+    """The processes that it left behind, which were ended; None: these were not looked for."""
 
 
 def bundle_of(
-    death: Death, at_wall_ms: int, exit_: Exit, remains: Remains | None, *, asked: bool = False
+    death: Death,
+    at_wall_ms: int,
+    exit_: Exit,
+    remains: Remains | None,
+    *,
+    asked: bool = False,
+    cwd: str | None = None,
 ) -> Bundle:
     """All that is known of a death; `remains` is None while the process still runs.
 
@@ -81,6 +93,9 @@ def bundle_of(
         fingerprint=left.fingerprint,
         output=tuple([(stream, text[:LONGEST_LINE]) for stream, text in left.output]),
         last_words=_shortened(left.last_words),
+        last_error=replace(death, exit=exit_, remains=remains).last_error,
+        cwd=cwd,
+        left=left.left,
     )
 
 

@@ -28,7 +28,7 @@ def crash_of(finding: Finding, cause: Cause, exit_: Exit, last_words: str, detai
     trace = read(last_words)
     if finding is Finding.NOT_STARTED:
         parts = [finding, cause, _QUOTED.sub("", detail)]
-    elif finding is Finding.HUNG:
+    elif finding in (Finding.HUNG, Finding.UNHEALTHY):
         parts = [finding, cause, *(frame.name for frame in trace.frames[:OUTER_FRAMES])]
     else:
         parts = [finding, cause, str(exit_), trace.kind, trace.fatal, *(frame.name for frame in trace.frames)]

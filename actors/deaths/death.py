@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from .evidence import Remains
+from .last_error import last_error
 
 
 class Cause(StrEnum):
@@ -16,6 +17,8 @@ class Cause(StrEnum):
     EXITED = "exited"
     SIGNALLED = "signalled"
     HEARTBEAT_LOST = "heartbeat_lost"
+    UNHEALTHY = "unhealthy"
+    """By its own report, for longer than its policy allows; it was not silent."""
     NO_PROGRESS = "no_progress"
     STARTUP_TIMEOUT = "startup_timeout"
     RECOVERY_TIMEOUT = "recovery_timeout"
@@ -23,10 +26,20 @@ class Cause(StrEnum):
     SPAWN_FAILED = "spawn_failed"
     RESOURCE_LIMIT = "resource_limit"
     PROTOCOL = "protocol"
+    SUPERVISOR_LOST = "supervisor_lost"
+    """It was running when its supervisor was killed; how it ended is not known."""
     UNKNOWN = "unknown"
 
 
-HUNG = frozenset({Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS, Cause.STARTUP_TIMEOUT, Cause.RECOVERY_TIMEOUT})
+HUNG = frozenset(
+    {
+        Cause.HEARTBEAT_LOST,
+        Cause.UNHEALTHY,
+        Cause.NO_PROGRESS,
+        Cause.STARTUP_TIMEOUT,
+        Cause.RECOVERY_TIMEOUT,
+    }
+)
 """Causes that mean that the process still ran."""
 
 Job = int | str
@@ -68,6 +81,8 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     """More about the cause: the text of an errno, the number of missed heartbeats."""
     healthy_for_ms: int = 0
     """How long it had been continuously healthy when it died."""
+    was_ready: bool = True
+    """Whether it had been ready at any time of its life; one that had not failed to start."""
     uptime_ms: int = 0
     job: Job | None = None
     pid: int | None = None
@@ -84,6 +99,18 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
         return () if self.remains is None else tuple(text for _, text in self.remains.output)
 
     @property
+    def last_error(self) -> str:
+        """The last line that it wrote about an error; empty if it did not end with one of its own."""
+        failed = bool(self.exit.code) or self.exit.signal == signals.SIGABRT
+        return last_error(self.remains.output) if failed and self.remains is not None else ""
+
+    @property
+    def summary(self) -> str:
+        """How it died, with its last words: `exited with code 98 (cannot bind to port 80)`."""
+        said = self.last_error
+        return f"{self} ({said})" if said else str(self)
+
+    @property
     def ended_well(self) -> bool:
         """Whether it exited by itself with code 0."""
         return self.cause is Cause.EXITED and self.exit.clean
@@ -92,6 +119,8 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
         match self.cause:
             case Cause.EXITED | Cause.SIGNALLED | Cause.UNKNOWN:
                 return str(self.exit)
+            case Cause.SUPERVISOR_LOST:
+                return "ended with its supervisor"
             case _:
                 text = self.cause.value.replace("_", " ")
                 return f"{text} ({self.detail})" if self.detail else text

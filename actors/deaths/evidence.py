@@ -83,3 +83,7 @@ class Remains(msgspec.Struct, frozen=True, kw_only=True):
     memory_limit_kb: int | None = None
     """The memory that was available to it, if known."""
     fingerprint: Fingerprint = Fingerprint()
+    begun_jobs: tuple[tuple[int, int], ...] | None = None
+    """The number and attempt of the jobs whose execution began last; None: not known."""
+    left: tuple[int, ...] | None = None
+    """The processes that it left behind, which were ended; None: these were not looked for."""

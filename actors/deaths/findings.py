@@ -14,6 +14,7 @@ import msgspec
 
 from .death import HUNG, Cause, Death, Exit, signal_name
 from .evidence import Remains
+from .last_error import last_error
 from .stack_traces import Trace, read
 
 
@@ -24,6 +25,8 @@ class Finding(StrEnum):
     """An operator asked for its end."""
     KILLED_BY_US = "killed_by_us"
     HUNG = "hung"
+    UNHEALTHY = "unhealthy"
+    """By its own report."""
     OUT_OF_MEMORY = "out_of_memory"
     """Confirmed by the cgroup."""
     OUT_OF_MEMORY_SUSPECTED = "out_of_memory_suspected"
@@ -77,7 +80,7 @@ def diagnose(death: Death, exit_: Exit, remains: Remains | None, *, asked: bool 
     left = remains or Remains()
     ended = "" if exit_ == Exit() else f"; it {_end(exit_)}"
     if asked:
-        return Diagnosis(Finding.OPERATOR, Confidence.CERTAIN, f"an operator asked for its end{ended}")
+        return Diagnosis(Finding.OPERATOR, Confidence.CERTAIN, f"an operator stopped or restarted it{ended}")
     if death.cause is Cause.SPAWN_FAILED:
         return Diagnosis(Finding.NOT_STARTED, Confidence.CERTAIN, f"it could not be started: {death.detail}")
     if death.cause in HUNG:
@@ -98,16 +101,19 @@ def diagnose(death: Death, exit_: Exit, remains: Remains | None, *, asked: bool 
 
 def _hung(death: Death, exit_: Exit, left: Remains) -> Diagnosis:
     if exit_ == Exit():
-        end = "; its process still ran"
+        end = "; its process is being ended, and the evidence follows"
     elif left.sent is not None:
         end = f"; after {signal_name(left.sent)} it {_end(exit_)}"
     else:
         end = f"; it {_end(exit_)}"
-    return Diagnosis(Finding.HUNG, Confidence.CERTAIN, f"{_hang(death)}{end}")
+    finding = Finding.UNHEALTHY if death.cause is Cause.UNHEALTHY else Finding.HUNG
+    return Diagnosis(finding, Confidence.CERTAIN, f"{_hang(death)}{end}")
 
 
 def _hang(death: Death) -> str:
     match death.cause:
+        case Cause.UNHEALTHY:
+            return f"unhealthy by its own report: {death.detail}"
         case Cause.NO_PROGRESS:
             return f"alive, but it made no progress: {death.detail}"
         case Cause.STARTUP_TIMEOUT:
@@ -183,4 +189,8 @@ def _exited(code: int, left: Remains) -> Diagnosis:
     if printed.exception:
         sentence = f"{printed.exception} {printed.place}".rstrip() + ", according to its stderr"
         return Diagnosis(Finding.EXCEPTION, Confidence.LIKELY, sentence)
-    return Diagnosis(Finding.EXIT, Confidence.CERTAIN, f"it exited with code {code}")
+    said = last_error(left.output)
+    sentence = (
+        f"it exited with code {code}; its last words: {said}" if said else f"it exited with code {code}"
+    )
+    return Diagnosis(Finding.EXIT, Confidence.CERTAIN, sentence)

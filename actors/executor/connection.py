@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import struct
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -47,6 +45,14 @@ class Connection:
         """Whether there are unsent bytes."""
         return bool(self._unsent)
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether there are bytes to receive."""
+        try:
+            return bool(self.line.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
+
     def receive(self, most: int = 16) -> tuple[list[tuple[int, int, bytes]], bool]:
         """The complete messages, and whether there may be more."""
         open_still = True
@@ -77,9 +83,3 @@ class Connection:
             payload = bytes(self._received[HEADER.size : end])
             del self._received[:end]
             yield kind, task, payload
-
-
-def is_of_our_user(line: socket.socket) -> bool:
-    """Whether the peer runs as our user or root: any user can connect to a socket without a file."""
-    _, uid, _ = struct.unpack("iII", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    return uid in (0, os.geteuid())

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import secrets
 import selectors
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from loguru import logger
 
@@ -31,14 +31,16 @@ from ..messages import (
     WorkerFailed,
     WorkerStopped,
 )
+from ..processes.watch.transcript import OutputLine
 from ..runtime.resilient_actor import tell
+from ..spec.policies.stop_policy import Urgency
 from ..system.facade import System
 from .assignments import Assignments, Task
 from .calls import Calls
-from .connection import Connection, is_of_our_user
+from .connection import Connection
+from .listener import Listener
 from .remote_errors import raised
-
-BACKLOG = 128
+from .task_output import TaskOutput
 
 
 class Dispatcher:
@@ -47,8 +49,6 @@ class Dispatcher:
     def __init__(
         self, calls: Calls, setup: bytes, assignments: Assignments, tasks_per_child: int | None
     ) -> None:
-        self.name = f"rekindle-{secrets.token_hex(16)}"
-        """The address for the workers: a socket without a file, which ends with this process."""
         self.broken: str | None = None
         self._calls = calls
         self._setup = setup
@@ -57,31 +57,37 @@ class Dispatcher:
         self._tokens: Mapping[str, str] = {}
         self._system: System | None = None
         self._posted: deque[Callable[[], None]] = deque()
+        self._output = TaskOutput()
         self._connections: dict[str, Connection] = {}
         self._unidentified: set[Connection] = set()
         self._failed: dict[str, str] = {}
         self._excused: set[tuple[str, int]] = set()
         self._closing = False
+        self._ended = threading.Event()
         self._process = os.getpid()
         self._selector = selectors.DefaultSelector()
-        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener = Listener()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rekindle-executor", daemon=True)
 
     # ── for other threads ────────────────────────────────────────────────────────────────
 
+    @property
+    def address(self) -> str:
+        """The path of the socket to which the workers connect."""
+        return self._listener.path
+
     def start(self, system: System, tokens: Mapping[str, str]) -> None:
         """Start the workers and serve them; `tokens` maps each worker's secret token to its id."""
         self._system, self._tokens = system, tokens
-        self._listener.bind(f"\0{self.name}")
-        self._listener.listen(BACKLOG)
-        self._listener.setblocking(False)
-        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
-        self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
         try:
+            self._listener.listen()
+            self._selector.register(self._listener.socket, selectors.EVENT_READ, self._accept)
+            self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
             system.open()
             system.subscribe(self)
+            system.follow_output(self._show)
             system.start()
         except BaseException:
             system.stop()
@@ -89,7 +95,7 @@ class Dispatcher:
             raise
         # Daemon threads still run at that time: submitted tasks are finished, as in the standard
         # executors.
-        atexit.register(self.finish)
+        atexit.register(self._finish_at_exit)
         self._thread.start()
 
     def tell(self, message: Event) -> None:
@@ -105,11 +111,31 @@ class Dispatcher:
         """Finish the submitted tasks, or with `cancel` only the begun ones, then end; does not wait."""
         self._post(lambda: self._close(cancel))
 
+    def interrupt(self) -> None:
+        """Cancel the tasks that wait, fail the ones that run, and kill every worker; returns at once."""
+        self._post(self._interrupt)
+
     def finish(self) -> None:
-        """Finish the submitted tasks, end, and wait for that; does nothing in a fork or in its own thread."""
-        if os.getpid() == self._process and threading.current_thread() is not self._thread:
-            self.close()
-            self._thread.join()
+        """Finish the submitted tasks, end, and wait for that; does nothing in a fork or in its own thread.
+
+        Ctrl-C ends the wait: the tasks are then interrupted.
+        """
+        if os.getpid() != self._process or threading.current_thread() is self._thread:
+            return
+        self.close()
+        try:
+            # Not by joining the thread: an interrupted join takes it for ended.
+            self._ended.wait()
+        except KeyboardInterrupt:
+            self.interrupt()
+            self._ended.wait()
+            raise
+
+    def _finish_at_exit(self) -> None:
+        """The same at the end of the program; one that Ctrl-C ends waits for no task."""
+        if getattr(sys, "last_type", None) is KeyboardInterrupt:
+            self.interrupt()
+        self.finish()
 
     def _post(self, order: Callable[[], None]) -> None:
         if os.getpid() != self._process:
@@ -123,11 +149,11 @@ class Dispatcher:
     # ── the thread ───────────────────────────────────────────────────────────────────────
 
     def _run(self) -> None:
-        try:
+        with ExitStack() as at_the_end:
+            at_the_end.callback(self._ended.set)
+            at_the_end.callback(self._end)
             while not (self._closing and self._assignments.idle):
                 self._run_once()
-        finally:
-            self._end()
 
     def _run_once(self) -> None:
         for key, ready in self._selector.select():
@@ -160,6 +186,13 @@ class Dispatcher:
                 task.future.cancel()
                 task.future.set_running_or_notify_cancel()
 
+    def _interrupt(self) -> None:
+        assert self._system is not None
+        self._close(cancel=True)
+        for task in self._assignments.drain():
+            task.future.set_exception(ExecutorBrokenError("the task was interrupted by Ctrl-C"))
+        self._system.escalate_stop(Urgency.KILL)
+
     def _serve_idle_workers(self) -> None:
         for connection in tuple(self._connections.values()):
             if connection.ready and not self._serve(connection):
@@ -179,10 +212,7 @@ class Dispatcher:
     # ── messages from workers ────────────────────────────────────────────────────────────
 
     def _accept(self, _: int) -> None:
-        line, _address = self._listener.accept()
-        if not is_of_our_user(line):
-            line.close()
-            return
+        line, _address = self._listener.socket.accept()
         connection = Connection(line)
         self._unidentified.add(connection)
         self._watch(connection, new=True)
@@ -304,7 +334,7 @@ class Dispatcher:
         if connection is not None and connection.worker == (component_id, generation):
             connection.ready = False
             while self._receive(connection) and connection.line.fileno() != -1:
-                if not _readable(connection.line):
+                if not connection.is_readable:
                     break
             self._drop(connection)
 
@@ -339,18 +369,23 @@ class Dispatcher:
             if task.future.running() or task.future.set_running_or_notify_cancel():
                 task.future.set_exception(ExecutorBrokenError(f"no worker can be started: {why}"))
 
+    def _show(self, line: OutputLine) -> None:
+        self._output.add(line)
+        self._post(self._output.show)
+
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def _end(self) -> None:
         assert self._system is not None
         # A worker that is still starting must not connect and wait for a task.
-        self._selector.unregister(self._listener)
+        self._selector.unregister(self._listener.socket)
         self._listener.close()
         for connection in (*self._connections.values(), *self._unidentified):
             self._drop(connection)
         self._system.stop()
+        self._output.show()
         self._close_sockets()
-        atexit.unregister(self.finish)
+        atexit.unregister(self._finish_at_exit)
 
     def _close_sockets(self) -> None:
         self._selector.close()
@@ -358,10 +393,3 @@ class Dispatcher:
         with self._waking:
             os.close(self._wake)
             self._wake = -1
-
-
-def _readable(line: socket.socket) -> bool:
-    try:
-        return bool(line.recv(1, socket.MSG_PEEK))
-    except OSError:
-        return False

@@ -19,7 +19,7 @@ from ..facts.records import (
     UsageNoted,
 )
 from ..ports import Jobs
-from ..spec.retention_policy import Retention
+from ..spec.policies.retention_policy import Retention
 
 
 class NullStore:
@@ -90,6 +90,14 @@ class NullStore:
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:
         """Nothing to delete."""
         return False
+
+    def keep_aside(self, records: Sequence[Record], run: str) -> str | None:
+        """Keep nothing."""
+        return None
+
+    def take_back(self) -> int:
+        """There is nothing to take back."""
+        return 0
 
     def close(self) -> None:
         """Nothing to close."""

@@ -15,14 +15,18 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import ParamSpec, TypeVar
 
 from rekindle.worker import tasks, values
 
 from ..errors import ExecutorBrokenError
 from ..ports import Store
-from ..spec.worker_spec import HealthPolicy, PythonCall, RestartPolicy, StopPolicy, WorkerSpec
+from ..spec.policies.health_policy import HealthPolicy
+from ..spec.policies.restart_policy import RestartPolicy
+from ..spec.policies.stop_policy import StopPolicy
+from ..spec.program import PythonCall
+from ..spec.worker_spec import WorkerSpec
 from ..system.facade import System
 from .assignments import Assignments, Task
 from .calls import Calls, program_of_host, target_of
@@ -134,12 +138,20 @@ class RekindleExecutor(Executor):
             if wait:
                 dispatcher.finish()
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Shut down and wait. After Ctrl-C the tasks are interrupted, not waited for."""
+        if isinstance(error, KeyboardInterrupt) and self._dispatcher is not None:
+            self._dispatcher.interrupt()
+        self.shutdown(wait=True)
+
     def _start(self) -> Dispatcher:
         dispatcher = Dispatcher(
             self._calls, self._setup, Assignments(self._crash_retries), self._tasks_per_child
         )
         tokens = {secrets.token_hex(16): id_ for id_ in self._ids}
-        specs = [_spec(id_, f"{dispatcher.name}:{token}") for token, id_ in tokens.items()]
+        specs = [_spec(id_, f"{dispatcher.address}:{token}") for token, id_ in tokens.items()]
         dispatcher.start(System(specs, store=self._store or NullStore()), tokens)
         self._dispatcher = dispatcher
         # When the executor is dropped without a shutdown, submitted tasks are finished and all processes end.

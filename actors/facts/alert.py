@@ -30,6 +30,8 @@ class Kind(StrEnum):
     RESOURCE = "resource"
     TOXIC = "toxic"
     """Jobs of a queue on which too many workers died."""
+    BREAKER = "breaker"
+    """Something that workers need is away; their crashes are part of it."""
     STORE = "store"
     INTERNAL = "internal"
 
@@ -42,6 +44,8 @@ class Happening(StrEnum):
     ESCALATED = "escalated"
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
+    AMENDED = "amended"
+    """More is known of what led to it; it is not worse, and nothing happened again."""
 
 
 TOLD = (Happening.OPENED, Happening.ESCALATED, Happening.RESOLVED)
@@ -66,6 +70,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """Deaths of this worker within the last hour, or the time that the policy sets."""
     queue: str | None = None
     """The queue that the alert is about, if any."""
+    breaker: str | None = None
+    """The breaker that the alert is about, if any."""
     work_item: Job | None = None
     """What the worker worked on."""
     assignee_cleared: bool | None = None
@@ -80,7 +86,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> tuple[str | None, Kind, str | None]:
         """Identifies the episode while it is active."""
-        return (self.component_id, self.kind, self.queue)
+        return (self.component_id, self.kind, self.queue or self.breaker)
 
     @property
     def is_active(self) -> bool:

@@ -30,7 +30,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     claimed_user: str | None
     """The user that the client claims to act for; not verified."""
     action: str
-    """restart, stop, start, reset, pause, resume, reload, scale or rolling_restart."""
+    """restart, stop, start, reset, signal, pause, resume, reload, scale or rolling_restart."""
     target: str
     """A worker's id or a group's name; empty for the whole system."""
     detail: str

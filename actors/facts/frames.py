@@ -16,6 +16,8 @@ from ..deaths.death import Job
 MAX_LINE = 64 * 1024
 PREFIX = b"HEALTH|"
 LONGEST_BUSY_S = 7 * 86_400.0
+MOST_SECONDS = 1e9
+"""More than any policy allows, and few enough to calculate with."""
 
 _Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Text = Annotated[str, msgspec.Meta(max_length=1024)]
@@ -26,7 +28,8 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     status: Literal["pending", "healthy", "unhealthy", "recovering"]
     current_job: _Int | _Text | None = None
-    recover_for_s: float | None = None
+    recover_for_s: Annotated[float, msgspec.Meta(ge=-MOST_SECONDS, le=MOST_SECONDS)] | None = None
+    """For how long it asks to recover; its policy bounds what it gets."""
     progress: _Int | _Text | None = None
     busy_for_s: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_BUSY_S)] | None = None
     """For how long the worker announces to make no progress."""

@@ -25,3 +25,4 @@ class ShownStatus(StrEnum):
     STOPPED = "stopped"
     CRASHED = "crashed"
     FAILED = "failed"
+    DONE = "done"

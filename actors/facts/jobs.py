@@ -17,8 +17,16 @@ from enum import StrEnum
 
 import msgspec
 
+from ..deaths.death import Cause
+
 DEFAULT_CRASH_RETRIES = 2
 """How often a job is requeued after a crash, unless the worker's policy sets another number."""
+
+BLAMELESS_CAUSES = frozenset({Cause.SUPERVISOR_LOST})
+"""Causes of death that no job can have brought about."""
+
+CURRENT_RUN = "system_mark"
+"""The setting with the mark of the latest run: only its workers may claim jobs (`worker/jobs/sql.py`)."""
 
 LAST_LINES = 20
 """How many lines of a dead worker's output are kept as evidence."""
@@ -42,7 +50,7 @@ RETRIABLE = (JobState.TOXIC, JobState.ERROR)
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
-    """One job. `payload` and `result` are the JSON text that was given."""
+    """One job. `payload` and `result` are the JSON text that was given, or the beginning of it."""
 
     id: int
     queue: str
@@ -65,6 +73,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     toxic_since_wall_ms: int | None
     result: str | None
     error: str | None
+    payload_cut: bool = False
+    """Whether `payload` is only the beginning, because a caller asked for no more."""
+    result_cut: bool = False
 
 
 class JobCrash(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Action, Cause, Job
 from .alert import Alert
 from .audit_entry import AuditEntry
+from .generations import EVERY_OTHER, GenerationRecord, LostLife
 from .jobs import DEFAULT_CRASH_RETRIES
 from .usage import Usage
 
@@ -108,7 +109,11 @@ class RestartReset(msgspec.Struct, frozen=True):
 
 
 class StateRemoved(msgspec.Struct, frozen=True):
-    """The worker was removed: delete its restart state, keep its deaths."""
+    """The worker was removed: delete the mirror of its health.
+
+    Its counters, its failure and its deaths belong to the id: a worker that is added again under it
+    continues with them, and only a reset clears them.
+    """
 
     component_id: str
 
@@ -185,16 +190,26 @@ class ClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     at_wall_ms: int
     counted: bool
-    """Whether the end was a crash, which counts against the jobs that were being executed."""
+    """Whether the end was a crash. It counts against a job only if the store has a record of the death."""
     crash_retries: int | None = DEFAULT_CRASH_RETRIES
     cause: str = ""
     exit_code: int | None = None
     signal: int | None = None
     output: tuple[str, ...] = ()
+    begun: tuple[tuple[int, int], ...] | None = None
+    """The number and attempt of the jobs that it had begun: no other counts. None: not known, all count."""
+
+    def may_blame(self, job_id: int, attempt: int) -> bool:
+        """Whether this end can count against an execution: it was a crash, and the execution had begun."""
+        return self.counted and (self.begun is None or (job_id, attempt) in self.begun)
 
 
 class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
-    """A new run: every claim of another run is void, and its worker counts as crashed."""
+    """A new run: every claim of another run is void.
+
+    It counts against the job only if the former run recorded the death of the worker and did not release
+    the claim. A worker that ended with its supervisor is not a reason to suspect the job.
+    """
 
     run: str
     """The id of the new run; its own claims stay valid."""
@@ -203,7 +218,7 @@ class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
     """By worker; the default for workers that are not in it."""
 
     def of(self, component_id: str, generation: int) -> ClaimsReleased:
-        """The record for one of those incarnations, whose exit is unknown."""
+        """The record for one of those incarnations; the cause is that of its recorded death."""
         return ClaimsReleased(
             component_id=component_id,
             generation=generation,
@@ -211,7 +226,6 @@ class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
             at_wall_ms=self.at_wall_ms,
             counted=True,
             crash_retries=self.crash_retries.get(component_id, DEFAULT_CRASH_RETRIES),
-            cause="ended with its supervisor",
         )
 
 
@@ -242,6 +256,7 @@ RestartRecord = (
     | AuditEntry
     | EventRecord
     | UsageNoted
+    | GenerationRecord
 )
 JobRecord = ClaimsReleased | FormerClaimsReleased
 AlertRecord = AlertKept | AlertsForgotten
@@ -277,11 +292,14 @@ class Remembered(msgspec.Struct, frozen=True):
     last_event_id: int = 0
     """The number of the latest event, 0 if there never was one."""
     generations: Mapping[str, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    """The latest generation that left a trace other than a death: one that was stopped, or that ran
-    when a supervisor was killed."""
+    """The highest generation that may have been used, if it had no death: one that was stopped, or that
+    a supervisor reserved and did not give back. `EVERY_OTHER` has the one of workers that are not in it."""
+    lost: tuple[LostLife, ...] = ()
+    """Processes that ended with a supervisor."""
 
     def of(self, component_id: str) -> RememberedWorker:
         """The state of one worker; its generations continue after the latest one, however that ended."""
         known = self.workers.get(component_id, RememberedWorker())
-        latest = max(known.last_generation, self.generations.get(component_id, 0))
+        unnamed = self.generations.get(EVERY_OTHER, 0)
+        latest = max(known.last_generation, self.generations.get(component_id, unnamed))
         return replace(known, last_generation=latest)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from ..deaths.death import Job
-from .health_status import ShownStatus
-from .jobs import JobView, QueueStats
+from .health_status import ShownStatus, Status
+from .jobs import JobState, JobView, QueueStats
 
 LONGEST_PATH = 1024
 LONGEST_DECODED = 16_384
@@ -29,6 +29,8 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     status: ShownStatus
     pid: int | None = None
     current_job: Job | None = None
+    health: Status | None = None
+    """Its exact health, None if it does not run: `unhealthy` and `recovering` are shown as `healthy`."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +48,16 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobTopicState(msgspec.Struct, frozen=True, kw_only=True):
-    """One job."""
+    """One job. `rekindle.actors` exports it as `JobState`.
 
+    The words of `status` are attributes of the class, too: `JobState.TOXIC`.
+    """
+
+    PENDING: ClassVar[JobState] = JobState.PENDING
+    RUNNING: ClassVar[JobState] = JobState.RUNNING
+    DONE: ClassVar[JobState] = JobState.DONE
+    ERROR: ClassVar[JobState] = JobState.ERROR
+    TOXIC: ClassVar[JobState] = JobState.TOXIC
     id: int
     queue_type: str | None = None
     path: str | None = None

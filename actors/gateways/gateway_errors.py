@@ -32,7 +32,7 @@ class MissingExtraError(GatewayError):
     def __init__(self, gateway: str, extra: str) -> None:
         self.extra = extra
         super().__init__(
-            f"{gateway} requires an extra that is not installed: pip install 'rekindle[{extra}]'"
+            f"{gateway} requires an extra that is not installed: pip install 'rekindle-supervisor[{extra}]'"
         )
 
 

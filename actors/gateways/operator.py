@@ -78,6 +78,10 @@ class Operator(Protocol):
         """Its declaration."""
         ...
 
+    def secrets(self, component_id: str, /) -> frozenset[str]:
+        """What must not be shown of a worker: secrets of its environment, the database's password."""
+        ...
+
     def output(self, component_id: str, /) -> tuple[str, ...]:
         """The last output lines of a worker."""
         ...
@@ -158,6 +162,10 @@ class Operator(Protocol):
 
     def reset(self, component_id: str, /) -> None:
         """Clear a worker's counters and failure; it is not started."""
+        ...
+
+    def signal(self, component_id: str, signal: int | str, /) -> None:
+        """Send a worker's process a signal."""
         ...
 
     def reload(self) -> Summary:

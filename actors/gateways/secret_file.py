@@ -28,8 +28,12 @@ def read_secret(path: Path) -> str:
     return text
 
 
-def check_secret(path: Path) -> None:
+def check_secret(path: Path, *, group_may_read: bool = False) -> None:
     """Refuse a file that is not safe for a secret.
+
+    Args:
+        path: the file.
+        group_may_read: whether its group may read it, as distributions arrange it for TLS keys.
 
     Raises:
         UnsafePathError: another user may read or change it.
@@ -43,7 +47,7 @@ def check_secret(path: Path) -> None:
         raise GatewayError(f"{path} is not a file of at most {LARGEST_SECRET} bytes")
     if found.st_uid not in (0, os.geteuid()):
         raise UnsafePathError(f"{path} belongs to another user (uid {found.st_uid}), who could change it")
-    if found.st_mode & 0o077:
+    if found.st_mode & (0o037 if group_may_read else 0o077):
         raise UnsafePathError(f"{path} is readable by other users: chmod 600 {path}")
 
 

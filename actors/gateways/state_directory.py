@@ -18,15 +18,46 @@ def open_state_directory(directory: Path) -> int:
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise GatewayError(f"cannot use {directory} as state directory: {error.strerror}") from error
+    return _opened(directory)
+
+
+def check_state_directory(directory: Path) -> None:
+    """Check a directory that exists as `open_state_directory` does.
+
+    Raises:
+        UnsafePathError: it belongs to another user, or other users may write to it.
+        GatewayError: it cannot be opened.
+    """
+    os.close(_opened(directory))
+
+
+def _opened(directory: Path) -> int:
+    try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise GatewayError(f"cannot use {directory} as state directory: {error.strerror}") from error
     try:
         _check_directory(directory, os.fstat(descriptor))
+        _check_way(directory)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _check_way(directory: Path) -> None:
+    """Refuse a path on which another user could put another directory in the place of ours."""
+    link = directory.absolute()
+    if link.is_symlink() and link.lstat().st_uid not in (0, os.geteuid()):
+        raise UnsafePathError(f"{directory} is a symbolic link of another user (uid {link.lstat().st_uid})")
+    for parent in directory.resolve().parents:
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise UnsafePathError(
+                f"{parent}, above {directory}, is writable by every user: chmod o-w {parent}"
+            )
 
 
 def _check_directory(directory: Path, found: os.stat_result) -> None:

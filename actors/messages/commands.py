@@ -6,7 +6,7 @@ import msgspec
 
 from ..deaths.evidence import Versions, no_versions
 from ..ports import Receiver
-from ..spec.stop_urgency import Urgency
+from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import WorkerSpec
 
 
@@ -68,7 +68,10 @@ class AddWorker(msgspec.Struct, frozen=True):
 
 
 class RemoveWorker(msgspec.Struct, frozen=True):
-    """Stop a worker and delete it with its restart state."""
+    """Stop a worker and no longer supervise it. The reply is `WorkersStopped`, once it is gone.
+
+    Its counters and history belong to its id: they are still there if it is added again.
+    """
 
     component_id: str
     reply_to: Receiver | None = None
@@ -90,7 +93,7 @@ class ChangeWorkers(msgspec.Struct, frozen=True):
 class ReportStatus(msgspec.Struct, frozen=True):
     """Answer with `StatusReport`."""
 
-    reply_to: Receiver
+    reply_to: Receiver | None = None
 
 
 class Shutdown(msgspec.Struct, frozen=True):
@@ -126,4 +129,4 @@ class AcknowledgeAlert(msgspec.Struct, frozen=True):
 class ReportAlerts(msgspec.Struct, frozen=True):
     """Answer with `AlertReport`."""
 
-    reply_to: Receiver
+    reply_to: Receiver | None = None

@@ -132,7 +132,8 @@ def _status_changed(event: Any) -> Mapping[str, object]:
 
 def _worker_started(event: Any) -> Mapping[str, object]:
     started: WorkerStarted = event
-    return {"generation": started.generation, "pid": started.pid}
+    note = {"note": started.note} if started.note else {}
+    return {"generation": started.generation, "pid": started.pid, **note}
 
 
 def _worker_died(event: Any) -> Mapping[str, object]:
@@ -156,6 +157,9 @@ def _worker_died(event: Any) -> Mapping[str, object]:
         "budget": None if died.budget is None else _budget(died.budget),
         "finding": died.finding,
         "confidence": died.confidence,
+        "exhausted": died.exhausted,
+        "last_error": died.last_error,
+        "done": died.done,
     }
 
 
@@ -168,6 +172,7 @@ def _budget(budget: Budget) -> Mapping[str, object]:
         "max_lifetime": budget.max_lifetime,
         "consecutive": budget.consecutive,
         "max_consecutive": budget.max_consecutive,
+        "counts_deaths": budget.counts_deaths,
     }
 
 

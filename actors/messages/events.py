@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from ..facts.alert import Alert, Happening
+from .group_events import GroupEvent
 from .worker_events import (
     ResourcesSampled,
     WorkerEvent,
@@ -121,6 +122,14 @@ class ActorReplaced(msgspec.Struct, frozen=True):
     error: str
 
 
+class SupervisionStalled(msgspec.Struct, frozen=True):
+    """Nothing was supervised for a time: the supervisor was suspended, or something blocked it."""
+
+    for_s: float
+    part: str = "supervisor"
+    """What stalled: the whole `supervisor`, or the `watcher`, its thread that watches the processes."""
+
+
 class StoreDegraded(msgspec.Struct, frozen=True):
     """The store is unavailable; supervision continues from memory."""
 
@@ -144,6 +153,16 @@ class EventsLost(msgspec.Struct, frozen=True):
     count: int
     first_id: int
     last_id: int
+
+
+class RecordSetAside(msgspec.Struct, frozen=True):
+    """The store cannot write a record, and a retry would not help; the records behind it are written."""
+
+    kind: str
+    """The type of the record."""
+    error: str
+    content: str
+    """The record as text, possibly shortened."""
 
 
 class GatewayLost(msgspec.Struct, frozen=True):
@@ -172,16 +191,18 @@ WiderEvent = (
     | JobConvicted
     | AlertChanged
     | ActorReplaced
+    | SupervisionStalled
     | StoreDegraded
     | StoreRecovered
     | StoodDown
     | EventsLost
+    | RecordSetAside
     | GatewayLost
     | GatewayRestored
 )
 """Events about more than the life of one worker."""
 
-Event = WorkerEvent | WiderEvent
+Event = WorkerEvent | GroupEvent | WiderEvent
 
 
 _EVENTS = frozenset(get_args(Event))

@@ -7,7 +7,9 @@ import msgspec
 from ..deaths.death import Exit, Job
 from ..facts.alert import Alert
 from ..facts.health_status import ShownStatus, Status
+from ..spec.policies.schedule import Kind
 from ..spec.spec_changes import Changes
+from ..spec.worker_spec import PauseMode
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ class Budget(msgspec.Struct, frozen=True):
     max_lifetime: int | None
     consecutive: int
     max_consecutive: int | None
+    counts_deaths: bool = False
+    """Always false: both kinds of window count restarts. Stored events of older versions may have true."""
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,13 +95,27 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget
     waits_for: tuple[str, ...] = ()
     """Workers that must become healthy before it starts."""
+    not_ready: tuple[str, ...] = ()
+    """The conditions that a starting worker does not meet yet, in words, with the latest answer of each."""
+    start_note: str = ""
+    """How its process was started, if it may be forked from a warm process: in words."""
+    leaving: bool = False
+    """It was removed and its process is still to end; no order can name it."""
+    pause_mode: PauseMode = PauseMode.STOP
+    """What a pause does to its process: `stop` ends it, `idle` lets it run and tells it to idle."""
     pause_reason: str = ""
     pause_ends_in_s: float | None = None
     retried_if_changed: bool = False
     """It is failed, and a changed version will be started automatically."""
+    last_error: str = ""
+    """The last line that it wrote about an error before it crashed; empty while it runs."""
+    heartbeat_age_s: float | None = None
+    """How long ago its current process was last heard of; None: not yet, or it sends no heartbeats."""
     why_code: str | None = None
     """The code of `why`, if it is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
     `not_started`, `not_restarted`, `finished` or `held`."""
+    kind: Kind = Kind.SERVICE
+    """`once`: its process is meant to end, and the worker is `done` then."""
 
 
 class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +132,26 @@ class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """When a canary may start, if the probe (if any) passes; None while one is being tried."""
 
 
+class GroupStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of workers that stand and fall together."""
+
+    name: str
+    strategy: str
+    members: tuple[str, ...]
+    """As they were declared: names of worker tables, workers or groups."""
+    workers: tuple[str, ...]
+    """The workers in it and in the groups inside it."""
+    used: int
+    """How many restarts are used in the window."""
+    max_in_window: int | None
+    window_s: float
+    on_exhausted: str
+    given_up: str | None = None
+    """Why it is down until a person restarts it, if it is."""
+    because: str | None = None
+    """The worker whose death was the last one."""
+
+
 class StatusReport(msgspec.Struct, frozen=True):
     """All workers, in the order of their declaration."""
 
@@ -125,6 +163,8 @@ class StatusReport(msgspec.Struct, frozen=True):
     """Why the store is unavailable, if it is."""
     breakers: tuple[BreakerStatus, ...] = ()
     """The open ones."""
+    groups: tuple[GroupStatus, ...] = ()
+    """All groups with a strategy, the enclosing ones first."""
 
 
 class AlertReport(msgspec.Struct, frozen=True):

@@ -33,6 +33,8 @@ class WorkerStarted(msgspec.Struct, frozen=True):
     component_id: str
     generation: int
     pid: int
+    note: str = ""
+    """How a worker was started that may be forked from a warm process, in words."""
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
@@ -50,6 +52,12 @@ class WorkerDied(msgspec.Struct, frozen=True):
     finding: Finding | None = None
     """The diagnosis from the evidence available at once; the bundle has all of it."""
     confidence: Confidence | None = None
+    last_error: str = ""
+    """The last line that the worker wrote about an error, if it ended with one."""
+    exhausted: bool = False
+    """A limit is reached: there is no automatic restart any more."""
+    done: bool = False
+    """It completed the task of a worker with `kind = "once"`."""
 
     @property
     def component_id(self) -> str:
@@ -82,7 +90,9 @@ class WorkerStopping(msgspec.Struct, frozen=True):
     generation: int
     reason: str
     """A code: `operator_stop`, `operator_restart`, `pause`, `configuration_change`, `removal`,
-    `recycle`, `shutdown` or `marked_failed`."""
+    `recycle`, `shutdown`, `marked_failed` or `group_restart`."""
+    because: str = ""
+    """With `group_restart`: the member of its group that died."""
 
 
 class WorkerStopped(msgspec.Struct, frozen=True):
@@ -101,6 +111,15 @@ class StopStepTaken(msgspec.Struct, frozen=True):
     generation: int
     step: str
     """`stacks` (it was asked to write its stacks), `SIGTERM` (or its policy's signal) or `SIGKILL`."""
+
+
+class WorkerSignalled(msgspec.Struct, frozen=True):
+    """A worker was sent a signal because an operator or the host ordered it."""
+
+    component_id: str
+    generation: int
+    signal: str
+    """Its name, such as `SIGHUP`."""
 
 
 class WorkerUnkillable(msgspec.Struct, frozen=True):
@@ -204,6 +223,7 @@ WorkerEvent = (
     | WorkerStopping
     | WorkerStopped
     | StopStepTaken
+    | WorkerSignalled
     | WorkerUnkillable
     | WorkerRecycled
     | WorkerReset

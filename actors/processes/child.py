@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from contextlib import suppress
 
-from loguru import logger
+from rekindle.worker import begun_jobs
 
 from ..deaths.death import Exit
 from ..deaths.evidence import Fingerprint, Line, Remains, Spent
 from ..facts.frames import Frame
 from ..ports import Control, SpawnRequest
+from .channel import DescriptorSentError
 from .oom_kills import OomKills
-from .spawn.pipes import CRASH_DUMP_SIZE
+from .spawn.pipes import BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE
 from .spawn.spawner import Spawned
 from .watch.frame_reader import FrameReader
-from .watch.output_tail import OutputTail, shown
+from .watch.output_tail import shown
 from .watch.reaper import reap
-from .watch.transcript import OutputLine, Transcript
+from .watch.transcript import Transcript
+from .watch.worker_output import WorkerOutput
 
 CHUNK = 64 * 1024
-OUTPUT_CHUNK = 4 * 1024
-"""How much output is read at a time. Every line becomes a log record, and a flood of them must not
-delay the deaths of other workers."""
 LAST_CHUNKS = 16
-"""How many chunks are read of a stream after the process has ended; a grandchild may continue to write."""
+"""How many chunks are read of a channel after the process has ended; a grandchild may continue to write."""
 LAST_LINES = 40
 """How many lines of output are reported with its end."""
 
@@ -50,6 +49,7 @@ class Child:
         spawned: Spawned,
         transcript: Transcript,
         oom_kills: int | None = None,
+        fingerprint: Callable[[], Fingerprint | None] = Fingerprint,
     ) -> None:
         self.request = request
         self.id = request.spec.id
@@ -57,13 +57,16 @@ class Child:
         self.pid = spawned.pid
         self.pidfd = spawned.pidfd
         self.channel = spawned.channel
-        self.streams = [spawned.stdout, spawned.stderr]
-        self.tail = OutputTail(self._written)
+        self.output = WorkerOutput(self.id, self.generation, (spawned.stdout, spawned.stderr), transcript)
         self.exit: Exit | None = None
-        self.fingerprint: Fingerprint | None = None
-        """Which code it runs under which configuration, as soon as that was looked up."""
+        self.start_note = spawned.note
+        self.start = spawned.start
+        """The number that marks the processes of this start."""
+        self.left: tuple[int, ...] | None = None
+        """Processes that it left behind when it ended; None: these were not looked for."""
+        self._began = time.monotonic()
+        self._fingerprint = fingerprint
         self._spawned = spawned
-        self._transcript = transcript
         self._kills_before = oom_kills
         self._last_signal: int | None = None
         self._stack_signal: int | None = None
@@ -77,9 +80,12 @@ class Child:
         """What the channel holds, and whether it is still open."""
         assert self.channel is not None
         try:
-            data = self.channel.recv(CHUNK)
+            data = self.channel.receive(CHUNK)
         except BlockingIOError:
             return [], True
+        except DescriptorSentError:
+            self._reader.violation = "it sent a descriptor"
+            return [], False
         except OSError:
             data = b""
         frames = list(self._reader.feed(data, now) if data else self._reader.finish(now))
@@ -93,8 +99,8 @@ class Child:
         if self.channel is not None:
             for _ in range(LAST_CHUNKS):
                 try:
-                    data = self.channel.recv(CHUNK)
-                except OSError:  # nothing more, or another process holds it open
+                    data = self.channel.receive(CHUNK)
+                except (OSError, DescriptorSentError):  # nothing more, or another process holds it open
                     break
                 if not data:
                     break
@@ -109,47 +115,13 @@ class Child:
         self._violation_reported = True
         return self._reader.violation
 
-    def read_output(self, stream: int) -> bool:
-        """Read what a stream holds; False at its end."""
-        try:
-            data = os.read(stream, OUTPUT_CHUNK)
-        except BlockingIOError:
-            return True
-        self._pass_on(self.tail.feed(stream, data))
-        return bool(data)
-
-    def drain_output(self) -> None:
-        """Read the last output of a process that has ended."""
-        for stream in self.streams:
-            for _ in range(LAST_CHUNKS):
-                try:
-                    data = os.read(stream, OUTPUT_CHUNK)
-                except BlockingIOError:
-                    break
-                if not data:
-                    break
-                self._pass_on(self.tail.feed(stream, data))
-        self._pass_on(self.tail.finish())
-
-    def _written(self, stream: int, text: str) -> OutputLine:
-        name = "out" if stream == self._spawned.stdout else "err"
-        return self._transcript.take(self.id, self.generation, name, text)
-
-    def _pass_on(self, lines: Iterator[OutputLine]) -> None:
-        for line in lines:
-            # The text is an argument, never the template: a worker may write braces.
-            logger.bind(worker=self.id, generation=self.generation, stream=line.stream).info(
-                "{} {} | {}", self.id, line.stream, line.text
-            )
-
     # ── what is done to it ───────────────────────────────────────────────────────────────
 
     def send(self, control: Control) -> None:
         """Send it a control line; a worker that does not read its channel misses it."""
         if self.channel is not None:
             with suppress(OSError):
-                # Without SIGPIPE, which would end a host that has not disabled it.
-                self.channel.send(b'{"do": "%s"}\n' % control.value.encode(), socket.MSG_NOSIGNAL)
+                self.channel.send(b'{"do": "%s"}\n' % control.value.encode())
 
     def signal(self, signum: int) -> None:
         """Send it a signal; SIGKILL reaches the whole group."""
@@ -182,6 +154,16 @@ class Child:
         exit_, self._usage = taken
         return exit_
 
+    @property
+    def is_code_known(self) -> bool:
+        """Whether the lookup of its code is done."""
+        return self._fingerprint() is not None
+
+    @property
+    def lived_s(self) -> float:
+        """How long it has lived."""
+        return time.monotonic() - self._began
+
     def remains(self, memory: OomKills) -> Remains:
         """The evidence of its end, after it was reaped."""
         assert self.exit is not None
@@ -195,16 +177,23 @@ class Child:
             sent=self._last_signal,
             oom_kills=memory.take(self._kills_before) if is_killed else None,
             memory_limit_kb=memory.limit_kb,
-            fingerprint=self.fingerprint or Fingerprint(),
+            fingerprint=self._fingerprint() or Fingerprint(),
+            begun_jobs=self._begun_jobs() if self.request.spec.serves else None,
+            left=self.left,
         )
 
     def _last_lines(self) -> tuple[Line, ...]:
-        return tuple([(line.stream, line.text) for line in self.tail.last(LAST_LINES)])
+        return tuple([(line.stream, line.text) for line in self.output.tail.last(LAST_LINES)])
 
     def _crash_dump(self) -> str:
         if self._spawned.crash_dump == -1:
             return ""
         return shown(os.pread(self._spawned.crash_dump, CRASH_DUMP_SIZE, 0).rstrip(b"\0"))
+
+    def _begun_jobs(self) -> tuple[tuple[int, int], ...] | None:
+        if self._spawned.crash_dump == -1:
+            return None
+        return begun_jobs.read(os.pread(self._spawned.crash_dump, BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE))
 
     def _kill_group(self) -> None:
         try:  # noqa: SIM105  # faster, and the next start waits for this
@@ -224,21 +213,13 @@ class Child:
     # ── descriptors ──────────────────────────────────────────────────────────────────────
 
     def descriptors(self) -> list[int]:
-        """Our open descriptors of it."""
+        """Our open descriptors of it, but its output."""
         channel = [] if self.channel is None else [self.channel.fileno()]
         pidfd = [] if self.pidfd == -1 else [self.pidfd]
-        return [*pidfd, *self.streams, *channel]
-
-    def close_stream(self, stream: int) -> None:
-        """Close an output stream that has ended."""
-        self.streams.remove(stream)
-        os.close(stream)
+        return [*pidfd, *channel]
 
     def close(self) -> None:
-        """Close every descriptor."""
-        for stream in self.streams:
-            os.close(stream)
-        self.streams = []
+        """Close every descriptor but its output."""
         for descriptor in (self.pidfd, self._spawned.crash_dump):
             if descriptor != -1:
                 os.close(descriptor)

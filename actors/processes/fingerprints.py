@@ -4,17 +4,23 @@ The configuration is the whole spec. The code is the content of the files that c
 without running anything: the module file of a Python function; the program of a command and those
 of its arguments that are files. What these import, load or read is not examined, nor is a module
 that `-m` names: a change there alone does not change the fingerprint. A large file counts by its
-size and modification time: it may be data, such as a film, and hashing it would delay a restart.
+size and modification time: it may be data, such as a film.
+
+A worker may be able to replace these files, so only regular files are opened, without waiting, and not more
+than a limit is read. A file on a file system that hangs still blocks: call this on a thread that may.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 
 from ..deaths.evidence import Fingerprint
-from ..spec.worker_spec import Command, PythonCall, WorkerSpec
+from ..spec.program import Command, PythonCall
+from ..spec.worker_spec import WorkerSpec
 from .spawn.posix_spawn import executable
 from .spawn.spawner import import_path
 
@@ -55,11 +61,9 @@ class Fingerprints:
 
     def _content(self, file: str) -> str:
         try:
-            found = os.stat(file)
-            stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
             known = self._files.get(file)
-            if known is None or known[0] != stamp:
-                known = self._files[file] = (stamp, _hash_of(file, stamp))
+            if known is None or known[0] != _stamp(os.stat(file)):
+                known = self._files[file] = _read(file)
         except OSError:
             return ""
         return known[1]
@@ -93,12 +97,28 @@ def _module_file(name: str, folders: Iterable[str]) -> str:
     return below
 
 
-def _hash_of(path: str, stamp: _Stamp) -> str:
-    _, _, size, changed_ns = stamp
-    if size > LARGEST_READ:
-        return _short(f"{size} {changed_ns}".encode())
-    with open(path, "rb") as file:
-        return _short(file.read(LARGEST_READ))
+def _stamp(found: os.stat_result) -> _Stamp:
+    """What changes with a file's content.
+
+    Raises:
+        OSError: not a regular file.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _read(path: str) -> tuple[_Stamp, str]:
+    """A file's stamp and hash."""
+    _stamp(os.stat(path))  # to open a device may have an effect
+    # Checked again, and opened without waiting: it may have been replaced by a FIFO.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with open(descriptor, "rb") as file:
+        stamp = _stamp(os.fstat(descriptor))
+        _, _, size, changed_ns = stamp
+        if size > LARGEST_READ:
+            return stamp, _short(f"{size} {changed_ns}".encode())
+        return stamp, _short(file.read(LARGEST_READ))
 
 
 def _short(data: bytes) -> str:

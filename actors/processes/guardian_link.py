@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 from loguru import logger
@@ -19,6 +20,8 @@ from .spawn.spawner import worker_file
 from .watch.epoll_loop import EpollLoop
 
 MOST_RESTARTS = 5
+REST_S = 60.0
+"""How long the next start waits after that many in a row within this time."""
 
 
 class GuardianLink:
@@ -29,22 +32,25 @@ class GuardianLink:
         self._loop = loop
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._restarts = 0
+        self._restarts: list[float] = []
         self._pidfd = -1
         self._is_dismissed = False
 
     def start(self) -> None:
-        """Start the guardian; without one, commands may outlive a killed supervisor."""
+        """Start the guardian; without one, commands may outlive a killed supervisor, so it is tried again."""
         try:
             self._start()
         except OSError as error:
-            logger.warning("guardian: cannot be started: {}", str(error))
+            logger.warning("guardian: cannot be started; trying again in {:g} s: {}", REST_S, str(error))
+            self._say("done")  # to one that runs and cannot be watched
+            self._release()
+            self._loop.after(REST_S, self._start_again)
 
     def _start(self) -> None:
         self._socket, peer = socket.socketpair()
         with peer, fork_lock:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(worker_file("guardian.py")), self._mark, str(os.getpid())],
+                [sys.executable, "-I", "-S", str(worker_file("guardian.py")), str(os.getpid())],
                 stdin=peer.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -52,6 +58,8 @@ class GuardianLink:
                 cwd="/",
                 start_new_session=True,
             )
+        # Not as an argument: other users could read it, and start processes that seem to be ours.
+        self._say(self._mark)
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.watch(self._pidfd, self._ended)
 
@@ -62,25 +70,46 @@ class GuardianLink:
         self._loop.post(self._restart)
 
     def _restart(self) -> None:
-        """The guardian ended before the supervisor: start another one, a limited number of times."""
+        """The guardian ended before the supervisor: start another one, after a rest if that repeats."""
         if self._is_dismissed:
             return
         self._release()
-        self._restarts += 1
-        if self._restarts > MOST_RESTARTS:
-            logger.error("guardian: ended {} times and is not started again", self._restarts)
+        now = time.monotonic()
+        self._restarts = [at for at in self._restarts if now - at < REST_S]
+        if len(self._restarts) >= MOST_RESTARTS:
+            logger.error(
+                "guardian: ended {} times within {:g} s; it is started again in {:g} s",
+                len(self._restarts) + 1,
+                REST_S,
+                REST_S,
+            )
+            self._restarts.clear()
+            self._loop.after(REST_S, self._start_again)
             return
+        self._restarts.append(now)
         logger.warning("guardian: ended and is started again")
         self.start()
+
+    def _start_again(self) -> None:
+        if not self._is_dismissed:
+            self.start()
 
     def dismiss(self) -> None:
         """All workers have ended: let the guardian exit."""
         self._is_dismissed = True
+        self._say("done")
+        self._release()
+
+    @property
+    def pid(self) -> int | None:
+        """The guardian's, while it runs."""
+        return None if self._process is None else self._process.pid
+
+    def _say(self, line: str) -> None:
         if self._socket is not None:
             with suppress(OSError):
                 # Without SIGPIPE, which would end a host that has not disabled it.
-                self._socket.send(b"done\n", socket.MSG_NOSIGNAL)
-        self._release()
+                self._socket.send(f"{line}\n".encode(), socket.MSG_NOSIGNAL)
 
     def _release(self) -> None:
         if self._socket is not None:

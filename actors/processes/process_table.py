@@ -12,13 +12,13 @@ import signal
 import threading
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from queue import Empty
 
 from loguru import logger
 
-from rekindle.worker.guardian import marked_processes
-
+from ..deaths.death import Exit
 from ..deaths.evidence import Remains
 from ..facts.frames import Frame
 from ..facts.usage import Usage
@@ -29,13 +29,20 @@ from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
 from .child import Child
+from .code_lookups import CodeLookups
+from .ended_processes import EndedProcesses
 from .fingerprints import Fingerprints
 from .guardian_link import GuardianLink
+from .left_processes import LeftProcesses, stray_processes
 from .oom_kills import OomKills
+from .ready_conditions import ReadyConditions
 from .spawn.launcher import Launcher
 from .spawn.pending_starts import PendingStarts
+from .spawn.scarcity import ScarcityLog, is_scarce
 from .spawn.spawner import Begun, Spawner
-from .strays import reap_orphans, session_of
+from .spawn.start_marks import StartMarks
+from .spawn.warm_processes import WarmProcesses
+from .strays import reap_orphans, session_of, waited_for
 from .usage_sampler import UsageSampler
 from .watch.epoll_loop import EpollLoop
 from .watch.transcript import OutputLine, Transcript
@@ -59,6 +66,7 @@ class RealProcesses:
         clock: Clock,
         *,
         guarded: bool = True,
+        adopts: bool = False,
         database: str | None = None,
         fingerprints: Fingerprints | None = None,
     ) -> None:
@@ -67,6 +75,7 @@ class RealProcesses:
         self._clock = clock
         self._children: dict[str, Child] = {}
         self._pending_starts = PendingStarts()
+        self._scarcity = ScarcityLog()
         self._is_closing = False
         """No process is started from now on."""
         self._is_ending = False
@@ -74,26 +83,28 @@ class RealProcesses:
         self.transcript = Transcript(self.mark)
         self._sampler = UsageSampler()
         self._sampling = threading.Lock()
-        self._spawner = Spawner(self.mark, database)
-        self._fingerprints = fingerprints or Fingerprints()
+        self._marks = StartMarks(self.mark) if adopts else None
+        self._spawner = Spawner(self.mark, database, self._marks)
         self._memory = OomKills()
-        try:
+        with ExitStack() as undo:  # no thread could be started, or no descriptor is left
+            undo.callback(self._spawner.close)
+            undo.callback(self._memory.close)
+            self._lookups = CodeLookups(fingerprints or Fingerprints())
+            undo.callback(self._lookups.close)
             self._launcher = Launcher()
-            self._loop = self._start_loop()
-        except BaseException:
-            self._spawner.close()
-            self._memory.close()
-            raise
+            undo.callback(self._launcher.close, CLOSE_S)
+            self._outputs = EpollLoop("output")
+            undo.callback(self._outputs.post, self._outputs.end)
+            self._loop = EpollLoop("watcher")
+            undo.pop_all()
+        left = self._marks and LeftProcesses(self.mark, self._marks, self._loop, self._known_pids)
+        self._warm = WarmProcesses(self._loop, self._launcher.post, on_end=self._finish_end)
+        self._spawner.warm = self._warm
+        self._conditions = ReadyConditions(self.mark, self._loop, self._outputs)
+        self._ended = EndedProcesses(self._loop, self._outputs, self._lookups, left or None)
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
         if self._guardian is not None:
             self._loop.post(self._guardian.start)
-
-    def _start_loop(self) -> EpollLoop:
-        try:
-            return EpollLoop("watcher")
-        except BaseException:  # no thread could be started, or no descriptor is left
-            self._launcher.close(CLOSE_S)
-            raise
 
     # ── for the actors ───────────────────────────────────────────────────────────────────
 
@@ -130,7 +141,7 @@ class RealProcesses:
     def written(self, component_id: str) -> tuple[OutputLine, ...]:
         """The same, with their numbers in the transcript."""
         child = self._children.get(component_id)
-        return () if child is None else child.tail.last()
+        return () if child is None else child.output.tail.last()
 
     def condition(self, component_id: str) -> str:
         """The kernel's state of the process: running, sleeping, stopped…"""
@@ -152,7 +163,7 @@ class RealProcesses:
 
     def strays(self, timeout_s: float = 5.0) -> tuple[tuple[int, str], ...]:
         """Processes that left their worker's session, with the worker that they came from."""
-        marked = marked_processes(self.mark)
+        found = stray_processes(self.mark, self._marks)
         # Asked after the scan: a worker whose start was in progress is known by then.
         answer: Mailbox[set[int]] = Mailbox()
         self._launcher.post(lambda: answer.put({child.pid for child in self._living()}))
@@ -160,7 +171,19 @@ class RealProcesses:
             sessions = answer.get(timeout_s)
         except Empty:
             return ()
-        return tuple((pid, id_) for pid, id_ in marked if id_ and session_of(pid) not in {*sessions, None})
+        # Only workers that exist: any process of theirs may give itself another's name.
+        known = [(pid, id_) for pid, id_ in found if id_ in self._children]
+        return tuple((pid, id_) for pid, id_ in known if session_of(pid) not in {*sessions, None})
+
+    def watches(self, timeout_s: float) -> bool:
+        """Whether the thread that watches the processes answers in time."""
+        answer = threading.Event()
+        self._loop.post(answer.set)
+        return answer.wait(timeout_s)
+
+    def busy_s(self) -> float:
+        """How long the thread that watches the processes has been busy with one thing."""
+        return self._loop.busy_s
 
     def reap_orphans(self) -> None:
         """Reap ended children that are not workers; must not be used in a host's process."""
@@ -180,8 +203,13 @@ class RealProcesses:
         self._is_closing = True
         # First what runs now: a start that hangs must not keep it alive. Then all, after the last start.
         self._loop.post(self._kill_all)
+        self._launcher.post(self._warm.close)
         self._launcher.post(lambda: self._loop.post(self._begin_end))
         ended = self._loop.join(timeout_s)
+        self._lookups.close()
+        self._conditions.close(timeout_s)
+        # A process that writes may hold up the thread that reads: nothing depends on its end.
+        self._outputs.join(0.2)
         return self._launcher.close(timeout_s) and ended
 
     def _order(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:
@@ -192,11 +220,14 @@ class RealProcesses:
 
     # ── a process's life ─────────────────────────────────────────────────────────────────
 
-    def _spawn(self, request: SpawnRequest) -> None:
+    def _spawn(self, request: SpawnRequest, *, may_wait: bool = True) -> None:
         """Start a process. Runs on the launcher's thread, as `_register` does."""
         try:
             if self._is_closing:
                 raise OSError("the system is closing")
+            resume = partial(self._launcher.start, lambda: self._spawn(request, may_wait=False))
+            if may_wait and self._spawner.wait(request.spec, resume):
+                return
             kills = self._memory.kills()
             begun = self._spawner.begin(request.spec, request.generation)
         except Exception as error:  # noqa: BLE001  # any error fails this start only
@@ -204,19 +235,26 @@ class RealProcesses:
         else:
             self._launcher.afterwards(lambda: self._register(request, begun, kills))
 
-    def _register(self, request: SpawnRequest, begun: Begun, kills: int | None) -> None:
+    def _register(self, request: SpawnRequest, begun: Begun, oom_kills: int | None) -> None:
         """Add a new process to the children, so that `reap_orphans` leaves it alone."""
         try:
-            child = Child(request, begun.finish(), self.transcript, kills)
+            spawned = begun.finish()
         except OSError as error:
             self._fail_start(request, error)
             return
+        child = Child(request, spawned, self.transcript, oom_kills, self._lookups.begin(request.spec))
         self._children[child.id] = child
+        self._scarcity.over(child.id)
         news = self._on_exit if child.pidfd == -1 else self._begin_watch
         self._loop.post(lambda: self._start_finished(child.id, lambda: news(child)))
 
     def _fail_start(self, request: SpawnRequest, error: Exception) -> None:
-        failed = SpawnFailed(request.spec.id, request.generation, str(error))
+        scarce = is_scarce(error)
+        failed = SpawnFailed(request.spec.id, request.generation, str(error), scarce)
+        if scarce:
+            self._scarcity.failed(failed.component_id, error)
+        else:
+            self._scarcity.over(failed.component_id)
         report = partial(self._tell_both, request, failed)
         self._loop.post(lambda: self._start_finished(failed.component_id, report))
 
@@ -237,29 +275,19 @@ class RealProcesses:
             child.exit = child.reap(wait=True)
             self._unwatch(child)
             child.close()
+            self._outputs.post(partial(child.output.close, self._outputs))
             failed = SpawnFailed(child.id, child.generation, f"the process cannot be watched: {error}")
             self._tell_both(request, failed)
             return
-        self._tell_both(request, ProcessStarted(child.id, child.generation, child.pid))
-        self._loop.defer(lambda: self._identify(child))
-
-    def _identify(self, child: Child) -> None:
-        """Look up which code it runs, unless its end has already done so."""
-        if child.fingerprint is None:
-            child.fingerprint = self._fingerprints.of(child.request.spec)
+        self._tell_both(request, ProcessStarted(child.id, child.generation, child.pid, child.start_note))
+        self._conditions.begin(child)
 
     def _watch(self, child: Child) -> None:
         # Urgent: an exit must not wait for the output of other workers.
         self._loop.watch(child.pidfd, lambda: self._on_exit(child), urgent=True)
-        for stream in child.streams:
-            self._loop.watch(stream, lambda stream=stream: self._on_output(child, stream))  # type: ignore[misc]
+        child.output.watch(self._outputs)
         if child.channel is not None:
             self._loop.watch(child.channel.fileno(), lambda: self._on_frames(child))
-
-    def _on_output(self, child: Child, stream: int) -> None:
-        if not child.read_output(stream):
-            self._loop.unwatch(stream)
-            child.close_stream(stream)
 
     def _on_frames(self, child: Child) -> None:
         assert child.channel is not None
@@ -279,27 +307,28 @@ class RealProcesses:
             monitor.tell(ProtocolViolated(child.id, child.generation, violation))
 
     def _on_exit(self, child: Child) -> None:
-        """The process is a zombie: read its last output, kill its group, reap it, report, close."""
+        """The process is a zombie: read what it sent, kill its group, reap it, report, close."""
         if child.exit is not None:
             return
         # Its death is reported even if reading its last output fails.
         if child.channel is not None and self._loop.watches(child.channel.fileno()):
             attempt(lambda: self._pass_on(child, child.last_frames(self._clock.monotonic())))
-        attempt(child.drain_output)
         child.exit = child.reap()
         if child.exit is None:
             self._loop.unwatch(child.pidfd)
             self._loop.after(TRACED_S, lambda: self._on_exit(child))
             return
-        exited = ProcessExited(child.id, child.generation, child.exit, self._remains(child))
-        self._tell_both(child.request, exited)
         self._unwatch(child)
-        child.close()
+        self._ended.add(child, partial(self._report_exit, child, child.exit))
+
+    def _report_exit(self, child: Child, exit_: Exit) -> None:
+        self._tell_both(child.request, ProcessExited(child.id, child.generation, exit_, self._remains(child)))
+        self._outputs.post(partial(child.output.close, self._outputs))
+        attempt(child.close)
         self._finish_end()
 
     def _remains(self, child: Child) -> Remains | None:
         try:
-            self._identify(child)
             return child.remains(self._memory)
         except Exception as error:  # noqa: BLE001
             logger.opt(exception=error).error("processes: cannot read the evidence of {}", child.id)
@@ -337,13 +366,19 @@ class RealProcesses:
         child = self._children.get(component_id)
         if child is None or child.exit is not None:
             self._children.pop(component_id, None)
+            self._scarcity.over(component_id)
             self._spawner.forget(component_id)
-            self._fingerprints.forget(component_id)
+            self._lookups.fingerprints.forget(component_id)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def _living(self) -> list[Child]:
         return [child for child in tuple(self._children.values()) if child.exit is None]
+
+    def _known_pids(self) -> set[int | None]:
+        """Children of this process that were not adopted."""
+        guardian = None if self._guardian is None else self._guardian.pid
+        return {*waited_for, guardian, *(child.pid for child in self._living())}
 
     def _kill_all(self) -> None:
         for child in self._living():
@@ -357,10 +392,11 @@ class RealProcesses:
 
     def _finish_end(self) -> None:
         """After the last exit, close everything."""
-        if not self._is_ending or self._living():
+        if not self._is_ending or self._ended or self._living() or self._warm.running:
             return
         if self._guardian is not None:
             self._guardian.dismiss()
         self._spawner.close()
         self._memory.close()
+        self._outputs.post(self._outputs.end)
         self._loop.end()

@@ -11,12 +11,13 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import msgspec
 
 from ..deaths.death import Exit
+from .spawn.descriptor_limit import give_back_limit
 from .spawn.posix_spawn import fork_lock
 from .strays import waited_for, waited_for_lock
 
@@ -44,27 +45,19 @@ def run_tool(
     env: Mapping[str, str],
     timeout_s: float,
     until: int | None = None,
+    given: bytes = b"",
 ) -> Ran:
     """Run a program; its exit, and what it wrote to stdout and stderr.
 
-    It is killed at its time limit, or as soon as the descriptor `until` is readable.
+    It is killed at its time limit, or as soon as the descriptor `until` is readable. It reads what is
+    given to it from its stdin.
 
     Raises:
         OSError: it could not be started.
     """
     deadline = time.monotonic() + timeout_s
-    # Register the pid before `reap_orphans` can see it exit.
-    with waited_for_lock, fork_lock:
-        process = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        waited_for.add(process.pid)
+    with _readable(given) as stdin:
+        process = _started(argv, cwd, env, stdin)
     assert process.stdout is not None
     try:
         with process.stdout as stream:
@@ -72,6 +65,37 @@ def run_tool(
     finally:
         process.returncode = 0  # reaped by `_attend`: without this, subprocess would try as well
         waited_for.discard(process.pid)
+
+
+@contextmanager
+def _readable(given: bytes) -> Iterator[int]:
+    """A descriptor from which the program reads this. A file in memory: a pipe may block its writer."""
+    if not given:
+        yield subprocess.DEVNULL
+        return
+    with os.fdopen(os.memfd_create("stdin", os.MFD_CLOEXEC), "w+b") as file:
+        file.write(given)
+        file.seek(0)
+        yield file.fileno()
+
+
+def _started(
+    argv: Sequence[str], cwd: str | None, env: Mapping[str, str], stdin: int
+) -> subprocess.Popen[bytes]:
+    # Register the pid before `reap_orphans` can see it exit.
+    with waited_for_lock, fork_lock:
+        process = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(env),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        waited_for.add(process.pid)
+        give_back_limit(process.pid)
+    return process
 
 
 def _attend(pid: int, stream: int, deadline: float, until: int | None) -> Ran:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..facts.usage import Usage
+from .strays import descendants_of
 
 if TYPE_CHECKING:
     import psutil
@@ -94,22 +93,12 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 def _descendants(pid: int) -> Iterator[psutil.Process]:
-    import psutil
-
-    for child in _children(pid):
-        with suppress(psutil.NoSuchProcess):
-            yield psutil.Process(child)
-            yield from _descendants(child)
-
-
-def _children(pid: int) -> list[int]:
-    """The children of a process, from the kernel's list.
+    """The descendants of a process.
 
     psutil reads every process of the system to find them, which costs more than the whole sample.
     """
-    found: list[int] = []
-    with suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with suppress(OSError):
-                found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
-    return found
+    import psutil
+
+    for each in descendants_of(pid):
+        with suppress(psutil.NoSuchProcess):
+            yield psutil.Process(each)

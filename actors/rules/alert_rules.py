@@ -2,9 +2,9 @@
 
     event ──▶ opened ──again──▶ counted ──worse, or not acknowledged──▶ escalated ──healthy──▶ resolved
 
-An episode belongs to a (worker, kind), or to a queue with toxic jobs. A worker that recovers
-briefly and dies again stays in the same episode; only sustained health ends it. So a crash loop is
-one alert, not a hundred.
+An episode belongs to a (worker, kind), to a queue with toxic jobs, or to an open breaker. A worker
+that recovers briefly and dies again stays in the same episode; only sustained health ends it. So a
+crash loop is one alert, not a hundred.
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
+from ..deaths.death import Action, Cause
 from ..facts.alert import Alert, Happening, Kind, Severity
 from ..facts.usage import excess_words
 from ..messages import (
     ActorReplaced,
+    BreakerClosed,
+    BreakerOpened,
     Event,
     FailureLifted,
     JobConvicted,
+    PauseBegan,
+    PauseEnded,
     ResourceEased,
     ResourceViolated,
     ResourceWarned,
@@ -34,13 +39,16 @@ from ..messages import (
     WorkerReset,
     WorkerStopped,
     WorkerUnkillable,
+    WorkReleased,
 )
 
 MOST_RESOLVED = 100
 """How many resolved alerts are kept; active ones always are."""
 
-BELL_REST_S = 30.0
-"""The shortest time between two rings of the bell."""
+EVERYTHING = ""
+"""Stands among ids for the whole system."""
+
+PAUSED = "paused before it recovered"
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -57,10 +65,12 @@ class Book(msgspec.Struct, frozen=True):
     next_id: int = 1
     exceeded: Mapping[int, frozenset[str]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """The resources over their bound, by the id of the alert."""
+    paused: frozenset[str] = frozenset()
+    """The workers that are paused; EVERYTHING stands for the whole system."""
 
-    def active(self, component_id: str | None, kind: Kind, queue: str | None = None) -> Alert | None:
-        """The active episode of this kind, for a worker or a queue."""
-        key = (component_id, kind, queue)
+    def active(self, component_id: str | None, kind: Kind, name: str | None = None) -> Alert | None:
+        """The active episode of this kind, for a worker, a queue or a breaker."""
+        key = (component_id, kind, name)
         return next((each for each in self.alerts.values() if each.is_active and each.key == key), None)
 
     def of(self, component_id: str | None) -> list[Alert]:
@@ -68,7 +78,7 @@ class Book(msgspec.Struct, frozen=True):
         return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
 
 
-class Step(msgspec.Struct, frozen=True):
+class AlertStep(msgspec.Struct, frozen=True):
     """The book afterwards, and what changed in it."""
 
     book: Book
@@ -81,15 +91,20 @@ def recalled(alerts: Iterable[Alert]) -> Book:
     return Book(MappingProxyType(known), max(known, default=0) + 1)
 
 
-def begun(book: Book, component_ids: Collection[str], now_wall_ms: int) -> Step:
+def begun(
+    book: Book, component_ids: Collection[str], now_wall_ms: int, open_breakers: Collection[str] = ()
+) -> AlertStep:
     """A new run resolves the alerts about the previous run itself and about workers that were removed.
 
-    Toxic jobs are in the store, so the alert of a queue outlasts the run.
+    Toxic jobs and open breakers are in the store, so their alerts outlast the run.
     """
     over = [
         each
         for each in book.alerts.values()
-        if each.is_active and each.queue is None and each.component_id not in component_ids
+        if each.is_active
+        and each.queue is None
+        and each.component_id not in component_ids
+        and each.breaker not in open_breakers
     ]
     return _resolve(book, over, now_wall_ms)
 
@@ -97,7 +112,7 @@ def begun(book: Book, component_ids: Collection[str], now_wall_ms: int) -> Step:
 # ── What happens ─────────────────────────────────────────────────────────────────────────
 
 
-def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
+def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertStep:
     """Apply an event; `recent` is the number of recent deaths of the worker, including this one."""
     match event:
         case WorkerDied():
@@ -114,10 +129,18 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
             return _used_too_much(book, event, now_wall_ms)
         case ResourceEased(component_id=id_):
             return _uses_less(book, event, now_wall_ms)
+        case WorkReleased():
+            return _released(book, event)
         case JobConvicted():
             return _convicted(book, event, now_wall_ms)
-        case StoreDegraded(reason=reason, unsaved=unsaved):
-            text = f"store unavailable; {unsaved} records wait in memory"
+        case BreakerOpened() | BreakerClosed():
+            return _breaker_changed(book, event, now_wall_ms)
+        case PauseBegan(component_id=id_):
+            return AlertStep(replace(book, paused=book.paused | {id_ or EVERYTHING}))
+        case PauseEnded(component_id=id_):
+            return AlertStep(replace(book, paused=book.paused - {id_ or EVERYTHING}))
+        case StoreDegraded(reason=reason):
+            text = "cannot write to the database; supervision continues from memory"
             return _raise(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
         case StoodDown(reason=reason):
             text = "another supervisor took over the store"
@@ -127,6 +150,8 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}; the actor was restarted"
             return _raise(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
+        case WorkerStopped(component_id=id_) if not book.paused.isdisjoint({id_, EVERYTHING}):
+            return _stopped_by_pause(book, id_, now_wall_ms)
         case (
             WorkerStopped(component_id=id_)
             | WorkerReset(component_id=id_)
@@ -135,15 +160,15 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> Step:
         ):
             return _resolve(book, book.of(id_), now_wall_ms)
         case _:
-            return Step(book)
+            return AlertStep(book)
 
 
-def settled(book: Book, component_id: str, now_wall_ms: int) -> Step:
+def settled(book: Book, component_id: str, now_wall_ms: int) -> AlertStep:
     """The worker has been healthy for long enough: resolve all of its alerts."""
     return _resolve(book, book.of(component_id), now_wall_ms)
 
 
-def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, now_wall_ms: int) -> Step:
+def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, now_wall_ms: int) -> AlertStep:
     """Resolve the alerts of queues that have no toxic jobs left.
 
     A query that began before the latest conviction may have missed it, so that alert stays.
@@ -154,51 +179,91 @@ def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, no
         if each.is_active and each.kind is Kind.TOXIC and each.last_at_wall_ms < looked_at_wall_ms
     ]
     well = [each for each in over if not toxic.get(each.queue or "")]
-    return _resolve(book, well, now_wall_ms) if well else Step(book)
+    return _resolve(book, well, now_wall_ms) if well else AlertStep(book)
 
 
-def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> Step:
+def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> AlertStep:
     """An operator takes care of it: it is silent from now on, and stays until it is resolved."""
     alert = book.alerts.get(alert_id)
     if alert is None or not alert.is_loud:
-        return Step(book)
+        return AlertStep(book)
     alert = replace(alert, acknowledged_at_wall_ms=now_wall_ms, acknowledged_by=by)
     return _changed(book, Change(Happening.ACKNOWLEDGED, alert))
 
 
-def overdue(book: Book, alert_id: int, now_wall_ms: int) -> Step:
+def overdue(book: Book, alert_id: int, now_wall_ms: int) -> AlertStep:
     """It was not acknowledged in time: escalate it, once."""
     alert = book.alerts.get(alert_id)
     if alert is None or not alert.is_loud or alert.escalated:
-        return Step(book)
+        return AlertStep(book)
     alert = replace(alert, escalated=True, severity=Severity.CRITICAL, last_at_wall_ms=now_wall_ms)
     return _changed(book, Change(Happening.ESCALATED, alert))
 
 
-def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> Step:
+def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertStep:
     id_, death = died.component_id, died.death
     # A resource alert becomes part of the crash.
     absorbed = _resolve(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
-    if died.is_finished:
+    if died.done:
+        return _resolve(book, book.of(id_), now_wall_ms)
+    if died.is_finished or death.cause is Cause.SUPERVISOR_LOST:
         return absorbed
+    if died.action == Action.HELD:  # the alert of the breaker covers it
+        return absorbed
+    # A crash that was restarted needs no attention at once; if it is given up, WorkerFailed follows.
+    is_restarted = died.action in (Action.RESTART, Action.MARK_FAILED)
+    disabled = "auto-restart disabled; " if died.exhausted and died.action == Action.NOTIFY_ONLY else ""
     raised = _raise(
         absorbed.book,
         id_,
         Kind.CRASHED,
-        Severity.CRITICAL,
-        f"crashed: {death}",
+        Severity.WARNING if is_restarted else Severity.CRITICAL,
+        f"{disabled}crashed: {death.summary}",
         died.reason,
         now_wall_ms,
         recent_count=recent,
         work_item=death.job,
         assignee_cleared=None if death.job is None else False,
-        # If the worker is given up, WorkerFailed follows.
         restart_available=died.action in ("notify_only", "none"),
     )
-    return Step(raised.book, (*absorbed.changes, *raised.changes))
+    return AlertStep(raised.book, (*absorbed.changes, *raised.changes))
 
 
-def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> Step:
+def _released(book: Book, released: WorkReleased) -> AlertStep:
+    """The work of the worker that crashed was released."""
+    alert = book.active(released.component_id, Kind.CRASHED)
+    if alert is None or not released.cleared or alert.assignee_cleared:
+        return AlertStep(book)
+    return _changed(book, Change(Happening.AMENDED, replace(alert, assignee_cleared=True)))
+
+
+def _breaker_changed(book: Book, event: BreakerOpened | BreakerClosed, now_wall_ms: int) -> AlertStep:
+    """One outage is one alert; the crashes that opened the breaker are part of it."""
+    name = event.breaker
+    if isinstance(event, BreakerClosed):
+        return _resolve(book, [book.active(None, Kind.BREAKER, name)], now_wall_ms)
+    covered = [book.active(id_, Kind.CRASHED) for id_ in event.workers]
+    absorbed = _resolve(book, [each for each in covered if each and not each.restart_available], now_wall_ms)
+    many = len(event.workers)
+    text = f"{name} is away, {many} worker{'' if many == 1 else 's'} held"
+    raised = _raise(
+        absorbed.book, None, Kind.BREAKER, Severity.CRITICAL, text, event.reason, now_wall_ms, breaker=name
+    )
+    return AlertStep(raised.book, (*absorbed.changes, *raised.changes))
+
+
+def _stopped_by_pause(book: Book, id_: str, now_wall_ms: int) -> AlertStep:
+    """A pause ends the process and not the cause of its crashes: that alert stays and says so."""
+    crash = book.active(id_, Kind.CRASHED)
+    over = _resolve(book, [each for each in book.of(id_) if each is not crash], now_wall_ms)
+    if crash is None:
+        return over
+    kept = replace(crash, reason=PAUSED, last_at_wall_ms=now_wall_ms)
+    stays = _changed(over.book, Change(Happening.REPEATED, kept))
+    return AlertStep(stays.book, (*over.changes, *stays.changes))
+
+
+def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> AlertStep:
     job, queue = convicted.job_id, convicted.queue
     return _raise(
         book,
@@ -213,9 +278,9 @@ def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> Step:
     )
 
 
-def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wall_ms: int) -> Step:
+def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wall_ms: int) -> AlertStep:
     if isinstance(event, ResourceViolated) and event.fatal:
-        return Step(book)  # the death that follows raises the alert
+        return AlertStep(book)  # the death that follows raises the alert
     bound = "warning threshold" if isinstance(event, ResourceWarned) else "limit"
     text = excess_words(event.resource, event.used, event.limit, bound)
     raised = _raise(book, event.component_id, Kind.RESOURCE, Severity.WARNING, text, "", now_wall_ms)
@@ -224,14 +289,14 @@ def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wal
     return replace(raised, book=replace(raised.book, exceeded=MappingProxyType(exceeded)))
 
 
-def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> Step:
+def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> AlertStep:
     """Resolve the alert unless another resource is still over its bound."""
     alert = book.active(event.component_id, Kind.RESOURCE)
     if alert is None:
-        return Step(book)
+        return AlertStep(book)
     left = book.exceeded.get(alert.id, frozenset()) - {event.resource}
     if left:
-        return Step(replace(book, exceeded=MappingProxyType({**book.exceeded, alert.id: left})))
+        return AlertStep(replace(book, exceeded=MappingProxyType({**book.exceeded, alert.id: left})))
     return _resolve(book, [alert], now_wall_ms)
 
 
@@ -244,9 +309,9 @@ def _raise(
     reason: str,
     now_wall_ms: int,
     **details: object,
-) -> Step:
-    queue = details.get("queue")
-    known = book.active(component_id, kind, queue if isinstance(queue, str) else None)
+) -> AlertStep:
+    name = details.get("queue") or details.get("breaker")
+    known = book.active(component_id, kind, name if isinstance(name, str) else None)
     if known is not None:
         return _repeat(book, known, severity, message, reason, now_wall_ms, details)
     alert = Alert(
@@ -271,7 +336,7 @@ def _repeat(
     reason: str,
     now_wall_ms: int,
     details: Mapping[str, object],
-) -> Step:
+) -> AlertStep:
     again = replace(
         known,
         severity=max(severity, known.severity),
@@ -290,7 +355,7 @@ def _repeat(
     return _changed(book, Change(Happening.REPEATED, again))
 
 
-def _resolve(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> Step:
+def _resolve(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> AlertStep:
     over = [
         Change(Happening.RESOLVED, replace(each, resolved_at_wall_ms=now_wall_ms))
         for each in alerts
@@ -299,11 +364,11 @@ def _resolve(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> St
     return _changed(book, *over)
 
 
-def _changed(book: Book, *changes: Change) -> Step:
+def _changed(book: Book, *changes: Change) -> AlertStep:
     alerts = {**book.alerts, **{change.alert.id: change.alert for change in changes}}
     exceeded = {id_: names for id_, names in book.exceeded.items() if alerts[id_].is_active}
     pruned = MappingProxyType(_pruned(alerts))
-    return Step(replace(book, alerts=pruned, exceeded=MappingProxyType(exceeded)), changes)
+    return AlertStep(replace(book, alerts=pruned, exceeded=MappingProxyType(exceeded)), changes)
 
 
 def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:
@@ -327,12 +392,3 @@ def ordered(alerts: Iterable[Alert]) -> list[Alert]:
     return sorted(
         alerts, key=lambda a: (-a.severity, a.acknowledged_at_wall_ms is not None, -a.last_at_wall_ms, -a.id)
     )
-
-
-def rings(change: Change, last_ring_s: float | None, now_s: float) -> bool:
-    """Whether the bell rings: for new critical alerts, at most once per `BELL_REST_S`."""
-    if change.happening not in (Happening.OPENED, Happening.ESCALATED, Happening.REPEATED):
-        return False
-    if change.alert.severity is not Severity.CRITICAL or not change.alert.is_loud:
-        return False
-    return last_ring_s is None or now_s - last_ring_s >= BELL_REST_S

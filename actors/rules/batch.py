@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ..deaths.crash_bundle import lean
 from ..deaths.death import Action
+from ..facts.generations import GenerationEnded, GenerationStarted
 from ..facts.records import (
     AlertKept,
     DeathAmended,
@@ -98,6 +99,8 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
     split = max(0, len(records) - keep)
     tallies: dict[str, _Tally] = defaultdict(_Tally)
     others: list[Record] = []
+    latest: dict[tuple[type, str], Record] = {}
+    """The last start and the last stop of each worker: earlier ones say nothing more."""
     for record in records[:split]:
         match record:
             case DeathRecord(component_id=id_, action=Action.RESTART):
@@ -108,15 +111,19 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 tallies[id_].clear(record)
             case DeathRecord(component_id=id_, action=Action.NONE | Action.NOTIFY_ONLY | Action.HELD):
                 tallies[id_].lost = record.generation
+                # Without its row, the next supervisor would take the process for one that this one lost.
+                latest[GenerationEnded, id_] = GenerationEnded(id_, record.generation)
             case DeathAmended() | ReleaseNoted():
                 others += [record] if record.generation > tallies[record.component_id].lost else []
             case HealthMirrored() | UsageNoted() | EndKept():
                 pass
+            case GenerationStarted() | GenerationEnded():
+                latest[type(record), record.component_id] = record
             case _:
                 # For example a reset or a failure: what was counted before it must stay before it.
                 others += [*tallies[getattr(record, "component_id", "")].taken(), record]
     rest = [record for tally in tallies.values() for record in tally.taken()]
-    return [*others, *rest, *records[split:]]
+    return [*others, *rest, *latest.values(), *records[split:]]
 
 
 def _last_words(waiting: Iterable[Record]) -> list[Record]:

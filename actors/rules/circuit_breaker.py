@@ -15,7 +15,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from ..spec.breaker_policy import BreakerPolicy
+from ..spec.policies.breaker_policy import BreakerPolicy
 
 # ── states ───────────────────────────────────────────────────────────────────────────────
 

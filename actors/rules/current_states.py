@@ -61,9 +61,10 @@ TYPES: dict[type[State], str] = {
 class CurrentStates:
     """The states of all topics."""
 
-    def __init__(self) -> None:
+    def __init__(self, began_wall_ms: int = 0) -> None:
+        """Begin with a system that has been healthy since then."""
         self._states: dict[str, State] = {SYSTEM: SystemHealthState()}
-        self._stamps: dict[str, tuple[int, int | None]] = {}
+        self._stamps: dict[str, tuple[int, int | None]] = {SYSTEM: (began_wall_ms, None)}
         """When each state was reached, and by which event."""
         self._jobs: dict[int, StateChanged] = {}
         """The jobs that are being executed: many states, one topic."""
@@ -116,18 +117,19 @@ class CurrentStates:
                 yield from ((queue_topic(state.queue_type or ""), state) for state in states)
                 yield QUEUES, aggregate(states)
             case WorkerStarted(component_id=id_, pid=pid):
-                started = replace(self._worker(id_), status=ShownStatus.STARTING, pid=pid, current_job=None)
-                yield worker_topic(id_), started
+                started = replace(self._worker(id_), pid=pid, current_job=None)
+                yield worker_topic(id_), replace(started, status=ShownStatus.STARTING, health=Status.PENDING)
                 yield from self._blame(id_, None)
             case StatusChanged(component_id=id_):
                 yield worker_topic(id_), self._in_status(item)
-            case WorkerDied(component_id=id_) if item.is_finished:
-                yield worker_topic(id_), replace(self._worker(id_), status=ShownStatus.STOPPED)
+            case WorkerDied(component_id=id_, done=done) if item.is_finished:
+                status = ShownStatus.DONE if done else ShownStatus.STOPPED
+                yield worker_topic(id_), replace(self._worker(id_), status=status)
             case WorkerStopping(component_id=id_):
                 yield worker_topic(id_), replace(self._worker(id_), status=ShownStatus.STOPPING)
             case WorkerStopped(component_id=id_):
-                stopped = replace(self._worker(id_), status=ShownStatus.STOPPED, pid=None, current_job=None)
-                yield worker_topic(id_), stopped
+                stopped = replace(self._worker(id_), pid=None, current_job=None)
+                yield worker_topic(id_), replace(stopped, status=ShownStatus.STOPPED, health=None)
                 yield from self._blame(id_, None)
             case WorkerFailed(component_id=id_, reason=reason):
                 yield from self._blame(id_, f"{id_} was given up: {reason}")
@@ -144,7 +146,8 @@ class CurrentStates:
                 pass
 
     def _in_status(self, changed: StatusChanged) -> WorkerState:
-        worker = replace(self._worker(changed.component_id), status=SHOWN[changed.new])
+        worker = self._worker(changed.component_id)
+        worker = replace(worker, status=SHOWN[changed.new], health=changed.new)
         if changed.new in (Status.DEAD, Status.FAILED):
             return replace(worker, pid=None, current_job=None)
         return worker
@@ -172,5 +175,5 @@ class CurrentStates:
 
     def _as_change(self, topic: str) -> StateChanged:
         state = self._states[topic]
-        at, event_id = self._stamps.get(topic, (0, None))
+        at, event_id = self._stamps[topic]
         return StateChanged(topic, TYPES[type(state)], at, state, event_id)

@@ -17,7 +17,7 @@ import msgspec
 
 from ..deaths.death import Action, Death, Exit
 from ..facts.records import DeathRecord
-from ..spec.worker_spec import RestartPolicy
+from ..spec.policies.restart_policy import RestartPolicy
 from .restarts import Circumstances, Decision, RestartState, decide
 
 HOUR_MS = 3_600_000
@@ -38,7 +38,7 @@ Behaviour = Callable[[int, int], Life | None]
 """(number from 1, when it starts in ms) to a life; None for one that does not end."""
 
 
-class Verdict(StrEnum):
+class ForecastEnd(StrEnum):
     """How a forecast ends."""
 
     GIVEN_UP = "given_up"
@@ -74,7 +74,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     policy: RestartPolicy | None
     """None: recorded decisions, whose policy is not known."""
     lives: tuple[PastLife, ...]
-    verdict: Verdict
+    verdict: ForecastEnd
     at_ms: int
     """When the verdict was reached: the last death, the start that lasts, or the end of the forecast."""
     up_since_ms: int | None = None
@@ -134,7 +134,7 @@ def forecast(
     lives: list[PastLife] = []
     state, start = RestartState(), 0
 
-    def ended(verdict: Verdict, at_ms: int, up_since_ms: int | None = None) -> Forecast:
+    def ended(verdict: ForecastEnd, at_ms: int, up_since_ms: int | None = None) -> Forecast:
         return Forecast(
             policy=policy, lives=tuple(lives), verdict=verdict, at_ms=at_ms, up_since_ms=up_since_ms
         )
@@ -142,18 +142,18 @@ def forecast(
     while len(lives) < MOST_LIVES and (until_ms is None or start < until_ms):
         life = behaviour(len(lives) + 1, start)
         if life is None:
-            return ended(Verdict.LIVES_ON, start, start)
+            return ended(ForecastEnd.LIVES_ON, start, start)
         start += life.idle_ms
         died = start + life.uptime_ms
         if until_ms is not None and died > until_ms:
-            return ended(Verdict.STILL_DYING, until_ms, min(start, until_ms))
+            return ended(ForecastEnd.STILL_DYING, until_ms, min(start, until_ms))
         decision = decide(policy, state, life.death, Circumstances(now_ms=died, chance=next(chances, 0.0)))
         lives.append(PastLife(len(lives) + 1, start, life.death, decision))
         if decision.action is not Action.RESTART:
             failed = decision.action is Action.MARK_FAILED
-            return ended(Verdict.GIVEN_UP if failed else Verdict.LEFT_DOWN, died)
+            return ended(ForecastEnd.GIVEN_UP if failed else ForecastEnd.LEFT_DOWN, died)
         state, start = decision.state, died + decision.delay_ms
-    return ended(Verdict.STILL_DYING, start if until_ms is None else until_ms)
+    return ended(ForecastEnd.STILL_DYING, start if until_ms is None else until_ms)
 
 
 def dying(
@@ -211,10 +211,10 @@ def history(deaths: Sequence[DeathRecord]) -> Forecast:
     if not lives or lives[-1].restarted:
         since = lives[-1].died_ms + lives[-1].decision.delay_ms if lives else 0
         return Forecast(
-            policy=None, lives=tuple(lives), verdict=Verdict.LIVES_ON, at_ms=since, up_since_ms=since
+            policy=None, lives=tuple(lives), verdict=ForecastEnd.LIVES_ON, at_ms=since, up_since_ms=since
         )
     failed = lives[-1].decision.action is Action.MARK_FAILED
-    verdict = Verdict.GIVEN_UP if failed else Verdict.LEFT_DOWN
+    verdict = ForecastEnd.GIVEN_UP if failed else ForecastEnd.LEFT_DOWN
     return Forecast(policy=None, lives=tuple(lives), verdict=verdict, at_ms=lives[-1].died_ms)
 
 

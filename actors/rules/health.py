@@ -1,6 +1,6 @@
 """Pure: the health of one incarnation of a worker.
 
-    pending ──healthy frame──▶ healthy ◀──healthy frame── unhealthy
+    pending ──all it awaits──▶ healthy ◀──healthy frame── unhealthy
        │                          │  └──one miss──────────▶ │
        │      recovering frame    ▼                         │
        └───────────────────▶ recovering ◀───────────────────┘
@@ -9,6 +9,8 @@
                           dead ◀── also from anywhere: exit, closed channel, bad protocol
                            └── given up ──▶ failed
 
+A start awaits its conditions (`readiness`); most often that is the first healthy frame. A worker that
+recovers before it was ready goes back to pending.
 Death is reported once; only giving up leads out of dead, and nothing leads out of failed.
 Times are seconds of a monotonic clock, passed in by the caller.
 """
@@ -20,14 +22,29 @@ import msgspec
 from ..deaths.death import Cause, Exit
 from ..facts.frames import Frame
 from ..facts.health_status import Status
-from ..spec.worker_spec import HealthPolicy
+from ..spec.policies.health_policy import HealthPolicy
+from ..spec.policies.ready_policy import Condition, ReadyPolicy
+from .readiness import FRAME, Awaited, awaited, is_awaited, lifetime_s, too_late, with_words, without
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """Started, without a healthy frame yet."""
+    """Started, and not ready yet."""
 
     since: float
+    awaits: tuple[Awaited, ...] = ()
+    """The conditions that are not met yet; empty: it only has to start, or to say that it is healthy."""
+    lifetime_s: float = 0.0
+    """How long its process must live, if that is a condition."""
+    started: float | None = None
+    """When its process started."""
     status = Status.PENDING
+
+    @property
+    def ripe(self) -> float | None:
+        """When its process has lived long enough; None: that is not a condition, or it has not started."""
+        if self.started is None or not is_awaited(self.awaits, Condition.AFTER_S):
+            return None
+        return self.started + self.lifetime_s
 
 
 class Healthy(msgspec.Struct, frozen=True):
@@ -43,6 +60,10 @@ class Unhealthy(msgspec.Struct, frozen=True):
 
     seen: float
     misses: int
+    reported: float | None = None
+    """When it last reported that it is unhealthy; None if it is only silent."""
+    said: str = ""
+    """Its own words in that report."""
     status = Status.UNHEALTHY
 
 
@@ -51,6 +72,8 @@ class Recovering(msgspec.Struct, frozen=True):
 
     entered: float
     until: float
+    start: Pending | None = None
+    """What it still awaits, if it was not ready when it asked."""
     status = Status.RECOVERING
 
 
@@ -80,7 +103,15 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 
 class Launched(msgspec.Struct, frozen=True):
-    """A worker without a channel runs: that is all that is known of its health."""
+    """The process runs."""
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A look at a condition of the worker's readiness; one that was met once stays met."""
+
+    condition: Condition
+    is_met: bool
+    words: str = ""
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -99,7 +130,7 @@ class Granted(msgspec.Struct, frozen=True):
     """The monitor was away, or the worker paused: the silence until now does not count."""
 
 
-Trigger = Reported | Elapsed | Launched | Lost | GivenUp | Granted
+Trigger = Reported | Elapsed | Launched | Checked | Lost | GivenUp | Granted
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -115,30 +146,39 @@ class Change(msgspec.Struct, frozen=True):
     """The recovery time that the worker asked for, before it was clamped."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class HealthStep(msgspec.Struct, frozen=True):
     """The state after a trigger, and the change to report, if any."""
 
     state: State
     change: Change | None = None
 
 
-def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) -> Step:
+def pending(now: float, ready: ReadyPolicy | None, reports_health: bool) -> Pending:
+    """The state of a new incarnation."""
+    return Pending(now, awaited(ready, reports_health), lifetime_s(ready))
+
+
+def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) -> HealthStep:
     """What a trigger does to a worker's health."""
     match state, trigger:
         case Failed(), _:
-            return Step(state)
+            return HealthStep(state)
         case _, GivenUp():
-            return Step(Failed(), Change(state.status, Status.FAILED))
+            return HealthStep(Failed(), Change(state.status, Status.FAILED))
         case Dead(), _:
-            return Step(state)
+            return HealthStep(state)
         case _, Lost(cause=cause, exit=exit_, detail=detail):
-            return Step(Dead(), Change(state.status, Status.DEAD, cause, exit_, detail))
+            return HealthStep(Dead(), Change(state.status, Status.DEAD, cause, exit_, detail))
         case _, Granted():
-            return Step(_granted(state, policy, now))
+            return HealthStep(_granted(state, policy, now))
         case Pending(), Launched():
-            return _to(state, Healthy(now, now))
-        case _, Launched():
-            return Step(state)
+            return _settled(state, msgspec.structs.replace(state, started=_first(state.started, now)), now)
+        case Pending(), Checked():
+            return _settled(state, _checked(state, trigger), now)
+        case Recovering(start=Pending() as start), Checked():
+            return HealthStep(msgspec.structs.replace(state, start=_checked(start, trigger)))
+        case _, Launched() | Checked():
+            return HealthStep(state)
         case _, Reported(frame=frame):
             return _reported(state, frame, policy, now)
         case _, Elapsed():
@@ -148,8 +188,11 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
 def deadline(state: State, policy: HealthPolicy) -> float | None:
     """When time alone changes this state next; None: never."""
     match state:
-        case Pending(since=since):
-            return since + policy.startup_timeout_s
+        case Pending(since=since, awaits=awaits, ripe=ripe):
+            if ripe is None:
+                return since + policy.startup_timeout_s
+            # A worker that only has to live on is not late.
+            return ripe if len(awaits) == 1 else min(ripe, since + policy.startup_timeout_s)
         case Recovering(until=until):
             return until
         case Healthy(seen=seen):
@@ -173,8 +216,17 @@ def clamp_recovery(asked: float | None, policy: HealthPolicy) -> float:
     return min(max(asked, policy.recovery_min_s), policy.recovery_max_s)
 
 
-def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> Step:
+def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> HealthStep:
     match frame.status:
+        case "healthy" if isinstance(state, Pending):
+            return _settled(state, _met(state, Condition.FRAME), now)
+        case "healthy" if isinstance(state, Recovering) and state.start is not None:
+            # The time of the recovery does not count as time of the start.
+            resumed = msgspec.structs.replace(state.start, since=state.start.since + now - state.entered)
+            return _settled(state, _met(resumed, Condition.FRAME), now)
+        case "unhealthy" if isinstance(state, Pending) and state.awaits:
+            awaits = (FRAME, *without(state.awaits, Condition.FRAME))
+            return HealthStep(msgspec.structs.replace(state, awaits=awaits))
         case "healthy":
             since = state.since if isinstance(state, Healthy) else now
             return _to(state, Healthy(since, now))
@@ -182,39 +234,76 @@ def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> S
             return _recovering(state, frame.recover_for_s, policy, now)
         case "unhealthy" | "recovering" if isinstance(state, Healthy):
             # Not a sign of health: misses are counted from the last healthy frame.
-            return _to(state, Unhealthy(state.seen, 0), frame.detail)
+            return _to(state, Unhealthy(state.seen, 0, now, frame.detail), frame.detail)
+        case "unhealthy" | "recovering" if isinstance(state, Unhealthy):
+            return HealthStep(Unhealthy(state.seen, state.misses, now, frame.detail))
         case _:
-            return Step(state)
+            return HealthStep(state)
 
 
-def _recovering(state: State, asked: float | None, policy: HealthPolicy, now: float) -> Step:
+def _recovering(state: State, asked: float | None, policy: HealthPolicy, now: float) -> HealthStep:
     assert policy.recovery_max_s is not None
     entered = state.entered if isinstance(state, Recovering) else now
     until = min(now + clamp_recovery(asked, policy), entered + policy.recovery_max_s)
-    new = Recovering(entered, until)
+    new = Recovering(entered, until, _start_of(state))
     if isinstance(state, Recovering):
-        return Step(new)
-    return Step(new, Change(state.status, new.status, recover_for_s=asked))
+        return HealthStep(new)
+    return HealthStep(new, Change(state.status, new.status, recover_for_s=asked))
 
 
-def _elapsed(state: State, policy: HealthPolicy, now: float) -> Step:
+def _start_of(state: State) -> Pending | None:
+    """What a worker that asks for time still awaits, beside the frame that ends its recovery."""
+    if isinstance(state, Recovering):
+        return state.start
+    return state if isinstance(state, Pending) and without(state.awaits, Condition.FRAME) else None
+
+
+def _checked(state: Pending, look: Checked) -> Pending:
+    if look.is_met:
+        return _met(state, look.condition)
+    return msgspec.structs.replace(state, awaits=with_words(state.awaits, look.condition, look.words))
+
+
+def _met(state: Pending, condition: Condition) -> Pending:
+    return msgspec.structs.replace(state, awaits=without(state.awaits, condition))
+
+
+def _settled(before: Pending | Recovering, state: Pending, now: float) -> HealthStep:
+    """Healthy if nothing is awaited any more, else still to become ready."""
+    if state.ripe is not None and state.ripe <= now:
+        state = _met(state, Condition.AFTER_S)
+    new = state if state.awaits else Healthy(now, now)
+    return (
+        HealthStep(new) if new.status is before.status else HealthStep(new, Change(before.status, new.status))
+    )
+
+
+def _first(earlier: float | None, now: float) -> float:
+    return now if earlier is None else earlier
+
+
+def _elapsed(state: State, policy: HealthPolicy, now: float) -> HealthStep:
     due = deadline(state, policy)
     if due is None or now < due:
-        return Step(state)
+        return HealthStep(state)
     match state:
-        case Pending():
-            detail = f"not healthy within {policy.startup_timeout_s:g} s"
-            return Step(Dead(), Change(state.status, Status.DEAD, Cause.STARTUP_TIMEOUT, detail=detail))
+        case Pending(ripe=ripe) if ripe is not None and ripe <= now:
+            return _settled(state, state, now)
+        case Pending(awaits=awaits):
+            detail = too_late(awaits, policy.startup_timeout_s)
+            return HealthStep(Dead(), Change(state.status, Status.DEAD, Cause.STARTUP_TIMEOUT, detail=detail))
         case Recovering(entered=entered):
             detail = f"still recovering after {now - entered:g} s"
-            return Step(Dead(), Change(state.status, Status.DEAD, Cause.RECOVERY_TIMEOUT, detail=detail))
+            return HealthStep(
+                Dead(), Change(state.status, Status.DEAD, Cause.RECOVERY_TIMEOUT, detail=detail)
+            )
         case Healthy(seen=seen) | Unhealthy(seen=seen):
             return _missed(state, seen, policy, now)
         case _:
-            return Step(state)
+            return HealthStep(state)
 
 
-def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step:
+def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> HealthStep:
     assert policy.staleness_s is not None
     # A deadline has passed, so there is one miss more, however the division is rounded; and the next
     # deadline must lie in the future, or the caller's timer would fire at once.
@@ -224,19 +313,33 @@ def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Step
         misses += 1
     if misses < policy.max_misses:
         change = Change(state.status, Status.UNHEALTHY, misses=misses)
-        return Step(Unhealthy(seen, misses), None if isinstance(state, Unhealthy) else change)
+        if isinstance(state, Unhealthy):
+            return HealthStep(msgspec.structs.replace(state, misses=misses))
+        return HealthStep(Unhealthy(seen, misses), change)
+    if (
+        isinstance(state, Unhealthy)
+        and state.reported is not None
+        and now - state.reported < policy.staleness_s
+    ):
+        said = f": {state.said}" if state.said else ""
+        detail = f"for {now - seen:.3g} s{said}"
+        return HealthStep(
+            Dead(), Change(state.status, Status.DEAD, Cause.UNHEALTHY, detail=detail, misses=misses)
+        )
     detail = f"{misses} heartbeats missed, silent for {now - seen:.3g} s"
-    return Step(Dead(), Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses))
+    return HealthStep(
+        Dead(), Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses)
+    )
 
 
 def _granted(state: State, policy: HealthPolicy, now: float) -> State:
     match state:
         case Pending():
-            return Pending(now)
+            return msgspec.structs.replace(state, since=now)
         case Healthy(since=since):
             return Healthy(since, now)
         case Unhealthy():
-            return Unhealthy(now, misses=0)
+            return msgspec.structs.replace(state, seen=now, misses=0)
         case Recovering(entered=entered, until=until):
             grace = max(0.0, now + (policy.recovery_min_s or 0.0) - until)
             return Recovering(entered + grace, until + grace)
@@ -244,7 +347,7 @@ def _granted(state: State, policy: HealthPolicy, now: float) -> State:
             return state
 
 
-def _to(state: State, new: Healthy | Unhealthy, detail: str = "") -> Step:
+def _to(state: State, new: Healthy | Unhealthy, detail: str = "") -> HealthStep:
     if new.status is state.status:
-        return Step(new)
-    return Step(new, Change(state.status, new.status, detail=detail))
+        return HealthStep(new)
+    return HealthStep(new, Change(state.status, new.status, detail=detail))

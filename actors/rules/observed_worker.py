@@ -1,16 +1,28 @@
-"""One worker under the HealthMonitor's observation."""
+"""Workers under the HealthMonitor's observation."""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Collection, Mapping
 
-from ..deaths.death import Job
+import msgspec
+from msgspec.structs import replace
+
+from ..deaths.death import Death, Job
+from ..deaths.evidence import Remains
+from ..facts.health_status import ShownStatus
 from ..facts.records import HealthMirrored
-from ..messages import StatusChanged
-from ..spec.worker_spec import HealthPolicy
+from ..messages import StatusChanged, StatusReport, WorkerStatus
+from ..spec.policies.health_policy import HealthPolicy
 from . import progress
-from .health import Healthy, Pending, State, Unhealthy, deadline
+from .health import Change, Healthy, Pending, State, Unhealthy, deadline, healthy_for
 from .progress import Progress
+from .readiness import FRAME
+
+MIRROR_AGE_S = 25.0
+"""After how long a heartbeat that changes nothing is persisted, so that people see that it came."""
+
+MIRROR_TOGETHER_S = 20.0
+"""After how long it is persisted together with those of others, to save commits."""
 
 
 class ObservedWorker(msgspec.Struct):
@@ -23,9 +35,13 @@ class ObservedWorker(msgspec.Struct):
     state: State
     since: float
     pid: int | None = None
+    start_note: str = ""
+    """How it was started, if it may be forked from a warm process."""
     job: Job | None = None
     heartbeat_wall_ms: int | None = None
     heard_at: float | None = None
+    mirrored_at: float | None = None
+    """When its health was last persisted for people to read."""
     progress: Progress = msgspec.field(default_factory=Progress)
     paused: bool = False
     checked_at: float | None = None
@@ -34,8 +50,15 @@ class ObservedWorker(msgspec.Struct):
     """The last change that was sent."""
     extensions: int = 0
     """How often its deadline was extended since its last frame because the supervisor was suspended."""
+    was_ready: bool = False
+    """Whether this incarnation was healthy at any time."""
     limit_exceeded: str | None = None
     """The limit for which the supervisor is killing it, if it is."""
+
+    @property
+    def awaits_launch(self) -> bool:
+        """Whether the start of its process changes its health: it does unless only a frame is awaited."""
+        return isinstance(self.state, Pending) and self.state.awaits != (FRAME,)
 
     @property
     def must_report(self) -> bool:
@@ -67,6 +90,31 @@ class ObservedWorker(msgspec.Struct):
         """Not while it starts or recovers, which have deadlines of their own."""
         return isinstance(self.state, (Healthy, Unhealthy))
 
+    def is_mirror_old(self, now: float, most_s: float = MIRROR_AGE_S) -> bool:
+        """Whether people read that it was last heard of longer ago than that, although it reports."""
+        if self.heard_at is None or self.mirrored_at is None or self.heard_at <= self.mirrored_at:
+            return False
+        return now - self.mirrored_at >= most_s
+
+    def death(self, change: Change, now: float, remains: Remains | None) -> Death:
+        """Its death by this change, before its state is replaced."""
+        assert change.cause is not None
+        return Death(
+            component_id=self.component_id,
+            generation=self.generation,
+            cause=change.cause,
+            exit=change.exit,
+            detail=change.detail,
+            healthy_for_ms=round(healthy_for(self.state, now) * 1000),
+            was_ready=self.was_ready,
+            uptime_ms=round((now - self.since) * 1000),
+            job=self.job,
+            pid=self.pid,
+            silent_ms=None if self.heard_at is None else round((now - self.heard_at) * 1000),
+            progress=self.progress.mark,
+            remains=remains,
+        )
+
     def mirrored(self) -> HealthMirrored:
         """Its health as a record for people to read."""
         return HealthMirrored(
@@ -77,3 +125,34 @@ class ObservedWorker(msgspec.Struct):
             current_job=self.job,
             last_heartbeat_wall_ms=self.heartbeat_wall_ms,
         )
+
+
+def to_mirror(
+    workers: Mapping[str, ObservedWorker], changed: Collection[str], now: float
+) -> tuple[HealthMirrored, ...]:
+    """What people can read next: the workers that changed, and all whose heartbeat is old there."""
+    chosen = [
+        worker
+        for id_, worker in sorted(workers.items())
+        if id_ in changed or worker.is_mirror_old(now, MIRROR_TOGETHER_S)
+    ]
+    for worker in chosen:
+        worker.mirrored_at = now
+    return tuple(worker.mirrored() for worker in chosen)
+
+
+def with_heartbeats(report: StatusReport, workers: Mapping[str, ObservedWorker], now: float) -> StatusReport:
+    """The report with the age of each worker's last heartbeat, and what a starting worker waits for."""
+    return replace(
+        report, workers=tuple(_aged(each, workers.get(each.component_id), now) for each in report.workers)
+    )
+
+
+def _aged(status: WorkerStatus, worker: ObservedWorker | None, now: float) -> WorkerStatus:
+    if worker is None or status.pid is None or worker.generation != status.generation:
+        return status
+    if worker.start_note:
+        status = replace(status, start_note=worker.start_note)
+    if isinstance(worker.state, Pending) and status.shown is ShownStatus.STARTING:
+        status = replace(status, not_ready=tuple(map(str, worker.state.awaits)))
+    return status if worker.heard_at is None else replace(status, heartbeat_age_s=now - worker.heard_at)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..deaths.death import Job
 from ..facts.frames import Frame
-from ..spec.worker_spec import HealthPolicy
+from ..spec.policies.health_policy import HealthPolicy
 
 
 class Progress(msgspec.Struct, frozen=True):

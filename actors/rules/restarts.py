@@ -1,6 +1,6 @@
 """Pure: whether a dead worker is started again, when, and what that does to its budget.
 
-    death ─▶ stopping? ─▶ paused? ─▶ restart wanted at all? ─▶ clear the streak after
+    death ─▶ task done? ─▶ stopping? ─▶ paused? ─▶ restart wanted at all? ─▶ clear the streak after
     sustained health ─▶ lifetime ─▶ window ─▶ consecutive ─▶ restart after delay(streak)
 
 Times are integer milliseconds on any one timeline; only differences
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..deaths.death import Action, Death
 from ..messages import Budget
-from ..spec.worker_spec import OnExhausted, RestartOn, RestartPolicy, WindowMode
+from ..spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
 
 DEFAULT_FAILURE = "Restart limit exceeded"
 
@@ -44,6 +44,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     exhausted: bool = False
     streak_cleared: bool = False
     """Sustained health had cleared the streak before this death was counted."""
+    done: bool = False
+    """It completed a task; the next execution of it begins with cleared counters."""
 
     @property
     def counted(self) -> bool:
@@ -61,10 +63,14 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Why a breaker holds restarts back, if it does."""
     chance: float = 0.0
     """A number from 0 up to but not including 1, for the jitter."""
+    is_task: bool = False
+    """The process was meant to end: with success it is done, whatever `restart_on` says."""
 
 
 def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
     """Decide on a death; depends on the arguments alone."""
+    if around.is_task and death.ended_well:
+        return Decision(action=Action.NONE, reason="done", state=RestartState(), done=True)
     if around.stopping:
         return _leave(state, "not restarted: stop requested")
     before, state = state, _with_death(policy, state, around.now_ms)
@@ -73,7 +79,7 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
     if not policy.enabled:
         return Decision(action=Action.NOTIFY_ONLY, reason="automatic restart is off", state=state)
     if not _wanted(policy, death):
-        return _leave(state, f"not restarted: {death} under restart_on = {policy.restart_on.value}")
+        return _leave(state, f"not restarted (restart_on = {policy.restart_on.value})")
     if death.exit.code is not None and death.exit.code in policy.give_up_exit_codes:
         return _exhausted(policy, state, f"exit code {death.exit.code} is in give_up_exit_codes", death)
     if around.held is not None:
@@ -84,7 +90,7 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
     spent = _spent_limit(policy, state, around.now_ms)
     if spent is not None:
         return replace(_exhausted(policy, state, spent, death), streak_cleared=rested)
-    return replace(_restart(policy, state, around), streak_cleared=rested)
+    return replace(restarted(policy, state, around), streak_cleared=rested)
 
 
 def delay_s(policy: RestartPolicy, streak: int, chance: float = 0.0) -> float:
@@ -136,9 +142,11 @@ def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str
     """The first exhausted limit, in words; None while budget is left."""
     if policy.max_lifetime is not None and state.restart_count >= policy.max_lifetime:
         return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
-    if policy.max_in_window is not None and used_in_window(policy, state, now_ms) >= policy.max_in_window:
-        what = "death" if policy.window_mode is WindowMode.SLIDING else "restart"
-        return f"{_many(policy.max_in_window, what)} in {_window(policy.window_s)}"
+    if (
+        policy.max_in_window is not None
+        and _restarts_in_window(policy, state, now_ms) >= policy.max_in_window
+    ):
+        return f"{_many(policy.max_in_window, 'restart')} in {window_words(policy.window_s)}"
     if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
         return f"{_many(state.streak_count, 'restart')} in a row (limit {policy.max_consecutive})"
     return None
@@ -148,17 +156,32 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _window(seconds: float) -> str:
+def window_words(seconds: float) -> str:
+    """The length of a window of time in words."""
     if seconds >= 60 and seconds % 60 == 0:
         return _many(round(seconds / 60), "minute")
     return f"{seconds:g} seconds"
 
 
+def _restarts_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:
+    """How many restarts of the short-term limit were used before the death that is being decided."""
+    if policy.window_mode is WindowMode.SLIDING:
+        return _deaths_in_window(policy, state, now_ms) - 1
+    return used_in_window(policy, state, now_ms)
+
+
+def _deaths_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:
+    window_ms = policy.window_s * 1000
+    return sum(1 for at in state.deaths_ms if now_ms - at < window_ms)
+
+
 def used_in_window(policy: RestartPolicy, state: RestartState, now_ms: int) -> int:
-    """How many restarts, or deaths, of the short-term limit are used."""
+    """How many restarts of the short-term limit are used."""
     window_ms = policy.window_s * 1000
     if policy.window_mode is WindowMode.SLIDING:
-        return sum(1 for at in state.deaths_ms if now_ms - at < window_ms)
+        deaths = _deaths_in_window(policy, state, now_ms)
+        # The death at which the worker was given up had no restart.
+        return deaths if policy.max_in_window is None else min(deaths, policy.max_in_window)
     if state.last_restart_ms is None or now_ms - state.last_restart_ms >= window_ms:
         return 0
     return state.streak_count
@@ -177,7 +200,8 @@ def budget(policy: RestartPolicy, state: RestartState, now_ms: int) -> Budget:
     )
 
 
-def _restart(policy: RestartPolicy, state: RestartState, around: Circumstances) -> Decision:
+def restarted(policy: RestartPolicy, state: RestartState, around: Circumstances) -> Decision:
+    """A restart after the next delay, counted."""
     delay = delay_s(policy, state.streak_count, around.chance)
     number = state.restart_count + 1
     return Decision(
@@ -194,7 +218,7 @@ def _restart(policy: RestartPolicy, state: RestartState, around: Circumstances) 
 
 
 def _exhausted(policy: RestartPolicy, state: RestartState, why: str, death: Death) -> Decision:
-    reason = f"{why}; last death: {death}"
+    reason = f"{why}; last death: {death.summary}"
     if policy.on_exhausted is OnExhausted.NOTIFY_ONLY:
         return Decision(action=Action.NOTIFY_ONLY, reason=reason, state=state, exhausted=True)
     return Decision(

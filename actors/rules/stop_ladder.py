@@ -4,6 +4,8 @@
        ▲               │ failed           │ exit          │ exit            │ out of steps
        └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
 
+A start that finds no room on the machine is tried again until it succeeds or is stopped.
+
 TERM stands for the signal that the policy names. There is never more than one process: a start
 while one exists is ignored.
 """
@@ -17,8 +19,7 @@ from msgspec.structs import replace
 
 from ..deaths.death import Exit
 from ..deaths.evidence import Remains
-from ..spec.stop_urgency import Urgency
-from ..spec.worker_spec import StopPolicy
+from ..spec.policies.stop_policy import StopPolicy, Urgency
 
 
 class Rung(msgspec.Struct, frozen=True):
@@ -32,6 +33,10 @@ class Rung(msgspec.Struct, frozen=True):
 
 STACKS_S = 0.5
 """How long a hung worker has to write its stacks."""
+
+
+ROOM_RETRY_S = 1.0
+"""How long a start waits if the machine has no descriptor, process or memory left for it."""
 
 
 def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool = False) -> tuple[Rung, ...]:
@@ -60,6 +65,8 @@ class Spawning(msgspec.Struct, frozen=True):
 
     generation: int
     stop: Urgency | None = None
+    waits: bool = False
+    """The machine had no room for the process; the start is tried again later."""
 
 
 class Alive(msgspec.Struct, frozen=True):
@@ -119,6 +126,12 @@ class RungElapsed(msgspec.Struct, frozen=True):
     step: int
 
 
+class FoundNoRoom(msgspec.Struct, frozen=True):
+    """The machine has no descriptor, process or memory left for the process."""
+
+    generation: int
+
+
 class Ended(msgspec.Struct, frozen=True):
     """The process is gone and reaped, or could not be started."""
 
@@ -127,7 +140,7 @@ class Ended(msgspec.Struct, frozen=True):
     remains: Remains | None = None
 
 
-Trigger = Start | Started | Stop | RungElapsed | Ended
+Trigger = Start | Started | Stop | RungElapsed | FoundNoRoom | Ended
 
 
 class Spawn(msgspec.Struct, frozen=True):
@@ -172,6 +185,12 @@ class TellGone(msgspec.Struct, frozen=True):
     remains: Remains | None = None
 
 
+class TellNotStarted(msgspec.Struct, frozen=True):
+    """The start was stopped while it waited for room."""
+
+    generation: int
+
+
 class TellUnkillable(msgspec.Struct, frozen=True):
     """The process survived every step."""
 
@@ -179,10 +198,10 @@ class TellUnkillable(msgspec.Struct, frozen=True):
     pid: int
 
 
-Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellUnkillable
+Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellNotStarted | TellUnkillable
 
 
-class Step(msgspec.Struct, frozen=True):
+class LadderStep(msgspec.Struct, frozen=True):
     """The state after a trigger, and the effects to carry out."""
 
     state: State
@@ -196,63 +215,75 @@ class Terms(msgspec.Struct, frozen=True):
     has_channel: bool
 
 
-def advance(state: State, trigger: Trigger, terms: Terms) -> Step:
+def advance(state: State, trigger: Trigger, terms: Terms) -> LadderStep:
     """What a trigger does to a process's life; a trigger of another generation does nothing."""
     if isinstance(state, Absent):
         return _without_process(state, trigger)
     if trigger.generation != state.generation:
-        return Step(state)
+        return LadderStep(state)
     match state, trigger:
         case Spawning(stop=None), Started(generation=generation, pid=pid):
-            return Step(Alive(generation, pid))
+            return LadderStep(Alive(generation, pid))
         case Spawning(stop=urgency), Started(generation=generation, pid=pid):
             assert urgency is not None
             return _begin(generation, pid, urgency, terms)
+        case (Spawning(waits=True), Stop()) | (Spawning(stop=Urgency()), FoundNoRoom()):
+            return _not_started(state.generation)
+        case Spawning(generation=generation), FoundNoRoom():
+            return LadderStep(replace(state, waits=True), (Wait(generation, 0, ROOM_RETRY_S),))
+        case Spawning(generation=generation, waits=True), RungElapsed(step=0):
+            return LadderStep(Spawning(generation), (Spawn(generation),))
         case Spawning(), Stop(urgency=urgency):
-            return Step(replace(state, stop=max(urgency, state.stop or urgency)))
+            return LadderStep(replace(state, stop=max(urgency, state.stop or urgency)))
         case Alive(generation=generation, pid=pid), Stop(urgency=urgency, stacks=stacks):
             return _begin(generation, pid, urgency, terms, stacks=stacks)
         case Stopping(sent=signal.SIGKILL), Stop():
             # SIGKILL is the last step; beginning again would only take longer.
-            return Step(state)
+            return LadderStep(state)
         case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
             return _next_rung(state)
         case Unkillable(generation=generation, pid=pid), Stop():
             # The sender of this stop must be notified as well.
-            return Step(state, (TellUnkillable(generation, pid),))
+            return LadderStep(state, (TellUnkillable(generation, pid),))
         case _, Ended(generation=generation, exit=exit_, remains=remains):
             forced = state.sent if isinstance(state, Stopping) else None
-            return Step(Absent(), (TellGone(generation, exit_, forced, remains),))
+            return LadderStep(Absent(), (TellGone(generation, exit_, forced, remains),))
         case _:
-            return Step(state)
+            return LadderStep(state)
 
 
-def _without_process(state: Absent, trigger: Trigger) -> Step:
+def _without_process(state: Absent, trigger: Trigger) -> LadderStep:
     match trigger:
         case Start(generation=generation):
-            return Step(Spawning(generation), (Spawn(generation),))
+            return LadderStep(Spawning(generation), (Spawn(generation),))
         case Stop(generation=generation):
             # The sender may have missed that it is gone.
-            return Step(state, (TellGone(generation, Exit()),))
+            return LadderStep(state, (TellGone(generation, Exit()),))
         case _:
-            return Step(state)
+            return LadderStep(state)
+
+
+def _not_started(generation: int) -> LadderStep:
+    return LadderStep(Absent(), (TellNotStarted(generation), TellGone(generation, Exit())))
 
 
 def _begin(
     generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0, *, stacks: bool = False
-) -> Step:
+) -> LadderStep:
     rungs = ladder(terms.policy, urgency, terms.has_channel, stacks)
     return _next_rung(Stopping(generation, pid, urgency, rungs, step))
 
 
-def _next_rung(state: Stopping) -> Step:
+def _next_rung(state: Stopping) -> LadderStep:
     if not state.rungs:
-        return Step(Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),))
+        return LadderStep(
+            Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),)
+        )
     rung, *rest = state.rungs
     step = state.step + 1
-    return Step(
+    return LadderStep(
         replace(state, rungs=tuple(rest), step=step, sent=rung.signal),
         (_effect(rung, state.generation), Wait(state.generation, step, rung.wait_s)),
     )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..facts.usage import Resource, Usage, amount
-from ..spec.resource_limits import ResourceLimits
+from ..spec.policies.resource_limits import ResourceLimits
 
 # ── What a sample shows ──────────────────────────────────────────────────────────────────
 

@@ -36,6 +36,15 @@ def attempt(call: Call) -> None:
             logger.opt(exception=error).error("runtime: a call raised, the thread continues")
 
 
+class _LaneThread(threading.Thread):
+    """The thread of a lane."""
+
+
+def is_on_lane() -> bool:
+    """Whether the caller runs on a lane, where waiting for an actor would stop all actors of the lane."""
+    return isinstance(threading.current_thread(), _LaneThread)
+
+
 class Lane:
     """One queue of calls and the thread that makes them. Any thread may post, a signal handler too."""
 
@@ -43,13 +52,18 @@ class Lane:
         self._calls: deque[Call] = deque()
         self._wakeup = Wakeup()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
+        self._thread = _LaneThread(target=self._run, name=f"rekindle-{name}", daemon=True)
         self._thread.start()
 
     def post(self, call: Call) -> None:
         """Have a call made, after all that were posted before."""
         self._calls.append(call)
         self._wakeup.set()
+
+    @property
+    def length(self) -> int:
+        """How many calls wait."""
+        return len(self._calls)
 
     def close(self, timeout_s: float) -> bool:
         """Make the calls that are queued, then end the thread; whether it ended in time."""

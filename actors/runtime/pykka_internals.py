@@ -3,7 +3,8 @@
 Tested on pykka 4.4.2 and 4.5.0. These are the names, and why no public one does:
 
 - `pykka._envelope.Envelope`: what an actor's inbox receives, a message with the future of its reply.
-- `pykka.messages._ActorStop`: the message that `ActorRef.stop` sends.
+- `pykka.messages._ActorStop`: the message that `ActorRef.stop` sends. An actor that is stopped by others
+  than its owner would just be silent, so it must be told apart.
 - `Actor._create_actor_inbox`, `_create_future`, `_start_actor_loop`: what pykka asks "implementors of new
   actor types" to override. Our actors share threads, so they need an inbox and a loop of their own.
 - `Actor._handle_receive`: stops the actor, serves a proxy, or calls `on_receive`.
@@ -14,14 +15,25 @@ Tested on pykka 4.4.2 and 4.5.0. These are the names, and why no public one does
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
 
 import pykka
+from msgspec import structs
 from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
-__all__ = ["DirectInbox", "DirectRef", "Envelope", "actor_class", "handle_envelope", "use_ref"]
+__all__ = [
+    "Answer",
+    "DirectInbox",
+    "DirectRef",
+    "Envelope",
+    "actor_class",
+    "end_actor",
+    "handle_envelope",
+    "use_ref",
+]
 
 A = TypeVar("A", bound=pykka.Actor)
 
@@ -72,6 +84,41 @@ def use_ref(actor: pykka.Actor, ref: pykka.ActorRef[Any]) -> None:
     actor._actor_ref = ref
 
 
+class Answer:
+    """The receiver of the reply to a command that was asked: passes it on to the future of the caller."""
+
+    def __init__(self, future: pykka.Future[Any], also: Any) -> None:
+        self._future = future
+        self._also = also
+        self._lock = threading.Lock()
+        self._is_set = False
+
+    def tell(self, message: Any) -> None:
+        """Take the reply; the future keeps the first one."""
+        with self._lock:
+            is_first, self._is_set = not self._is_set, True
+        if is_first:
+            self._future.set(message)
+        if self._also is not None:
+            self._also.tell(message)
+
+
+class OwnStop(_ActorStop):
+    """The stop by the owner of the actor: it ends an actor that refuses to be stopped by others."""
+
+
+def end_actor(ref: pykka.ActorRef[Any]) -> None:
+    """Stop an actor that belongs to the caller; does not wait, and does nothing if it has stopped."""
+    ref.ask(OwnStop(), block=False)
+
+
+def _refuses_to_stop(actor: pykka.Actor, message: object) -> bool:
+    if not isinstance(message, _ActorStop) or isinstance(message, OwnStop):
+        return False
+    refuses: Callable[[], bool] | None = getattr(actor, "refuses_stop", None)
+    return refuses is not None and refuses()
+
+
 def handle_envelope(actor: pykka.Actor, envelope: Envelope[Any]) -> None:
     """Let the actor handle one envelope and send the reply, as pykka's own loop does."""
     reply_to = envelope.reply_to
@@ -80,8 +127,14 @@ def handle_envelope(actor: pykka.Actor, envelope: Envelope[Any]) -> None:
             dead = pykka.ActorDeadError(f"{actor.actor_ref} stopped before handling the message")
             reply_to.set_exception((pykka.ActorDeadError, dead, None))
         return
+    if reply_to is not None and "reply_to" in getattr(envelope.message, "__struct_fields__", ()):
+        # The actor answers a command later, by a message to `reply_to`.
+        asked = structs.replace(envelope.message, reply_to=Answer(reply_to, envelope.message.reply_to))
+        actor._handle_receive(asked)
+        return
     try:
-        response = actor._handle_receive(envelope.message)
+        refused = _refuses_to_stop(actor, envelope.message)
+        response = None if refused else actor._handle_receive(envelope.message)
     except Exception:
         if reply_to is None:
             raise

@@ -1,22 +1,37 @@
 """`ResilientActor`: the class of our actors, which survives exceptions in its handlers.
 
 pykka ends an actor whose handler raises, and a `SystemExit` in one ends every actor of the process, those of
-the host included. A ResilientActor logs the exception, rebuilds its state from the components that know
-it (its ref and its inbox stay valid), and handles the message once more. A handler stores its new state
-before it acts on it, so that the second attempt does not repeat what was done.
+the host included; and any code of the process can stop it. A ResilientActor logs the exception, rebuilds its
+state from the components that know it (its ref and its inbox stay valid), and handles the message once more.
+A handler stores its new state before it acts on it, so that the second attempt does not repeat what was done.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from reprlib import Repr
 from typing import Any, ClassVar, Never
 
 import pykka
 from loguru import logger
 
-from ..messages import ActorReplaced
+from ..messages import ActorReplaced, Refused
 from ..ports import Receiver
-from .pykka_internals import use_ref
+from .pykka_internals import Answer, use_ref
+
+MOST_REFUSED = 1000
+"""How many different messages are logged."""
+
+_refused: set[tuple[str, str]] = set()
+"""The types of actors and of the messages that they refused."""
+
+_repr = Repr()
+_repr.maxstring = _repr.maxother = 200
+
+
+def _short(message: object) -> str:
+    return _repr.repr(message)
+
 
 CORE = "core"
 """The lane of every actor that does not name another."""
@@ -29,6 +44,8 @@ class ResilientActor(pykka.ThreadingActor):
     """
 
     lane: ClassVar[str] = CORE
+    ends_when_stopped: ClassVar[bool] = False
+    """Whether `ActorRef.stop` ends the actor, and not only its system."""
     ref_class: ClassVar[type[pykka.ActorRef[Any]]] = pykka.ActorRef
     """The class of its ref; a runtime may set a faster one."""
 
@@ -59,9 +76,37 @@ class ResilientActor(pykka.ThreadingActor):
         except BaseException as error:  # noqa: BLE001  # SystemExit would end the host's actors
             self._replace(message, error)
 
+    def refuses_stop(self) -> bool:
+        """Whether the actor goes on although its ref, or the whole registry, was told to stop.
+
+        Only its system ends it. Without it the others would wait for ever for what it has to say, so a
+        stop by others is treated like an exception: it is reported, and the state is rebuilt.
+        """
+        if self.ends_when_stopped:
+            return False
+        name = type(self).__name__
+        logger.warning("runtime: {} was stopped from outside and is restarted; use `System.stop`", name)
+        self._rebuild()
+        tell(self.persistence, ActorReplaced(name, "stopped from outside"))
+        return True
+
     def unexpected(self, message: Never) -> None:
-        """Log a message that the actor does not handle; the type checker proves that we send none."""
-        logger.warning("runtime: {} does not handle {!r}", type(self).__name__, message)
+        """Refuse a message that the actor does not handle; the type checker proves that we send none."""
+        self.refuse(message)
+
+    def refuse(self, message: object) -> None:
+        """Log and forget a message that the actor does not know, such as a host's broadcast to all actors.
+
+        Each type of message is logged once for each type of actor.
+        """
+        kinds = type(self).__name__, type(message).__qualname__
+        if kinds in _refused or len(_refused) >= MOST_REFUSED:
+            return
+        _refused.add(kinds)
+        with suppress(Exception):  # its `repr` is the host's, and so is the log
+            logger.warning(
+                "runtime: {} refuses a message that it does not know: {}", kinds[0], _short(message)
+            )
 
     def _replace(self, message: Any, error: BaseException) -> None:
         """Rebuild the state, then handle the message once more: a death or a command must not get lost."""
@@ -74,6 +119,9 @@ class ResilientActor(pykka.ThreadingActor):
             _log_error(again, "runtime: {} raised again, {} is dropped", name, kind)
             self._rebuild()
             self.dropped(message)
+            reply_to = getattr(message, "reply_to", None)
+            if isinstance(reply_to, Answer):  # the caller waits for it
+                reply_to.tell(Refused("an internal error prevented it; the log has the details"))
         if self.reports_replacement(message):
             tell(self.persistence, ActorReplaced(name, repr(error)))
 

@@ -14,6 +14,7 @@ import pykka
 
 from ..ports import Clock, Timers
 from .lanes import Lane, lane_actor
+from .pykka_internals import end_actor
 from .resilient_actor import CORE
 from .timekeeper import Timekeeper
 
@@ -79,7 +80,7 @@ class ThreadRuntime:
         """Stop every actor and thread; whether all of them ended in time."""
         self._timekeeper.close(timeout_s)
         for ref in self._refs:
-            ref.stop(block=False)
+            end_actor(ref)
         # The core last: actors of other lanes may still send messages to it.
         ended = [lane.close(timeout_s) for lane in reversed(self._lanes.values())]
         self._refs.clear()

@@ -19,6 +19,7 @@ from .scenarios.behaviours import (
     says_recovering,
     stops_heartbeating,
 )
+from .scenarios.counterexample import account
 from .scenarios.expectations import (
     Expectation,
     Tolerance,
@@ -27,12 +28,13 @@ from .scenarios.expectations import (
     events_in_order,
     nothing_starts_after_failed,
     reaches,
+    reasons,
     starts,
     unmet,
 )
 from .scenarios.history import History
 from .scenarios.history_lines import lines
-from .scenarios.invariants import RULES, Slack, Violation, Watch, violations
+from .scenarios.invariants import RULES, Slack, Violation
 from .scenarios.moves import MOVES, ActorName, DatabaseState, Move, Phase
 from .scenarios.scenario import (
     Chance,
@@ -49,6 +51,7 @@ from .seeded_steps import draw
 from .simulation_runtime import SimulationRuntime, VirtualClock
 from .virtual_run import Outcome, run_virtual
 from .virtual_system import VirtualSystem
+from .watch import Watch, violations
 
 __all__ = [
     "MOVES",
@@ -78,6 +81,7 @@ __all__ = [
     "VirtualClock",
     "VirtualSystem",
     "Watch",
+    "account",
     "cannot_be_spawned",
     "counts",
     "crashes_after",
@@ -94,6 +98,7 @@ __all__ = [
     "never_healthy",
     "nothing_starts_after_failed",
     "reaches",
+    "reasons",
     "run_virtual",
     "runs",
     "runs_forever",

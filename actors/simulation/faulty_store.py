@@ -6,9 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ..errors import StoreUnavailableError
-from ..facts.records import DeathRecord, MetaSet, Record, RestartReset, RestartsCounted, StreakCleared
+from ..facts.jobs import JobSettled
+from ..facts.records import (
+    DeathRecord,
+    EventRecord,
+    MetaSet,
+    Record,
+    RestartReset,
+    RestartsCounted,
+    StreakCleared,
+)
 from ..ports import Store
-from .scenarios.history import Stored
+from .scenarios.history import EventsStored, Stored
+from .scenarios.job_entries import JobReleased
 from .scenarios.moves import DatabaseState
 
 _WORDS = {
@@ -29,8 +39,9 @@ class FaultyStore:
         store: Store,
         *,
         now: Callable[[], float],
-        note: Callable[[Stored], None],
+        note: Callable[[Stored | EventsStored | JobReleased], None],
         committed: Callable[[str], None] = lambda worker: None,
+        released: Callable[[], None] = lambda: None,
     ) -> None:
         """Wrap a store.
 
@@ -39,12 +50,14 @@ class FaultyStore:
             now: returns the time of the scenario.
             note: called with every persisted record that the history needs.
             committed: called with the worker whose death was just persisted, before any actor is notified.
+            released: called when claims on jobs were released.
         """
         self.state = DatabaseState.BACK
         self._store = store
         self._now = now
         self._note = note
         self._committed = committed
+        self._released = released
 
     def __getattr__(self, name: str) -> Any:
         """All other methods are those of the real store."""
@@ -59,14 +72,28 @@ class FaultyStore:
         if self.state in _WORDS:
             raise StoreUnavailableError(_WORDS[self.state])
         answer = self._store.commit(records)
+        numbers = tuple(record.id for record in records if type(record) is EventRecord)
+        if numbers:
+            self._note(EventsStored(self._now(), numbers))
         said = [record for record in records if type(record) in _SAID]
         for record in said:
             if (entry := stored(self._now(), record)) is not None:
                 self._note(entry)
+        for job in answer:
+            self._note(released(self._now(), job))
+        if answer:
+            self._released()
         for record in said:
             if isinstance(record, DeathRecord):
                 self._committed(record.component_id)
         return answer
+
+
+def released(at: float, job: JobSettled) -> JobReleased:
+    """The entry of a job whose claim was released."""
+    return JobReleased(
+        at, job.component_id, job.generation, job.job_id, job.state.value, job.crash_count, job.counted
+    )
 
 
 def stored(at: float, record: Record) -> Stored | None:
@@ -83,6 +110,7 @@ def stored(at: float, record: Record) -> Stored | None:
                 record.action,
                 record.streak_cleared,
                 record.died_at_wall_ms,
+                delay_ms=record.delay_ms,
             )
         case StreakCleared(component_id=worker, at_wall_ms=wall_ms):
             return Stored(at, "streak", worker, wall_ms=wall_ms)

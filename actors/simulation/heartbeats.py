@@ -8,15 +8,17 @@ deadline, and the last one before something happens to the worker.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, floor, inf
 
+from ..deaths.death import Job
 from ..facts.frames import Frame
 from ..messages.internal.to_monitor import FrameReceived, ProtocolViolated
 from ..ports import Runtime, SpawnRequest, Timer
 from ..processes.watch.frame_reader import FrameReader
 from ..runtime.resilient_actor import tell
 from .scenarios.behaviours import Behaviour
+from .scenarios.history import Heard
 
 HEALTHY = Frame(status="healthy")
 _SAME_S = 1e-6
@@ -32,6 +34,8 @@ class Heartbeats:
         "_created",
         "_expected",
         "_interval",
+        "_job",
+        "_note",
         "_reader",
         "_regular_since",
         "_request",
@@ -44,7 +48,12 @@ class Heartbeats:
     )  # fmt: skip
 
     def __init__(
-        self, runtime: Runtime, request: SpawnRequest, behaviour: Behaviour, changes: Sequence[float] | None
+        self,
+        runtime: Runtime,
+        request: SpawnRequest,
+        behaviour: Behaviour,
+        changes: Sequence[float] | None,
+        note: Callable[[Heard], None],
     ) -> None:
         """Prepare; nothing is sent before `start`.
 
@@ -53,15 +62,18 @@ class Heartbeats:
             request: the worker, and the receiver of its frames.
             behaviour: what the process does.
             changes: when something may happen to it, sorted; None sends every heartbeat.
+            note: called with every frame.
         """
         self.idle = False
         self._runtime = runtime
         self._request = request
         self._behaviour = behaviour
         self._changes = changes
+        self._note = note
         self._created = self._sent = runtime.clock.monotonic()
         self._expected: tuple[float, ...] = ()
         self._interval = self._usual
+        self._job = behaviour.job
         self._regular_since: float | None = None
         """The start of the present row of regular heartbeats; None before the first one."""
         self._suppressed: set[str] = set()
@@ -120,6 +132,12 @@ class Heartbeats:
             self._regular_since = self._sent
             self._wait(1, self._runtime.clock.monotonic())
 
+    def report_job(self, job: Job | None) -> None:
+        """The process holds another job, and says so at once, as far as it says anything."""
+        self._job = job
+        if self._regular_since is not None and not self._suppressed:
+            self._beat()
+
     def suspend(self) -> None:
         """The host is suspended now: nothing is sent until it resumes."""
         if self._suspended is None:
@@ -156,7 +174,7 @@ class Heartbeats:
             self._regular_since = now
             self._wait(1, now)
             return
-        job = None if self.idle else self._behaviour.job
+        job = None if self.idle else self._job
         self.send(HEALTHY if job is None else Frame(status="healthy", current_job=job))
         self._regular_since = now
         if beats := self._beats_until_next(now):
@@ -185,8 +203,9 @@ class Heartbeats:
 
     def send(self, frame: Frame) -> None:
         """Send a frame."""
-        self._sent = self._runtime.clock.monotonic()
+        now = self._sent = self._runtime.clock.monotonic()
         request = self._request
+        self._note(Heard(now, request.spec.id, request.generation, frame.status or "", frame.recover_for_s))
         tell(request.monitor, FrameReceived(request.spec.id, request.generation, frame))
 
     def send_garbage(self, lines: int) -> None:
@@ -199,6 +218,8 @@ class Heartbeats:
         for _ in self._reader.feed(b"\xff{no frame\n" * lines, self._runtime.clock.monotonic()):
             pass
         if self._reader.violation is not None:
+            now = self._runtime.clock.monotonic()
+            self._note(Heard(now, request.spec.id, request.generation, "garbage"))
             violated = ProtocolViolated(request.spec.id, request.generation, self._reader.violation)
             tell(request.monitor, violated)
 

@@ -6,19 +6,42 @@ import re
 from collections.abc import Callable
 
 from ..facts.records import DeathRecord, StreakCleared
-from ..messages import Event, StatusChanged, WorkerDied
+from ..messages import AlertChanged, Event, JobConvicted, JobRequeued, StatusChanged, WorkerDied
 from ..messages.internal.to_supervisor import BackoffElapsed
-from .scenarios.history import Decided, EventPublished, StreakEnded, TimerDropped, TimerSet
+from .scenarios.history import Announced, Decided, EventPublished, StreakEnded, TimerDropped, TimerSet
 
 _names: dict[type, str] = {}
+
+
+def announced(at: float, event: object) -> Announced:
+    """The entry of an event that an actor sends to be persisted and published."""
+    name, worker = _name(type(event)), getattr(event, "component_id", None)
+    if isinstance(event, StatusChanged):
+        return Announced(at, name, worker, event.generation, event.old, event.new)
+    if isinstance(event, WorkerDied):
+        return Announced(at, name, worker, event.death.generation)
+    if isinstance(event, AlertChanged):
+        alert = event.alert
+        return Announced(
+            at, name, alert.component_id, alert.id, old=str(alert.kind), new=str(event.happening)
+        )
+    about = getattr(event, "breaker", None)
+    if isinstance(event, JobRequeued | JobConvicted):
+        about = str(event.job_id)
+    return Announced(at, name, worker, getattr(event, "generation", 0), about=about)
+
+
+def _name(kind: type) -> str:
+    name = _names.get(kind)
+    if name is None:
+        name = _names[kind] = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    return name
 
 
 def event_entry(at: float, event: Event, *, on_our_clock: bool = False) -> EventPublished:
     """The entry of a published event; with `on_our_clock` its time is comparable with the history."""
     kind = type(event)
-    name = _names.get(kind)
-    if name is None:
-        name = _names[kind] = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    name = _name(kind)
     number = getattr(event, "number", None)
     if kind is StatusChanged:
         assert isinstance(event, StatusChanged)
@@ -34,7 +57,7 @@ def event_entry(at: float, event: Event, *, on_our_clock: bool = False) -> Event
 
 
 def decided(
-    at: float, record: object, silent_s: Callable[[str], float | None]
+    at: float, record: object, silent_s: Callable[[str], float | None], died_at: float | None = None
 ) -> Decided | StreakEnded | None:
     """The entry of a persisted record: a decision or the end of a streak; None for other records."""
     if isinstance(record, StreakCleared):
@@ -52,6 +75,8 @@ def decided(
         record.delay_ms,
         record.streak_cleared,
         silent_s(record.component_id),
+        record.reason,
+        died_at if died_at is not None and died_at < at else None,
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pykka
 
 from ..messages.internal.to_supervisor import BackoffElapsed
+from ..persistence_actor import PersistenceActor
 from ..ports import Receiver
 from ..runtime.timekeeper import HeapTimer
 from . import observer
@@ -15,6 +18,9 @@ from .simulation_runtime import SimulationRuntime, VirtualClock, VirtualTimers
 
 if TYPE_CHECKING:
     from .virtual_run import VirtualRun
+
+
+A = TypeVar("A", bound=pykka.Actor)
 
 
 class RecordedTimer(HeapTimer):
@@ -64,11 +70,19 @@ class RecordedTimers(VirtualTimers):
 
 
 class RecordedRuntime(SimulationRuntime):
-    """A simulation whose restart timers are recorded."""
+    """A simulation whose restart timers are recorded, and what is sent to the persistence actor."""
 
-    def __init__(self, run: VirtualRun, seed: int) -> None:
+    def __init__(self, run: VirtualRun, seed: int, hear: Callable[[object], None]) -> None:
         self._run = run
+        self._hear = hear
         super().__init__(seed, run.clock)
+
+    def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
+        """Start an actor."""
+        ref = super().start(actor, *args, **kwargs)
+        if actor is PersistenceActor:
+            self.overhear(ref, self._hear)
+        return ref
 
     def _make_timers(self) -> VirtualTimers:
         return RecordedTimers(self.virtual_clock, self._run)

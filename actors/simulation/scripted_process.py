@@ -6,12 +6,16 @@ import signal as signals
 from collections.abc import Callable, Sequence
 
 from ..deaths.death import Exit
+from ..deaths.evidence import Remains
+from ..messages.internal.to_monitor import ConditionChecked
 from ..messages.internal.to_proxy import ProcessExited
 from ..ports import Runtime, SpawnRequest, Timer
 from ..runtime.resilient_actor import tell
+from ..spec.policies.ready_policy import Condition
 from .heartbeats import Heartbeats
 from .scenarios.behaviours import Behaviour
-from .scenarios.history import Ended, History
+from .scenarios.history import ConditionMet, Ended, History
+from .scripted_jobs import JobServer, ScriptedQueues
 
 _DIES_WITHOUT_S = 0.1
 """How soon a worker that needs the database dies without it."""
@@ -27,7 +31,7 @@ class ScriptedProcess:
 
     __slots__ = (
         "_history", "_pending", "_runtime", "_timers", "alive", "behaviour", "frozen", "heartbeats", "hung",
-        "pid", "request", "since",
+        "jobs", "pid", "request", "since",
     )  # fmt: skip
 
     def __init__(
@@ -38,6 +42,7 @@ class ScriptedProcess:
         behaviour: Behaviour,
         pid: int,
         changes: Sequence[float] | None,
+        queues: ScriptedQueues | None = None,
     ) -> None:
         self.request = request
         self.behaviour = behaviour
@@ -45,9 +50,10 @@ class ScriptedProcess:
         self.alive = True
         self.frozen = self.hung = False
         self.since = runtime.clock.monotonic()
-        self.heartbeats = Heartbeats(runtime, request, behaviour, changes)
+        self.heartbeats = Heartbeats(runtime, request, behaviour, changes, history.add)
         self._runtime = runtime
         self._history = history
+        self.jobs = JobServer(self, queues) if queues is not None and request.spec.serves else None
         self._pending: tuple[int, str] | None = None
         """A signal that arrived while the process was frozen, and who sent it."""
         self._timers: list[Timer] = []
@@ -66,6 +72,21 @@ class ScriptedProcess:
         self.heartbeats.expect(*(self.since + after for after, _ in silences if after is not None))
         if does.healthy_after is not None and self.request.spec.run.reports_health:
             self.later(0.0 if does.says_recovering is not None else does.healthy_after, self.heartbeats.start)
+        if does.healthy_after is not None and self.jobs is not None:
+            self.later(does.healthy_after, self.jobs.look)
+        if does.healthy_after is not None and self.request.spec.ready is not None:
+            self.later(does.healthy_after, self.become_ready)
+
+    def become_ready(self) -> None:
+        """Meet every condition of its readiness, except those that the monitor sees by itself."""
+        spec, generation = self.request.spec, self.request.generation
+        conditions = () if spec.ready is None or self.hung else spec.ready.conditions
+        for condition in conditions:
+            if condition is not Condition.AFTER_S:
+                self._history.add(
+                    ConditionMet(self._runtime.clock.monotonic(), spec.id, generation, condition)
+                )
+                tell(self.request.monitor, ConditionChecked(spec.id, generation, condition, is_met=True))
 
     def later(self, delay_s: float, what: Callable[[], None]) -> None:
         """Do something later; a process that is frozen by then does it once it is continued."""
@@ -106,8 +127,15 @@ class ScriptedProcess:
 
     def request_stop(self) -> None:
         """The supervisor asks over the channel."""
-        if not self.behaviour.ignores_request and not self.hung:
-            self.later(self.behaviour.stops_after, lambda: self.end(Exit(code=0), SUPERVISOR))
+        if self.behaviour.ignores_request or self.hung:
+            return
+        if self.jobs is None:
+            self._stop()
+        else:
+            self.jobs.stop(self._stop)
+
+    def _stop(self) -> None:
+        self.later(self.behaviour.stops_after, lambda: self.end(Exit(code=0), SUPERVISOR))
 
     def receive_signal(self, signum: int, by: str) -> None:
         """A signal arrives."""
@@ -146,6 +174,7 @@ class ScriptedProcess:
             Ended(self._runtime.clock.monotonic(), id_, generation, exit_.code, exit_.signal, by)
         )
         if by != CLEANUP:
-            exited = ProcessExited(id_, generation, exit_)
+            begun = None if self.jobs is None else Remains(begun_jobs=tuple(self.jobs.begun.items()))
+            exited = ProcessExited(id_, generation, exit_, begun)
             tell(request.observer, exited)
             tell(request.monitor, exited)

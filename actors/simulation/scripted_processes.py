@@ -19,8 +19,9 @@ from ..messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFail
 from ..ports import Control, Receiver, Runtime, SpawnRequest
 from ..runtime.resilient_actor import tell
 from .scenarios.behaviours import Behaviour
-from .scenarios.history import Ended, History, Spawned, SpawnRefused
+from .scenarios.history import Asked, Ended, History, Spawned, SpawnRefused
 from .scenarios.moves import Phase
+from .scripted_jobs import ScriptedQueues
 from .scripted_process import CLEANUP, FAULT, SUPERVISOR, ScriptedProcess
 
 Script = Callable[[int], Behaviour]
@@ -94,6 +95,7 @@ class ScriptedProcesses:
         pids: Iterator[int] | None = None,
         changes: Sequence[float] | None = None,
         reached: Callable[[Phase, str], None] = lambda phase, worker: None,
+        queues: ScriptedQueues | None = None,
     ) -> None:
         """Create an empty table.
 
@@ -105,6 +107,7 @@ class ScriptedProcesses:
             changes: the times at which something may happen to heartbeats, sorted: heartbeats that
                 cannot be missed until then are not sent. None sends all of them.
             reached: called when a worker is about to be started or stopped.
+            queues: where workers take jobs; None: they take none.
         """
         self.runtime = runtime
         self.scripts: dict[str, Script] = dict(scripts or {})
@@ -120,6 +123,7 @@ class ScriptedProcesses:
         self._pids = pids or count(1001)
         self._changes = changes
         self._reached = reached
+        self._queues = queues
         self._table: dict[str, ScriptedProcess] = {}
         self._is_open = True
         self._database_is_away = False
@@ -144,7 +148,9 @@ class ScriptedProcesses:
             return
         if self.alive(id_):
             self.overlaps.append((self._now(), id_, generation))
-        process = ScriptedProcess(self.runtime, self.history, request, behaviour, pid, self._changes)
+        process = ScriptedProcess(
+            self.runtime, self.history, request, behaviour, pid, self._changes, self._queues
+        )
         self._table[id_] = process
         self.history.add(Spawned(self._now(), id_, generation, pid))
         started = ProcessStarted(id_, generation, pid)
@@ -159,6 +165,10 @@ class ScriptedProcesses:
         tell(request.observer, failed)
         tell(request.monitor, failed)
 
+    def busy_s(self) -> float:
+        """Nothing blocks in virtual time."""
+        return 0.0
+
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Ask the worker to stop, to idle or to continue."""
         process = self._of(component_id, generation)
@@ -166,6 +176,7 @@ class ScriptedProcesses:
             return
         self.controls.append((self._now(), component_id, control))
         if control is Control.STOP:
+            self.history.add(Asked(self._now(), component_id, generation))
             self._reached(Phase.STOP, component_id)
             if process.alive:
                 process.request_stop()
@@ -177,6 +188,7 @@ class ScriptedProcesses:
         process = self._of(component_id, generation)
         if process is not None:
             self.signals.append((self._now(), component_id, signum))
+            self.history.add(Asked(self._now(), component_id, generation, signum))
             self._reached(Phase.STOP, component_id)
             process.receive_signal(signum, SUPERVISOR)
 
@@ -270,6 +282,8 @@ class ScriptedProcesses:
     def set_database(self, away: bool) -> None:
         """The database went away or came back; workers that need it now die."""
         self._database_is_away = away
+        if self._queues is not None:
+            self._queues.is_away = away
         if not away:
             return
         for process in self._table.values():

@@ -23,6 +23,7 @@ _AWAY = (
 )
 _ACTORS = tuple(moves.ActorName)
 _PHASES = tuple(Phase)
+_FATES = (moves.JobFate.FINISHES, *moves.JobFate)
 
 
 def draw(scenario: Scenario, seed: int) -> tuple[Step, ...]:
@@ -54,7 +55,10 @@ def _chosen(each: Chance, scenario: Scenario, chance: random.Random) -> Iterator
         at = round(chance.uniform(each.from_s, until), 3)
         worker = chance.choice(workers)
         word = chance.choice(each.words)
-        yield from _moves(word, worker, at, chance)
+        if word == "enqueue":
+            yield Planned(_jobs(scenario.queues or ("jobs",), chance), at)
+        else:
+            yield from _moves(word, worker, at, chance)
 
 
 def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator[Planned]:
@@ -67,6 +71,9 @@ def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator
             yield Planned(moves.Stop(anyone), at, None, during, of)
             yield Planned(moves.Start(anyone), at + some)
         case "pause":
+            if chance.random() < 0.3:  # it ends by itself
+                yield Planned(moves.Pause(anyone, max(0.001, some)), at)
+                return
             yield Planned(moves.Pause(anyone), at)
             yield Planned(moves.Resume(anyone), at + some)
         case "kill_supervisor":
@@ -74,6 +81,18 @@ def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator
             yield Planned(moves.KillSupervisor(some / 10), at, None, during, worker if during else None)
         case _:
             yield Planned(_move(word, worker, some, chance), at)
+
+
+def _jobs(queues: tuple[str, ...], chance: random.Random) -> moves.Enqueue:
+    return moves.Enqueue(
+        chance.choice(queues),
+        chance.choice((1, 1, 2, 5)),
+        round(chance.expovariate(1 / 4), 3),
+        chance.choice(_FATES),
+        chance.choice((1, 2, 3, 9)),
+        chance.choice((0, 0, 1)),
+        chance.choice((0.0, 0.0, round(chance.uniform(1, 20), 3))),
+    )
 
 
 def _move(word: str, worker: str, some: float, chance: random.Random) -> Move:

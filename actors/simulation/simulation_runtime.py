@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import pykka
 
 from ..ports import Clock, Receiver, Timers
-from ..runtime.pykka_internals import Envelope, actor_class, handle_envelope
+from ..runtime.pykka_internals import Envelope, actor_class, end_actor, handle_envelope
 from ..runtime.resilient_actor import tell
 from ..runtime.timekeeper import HeapTimer
 
@@ -102,12 +102,14 @@ class _Inbox:
     Messages of `tell` are queued as they are; requests and the actor's stop are in an envelope.
     """
 
-    __slots__ = ("actor", "is_closed", "queue", "ready")
+    __slots__ = ("actor", "is_closed", "overheard", "queue", "ready")
 
     def __init__(self, ready: list[_Inbox]) -> None:
         self.ready = ready
         self.is_closed = False
         """Its actor has stopped: nothing more is delivered."""
+        self.overheard: Callable[[Any], None] | None = None
+        """Called with every message to which nothing replies, in the moment in which it is sent."""
         self.queue: deque[Any] = deque()
         self.actor: pykka.Actor
 
@@ -117,8 +119,13 @@ class _Inbox:
             self.ready.append(self)
         self.queue.append(envelope)
 
-    put_message = put
-    """A message to which nothing replies goes into the queue without an envelope."""
+    def put_message(self, message: Any, /) -> None:
+        """Queue a message to which nothing replies, without an envelope."""
+        if self.overheard is not None:
+            self.overheard(message)
+        if not self.queue:
+            self.ready.append(self)
+        self.queue.append(message)
 
     def get(self) -> Envelope[Any]:
         """Not used: the runtime passes envelopes to the actor."""
@@ -166,6 +173,12 @@ class SimulationRuntime:
         self._refs.append(ref)
         return ref
 
+    def overhear(self, ref: pykka.ActorRef[Any], hear: Callable[[Any], None]) -> None:
+        """Call a function with every message to this actor, in the moment in which it is sent."""
+        inbox = ref.actor_inbox
+        assert isinstance(inbox, _Inbox)
+        inbox.overheard = hear
+
     def settle(self) -> None:
         """Deliver every message that is under way; no time passes."""
         ready, chance, reactions = self._ready, self._random.random, self.reactions
@@ -208,7 +221,7 @@ class SimulationRuntime:
     def close(self) -> None:
         """Stop every actor."""
         for ref in self._refs:
-            ref.stop(block=False)
+            end_actor(ref)
         self.settle()
 
     def crash(self) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pykka
 
 from .. import messages
-from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers
+from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers, is_event
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_monitor import FrameReceived
 from ..messages.internal.to_persistence import Commit, Flush, Persist
 from ..messages.internal.to_supervisor import BackoffElapsed
+from ..spec.policies.alert_policy import AlertPolicy
 from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
 from .faulty_store import FaultyStore
@@ -20,7 +21,15 @@ from .heartbeats import HEALTHY
 from .recorded_timers import RecordedRuntime
 from .scenarios import moves
 from .scenarios.behaviours import Behaviour
-from .scenarios.history import Ordered, Reported, SupervisorEnded, SupervisorStarted
+from .scenarios.history import (
+    DatabaseChanged,
+    Heard,
+    HostResumed,
+    Ordered,
+    Reported,
+    SupervisorEnded,
+    SupervisorStarted,
+)
 from .scenarios.moves import EVERY_WORKER, DatabaseState, Move, Phase
 from .scripted_process import FAULT, ScriptedProcess
 from .scripted_processes import ScriptedProcesses
@@ -42,7 +51,7 @@ class SupervisorLife:
     def __init__(self, run: VirtualRun, number: int) -> None:
         self.run = run
         self.number = number
-        self.runtime = RecordedRuntime(run, run.seed * 1_000_003 + number)
+        self.runtime = RecordedRuntime(run, run.seed * 1_000_003 + number, self._sent_to_persistence)
         self.processes = ScriptedProcesses(
             self.runtime,
             run.scripts,
@@ -50,15 +59,21 @@ class SupervisorLife:
             pids=run.pids,
             changes=run.changes,
             reached=self._reached,
+            queues=run.queues,
         )
-        self.store = FaultyStore(run.store, now=run.clock.monotonic, note=run.note, committed=self._committed)
+        self.store = FaultyStore(
+            run.store,
+            now=run.clock.monotonic,
+            note=run.note,
+            committed=self._committed,
+            released=self._look_for_jobs,
+        )
         self.has_stopped = self.has_flushed = False
         self._is_over = False
         self._takes_s = 0.0
         """How long a commit takes."""
         self._mistakes: dict[str, int] = {}
         self.runtime.reactions = {
-            Persist: self._persists,
             Commit: self._commits,
             StatusChanged: self._status_changed,
             StopWorkers: self._stops,
@@ -68,6 +83,8 @@ class SupervisorLife:
     def begin(self) -> None:
         """Assemble the actors, and start every worker."""
         run = self.run
+        if run.queues is not None:
+            run.queues.run, run.queues.is_away = f"run {self.number}", False
         run.note(SupervisorStarted(run.clock.now, self.number, run.clock.wall_ms()))
         self.actors = assemble(
             [role.spec for role in run.scenario.roles],
@@ -76,6 +93,8 @@ class SupervisorLife:
             store=self.store.as_store(),
             max_concurrent_starts=run.scenario.max_concurrent_starts,
             event_linger_s=EVENT_LINGER_S,  # as on real threads
+            alerts=AlertPolicy(),
+            run=f"run {self.number}",
         )
         self.actors.broker.tell(Subscribe(_Listener(self)))
         self.actors.supervisor.tell(messages.StartWorkers(None))
@@ -112,12 +131,23 @@ class SupervisorLife:
 
             actor.handle = wrong  # type: ignore[attr-defined]
 
-    def _persists(self, _actor: pykka.Actor, message: Persist) -> bool:
-        for item in message.items:
-            entry = observer.decided(self.run.clock.now, item, self._silent_s)
-            if entry is not None:
-                self.run.note(entry)
-        return False
+    def _sent_to_persistence(self, message: object) -> None:
+        """Record decisions and events in the moment in which an actor sends them."""
+        if isinstance(message, Persist):
+            died_at = None
+            for item in message.items:
+                if isinstance(item, StatusChanged):
+                    died_at = item.at
+                self._sent(item, died_at)
+        else:
+            self._sent(message, None)
+
+    def _sent(self, item: object, died_at: float | None) -> None:
+        now = self.run.clock.now
+        if is_event(item):
+            self.run.note(observer.announced(now, item))
+        elif (entry := observer.decided(now, item, self._silent_s, died_at)) is not None:
+            self.run.note(entry)
 
     def _silent_s(self, worker: str) -> float | None:
         life = self.processes.latest(worker)
@@ -151,6 +181,10 @@ class SupervisorLife:
     def _committed(self, worker: str) -> None:
         self._reached(Phase.AFTER_COMMIT, worker)
 
+    def _look_for_jobs(self) -> None:
+        if self.run.queues is not None:
+            self.run.queues.wake()
+
     # ── moves ────────────────────────────────────────────────────────────────────────────
 
     def make(self, move: Move) -> None:
@@ -164,13 +198,18 @@ class SupervisorLife:
             case moves.HostSleep(for_s=for_s):
                 self.processes.suspend_host()
                 self.run.clock.now += for_s
+                self.run.note(HostResumed(self.run.clock.now, for_s))
             case moves.ActorRaises(actor=actor, times=times):
                 self._mistakes[actor.class_name] = times
                 self.runtime.watch = self._make_mistake
             case moves.KillSupervisor(back_after_s=back_after_s):
                 self.run.kill_supervisor(back_after_s)
+            case moves.Enqueue():
+                if self.run.queues is not None:
+                    self.run.queues.enqueue(move)
             case moves.LateFrame(worker=worker, generations=generations):
                 generation = self._generation(worker) - max(1, generations)
+                self.run.note(Heard(self.run.clock.now, worker, generation, "healthy"))
                 self.actors.monitor.tell(FrameReceived(worker, generation, HEALTHY))
             case moves.StaleTimer(worker=worker, generations=generations):
                 generation = self._generation(worker) - max(1, generations)
@@ -217,6 +256,8 @@ class SupervisorLife:
             self.run.at(self.run.clock.now + for_s, lambda: None if self._is_over else undo())
 
     def _set_database(self, state: DatabaseState, takes_s: float) -> None:
+        if state is not self.store.state:
+            self.run.note(DatabaseChanged(self.run.clock.now, state))
         self.store.state = state
         self._takes_s = takes_s
         self.processes.set_database(state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL))

@@ -8,17 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from ..errors import Problem
 from ..ports import Store
 from .scenarios.behaviours import life_of
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
-from .scenarios.invariants import Violation, Watch, unreached
+from .scenarios.invariants import Violation, unreached
 from .scenarios.moves import WORDS, Phase, said, worker_of
-from .scenarios.scenario import Role, Scenario, Step
+from .scenarios.scenario import Role, Scenario, ScenarioError, Step
+from .scripted_jobs import QueuesInReach, ScriptedQueues
 from .scripted_processes import Script
 from .seeded_steps import draw
 from .simulation_runtime import VirtualClock
 from .supervisor_life import SupervisorLife
+from .watch import Watch
 
 SLOWEST_COMMIT_S = 600.0
 """How long the end of a run waits at most until a slow store has persisted everything."""
@@ -83,7 +86,10 @@ class VirtualRun:
         self.seed = seed
         self.steps = steps
         self.store = store
-        self.watch = Watch(role.spec for role in scenario.roles)
+        self.watch = Watch(
+            (role.spec for role in scenario.roles),
+            starts_are_paced=scenario.max_concurrent_starts is not None,
+        )
         self.history = History(hear=self.watch.take)
         self.note = self.history.add
         """Record an entry."""
@@ -97,8 +103,19 @@ class VirtualRun:
         self.lives = 0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self.queues = self._queues()
+        """None if no worker serves a queue."""
         self._armed: list[Step] = []
         self._life: SupervisorLife | None = None
+
+    def _queues(self) -> ScriptedQueues | None:
+        if not self.scenario.queues:
+            return None
+        jobs = self.store.jobs
+        if not isinstance(jobs, QueuesInReach):
+            problem = Problem("jobs", "need a store whose queues are in this process, such as MemoryStore")
+            raise ScenarioError(self.scenario.name, [problem])
+        return ScriptedQueues(jobs, self.clock, self.note, self.at)
 
     def _script(self, role: Role) -> Script:
         """The lives of a worker in the order of its starts, over all lives of the supervisor."""
@@ -199,6 +216,8 @@ class VirtualRun:
 
     def count(self) -> None:
         """Record the counters of the store."""
+        if self.queues is not None:
+            self.queues.count()
         known = self.store.load().workers
         for id_ in self.roles:
             kept = known.get(id_)
@@ -212,6 +231,8 @@ class VirtualRun:
         """End the faults."""
         self._armed.clear()
         self._later.clear()
+        if self.queues is not None:
+            self.queues.is_calm = True
         self.begin_life()
         assert self._life is not None
         self._life.calm_down()

@@ -1,4 +1,4 @@
-"""The four ready-made sets of policies, and how single fields of one are overridden."""
+"""The ready-made sets of policies, and how single fields of one are overridden."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from ..errors import Problem, SpecError
-from .job_policy import JobPolicy
-from .resource_limits import ResourceLimits
-from .worker_spec import (
-    HealthPolicy,
-    OnExhausted,
-    PauseMode,
-    RestartOn,
-    RestartPolicy,
-    StopPolicy,
-    WindowMode,
-)
+from .policies.health_policy import HealthPolicy
+from .policies.job_policy import JobPolicy
+from .policies.resource_limits import ResourceLimits
+from .policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
+from .policies.stop_policy import StopPolicy
+from .worker_spec import PauseMode
 
 _P = TypeVar("_P", RestartPolicy, HealthPolicy, StopPolicy, JobPolicy)
 
@@ -59,7 +54,7 @@ PATIENT = Preset(
 NOTIFY = Preset(
     restart=RestartPolicy(
         enabled=False,
-        max_in_window=3,
+        max_in_window=2,
         window_s=600.0,
         window_mode=WindowMode.SLIDING,
         max_lifetime=None,
@@ -98,8 +93,24 @@ PLUGIN = Preset(
     limits=ResourceLimits(kill_cpu_percent=50.0, kill_memory_mb=256.0, interval_s=5.0, violations=2),
 )
 
+SERVICE = Preset(
+    restart=RestartPolicy(
+        # The delays of ten minutes of immediate deaths, each shortened by the jitter, add up to 17 restarts.
+        max_in_window=18,
+        window_s=1800.0,
+        window_mode=WindowMode.SLIDING,
+        max_lifetime=None,
+        jitter=0.1,
+        reset_after_healthy_s=60.0,
+    ),
+    health=HealthPolicy(),
+    pause_mode=PauseMode.STOP,
+    jobs=JobPolicy(crash_retries=2),
+    limits=None,
+)
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {"steady": STEADY, "patient": PATIENT, "notify": NOTIFY, "plugin": PLUGIN}
+    {"steady": STEADY, "service": SERVICE, "patient": PATIENT, "notify": NOTIFY, "plugin": PLUGIN}
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from .job_policy import JobPolicy
+from .policies.job_policy import JobPolicy
 from .worker_spec import WorkerSpec
 
 

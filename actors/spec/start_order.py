@@ -31,6 +31,15 @@ def check_order(specs: Iterable[WorkerSpec], newcomer: str | None = None) -> Non
         raise SpecError(cycle[0], [Problem("after", f"forms a cycle: {' → '.join(cycle)}")])
 
 
+def order_problem(specs: Iterable[WorkerSpec], newcomer: str | None = None) -> str | None:
+    """Why these cannot be supervised together; workers other than the new one may name removed workers."""
+    try:
+        check_order(specs, newcomer)
+    except SpecError as error:
+        return str(error)
+    return None
+
+
 def all_before(component_id: str, after: Mapping[str, Iterable[str]]) -> set[str]:
     """The workers that a worker waits for, directly or indirectly."""
     found: set[str] = set()

@@ -69,7 +69,10 @@ class Setting:
         """Why a value is not valid; None if it is."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self.bounds.reason(value) or misfit(value, self.hint)
-        return misfit(value, self.hint)
+        wrong = misfit(value, self.hint)
+        if wrong is not None and isinstance(value, str) and self.key.endswith("_s"):
+            return wrong.replace("a number", "a number of seconds, such as 30", 1)
+        return wrong
 
 
 def setting(
@@ -201,7 +204,9 @@ def misfit(value: object, hint: Any) -> str | None:
 def nearest(word: str, known: Iterable[str]) -> str:
     """A suggestion for a misspelt word, as the tail of a sentence; empty if no word is similar."""
     # The comparison takes time that grows with the square of the length.
-    near = get_close_matches(word[:64], list(known), n=1)
+    words_known = list(known)
+    swapped = [each for each in words_known if sorted(each) == sorted(word[:64])]
+    near = get_close_matches(word[:64], words_known, n=1) or swapped
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -283,6 +288,7 @@ _NAMES: dict[Any, str] = {
     tuple[int, ...]: "a list of whole numbers",
     tuple[float, ...]: "a list of numbers",
     tuple[str, ...]: "a list of words",
+    tuple[int | str, ...]: "a list of whole numbers and words",
     Mapping[str, str]: "a table of text",
 }
 

@@ -1,62 +1,38 @@
 """What a host declares about its workers; checked when it is constructed.
 
 A `WorkerSpec` names what to run (`Command` or `PythonCall`) and the policies that apply to it.
-Everything here is immutable and compares by value. `presets` has the four ready-made
+Everything here is immutable and compares by value. `presets` has the ready-made
 sets of policies; `WorkerSpec.from_preset` takes one and overrides single fields.
 """
 
 from __future__ import annotations
 
 import re
-import signal as signals
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from ..deaths.death import signal_name, signal_number
 from ..errors import Problem, SpecError
-from .breaker_policy import BreakerPolicy
-from .job_policy import JobPolicy
-from .resource_limits import RecyclePolicy, ResourceLimits
+from .policies.breaker_policy import BreakerPolicy
+from .policies.group import Essential, Membership
+from .policies.health_policy import HealthPolicy
+from .policies.job_policy import JobPolicy
+from .policies.ready_policy import ReadyPolicy
+from .policies.resource_limits import RecyclePolicy, ResourceLimits
+from .policies.restart_policy import RestartOn, RestartPolicy
+from .policies.schedule import Kind
+from .policies.stop_policy import StopPolicy
+from .policies.work_release import ReleasePolicy
+from .program import Command, PythonCall
 from .validation import (
-    SHORTEST_S,
-    Policy,
-    check,
     convert_words,
-    exceeds,
     field_problems,
     refuse,
-    seconds,
     setting,
 )
-from .work_release import ReleasePolicy
 
 COMPONENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-NOT_A_SIGNAL = "is not a signal; use a name such as SIGTERM or a number"
-PYTHON_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-
-
-class RestartOn(StrEnum):
-    """Which exits lead to a restart."""
-
-    ALWAYS = "always"
-    ON_FAILURE = "on_failure"
-    NEVER = "never"
-
-
-class WindowMode(StrEnum):
-    """How the window of the short-term limit moves."""
-
-    SINCE_LAST_RESTART = "since_last_restart"
-    SLIDING = "sliding"
-
-
-class OnExhausted(StrEnum):
-    """What happens when a limit is reached."""
-
-    MARK_FAILED = "mark_failed"
-    NOTIFY_ONLY = "notify_only"
 
 
 class PauseMode(StrEnum):
@@ -64,208 +40,6 @@ class PauseMode(StrEnum):
 
     STOP = "stop"
     IDLE = "idle"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartPolicy(Policy):
-    """When a dead worker is restarted, after which delay, and when to give up.
-
-    The defaults are the preset `steady`. None means no limit.
-    """
-
-    enabled: bool = setting(True, "Whether a dead worker is restarted at all.")
-    restart_on: RestartOn = setting(RestartOn.ALWAYS, "Which exits lead to a restart.")
-    max_in_window: int | None = setting(5, "How many restarts are allowed within window_s.", least=1)
-    window_s: float = seconds(300.0, "The window of max_in_window, in seconds.", least=SHORTEST_S)
-    window_mode: WindowMode = setting(
-        WindowMode.SINCE_LAST_RESTART,
-        "Whether the window slides, or starts again when no restart happened for window_s.",
-    )
-    max_lifetime: int | None = setting(20, "How many restarts are allowed in all, until a reset.", least=1)
-    max_consecutive: int | None = setting(None, "How many restarts are allowed in a row.", least=1)
-    initial_delay_s: float = seconds(1.0, "The delay before the first restart of a streak, in seconds.")
-    multiplier: float = setting(2.0, "The factor by which each further delay grows.", least=1)
-    max_delay_s: float = seconds(60.0, "The longest delay, in seconds.")
-    min_delay_s: float = seconds(1.0, "The shortest delay, in seconds; it wins over max_delay_s.")
-    immediate_first: bool = setting(False, "Whether the first restart of a streak has no delay.")
-    jitter: float = setting(
-        0.0, "The share of a delay, 0 to 1, that may be taken off at random.", least=0, most=1
-    )
-    reset_after_healthy_s: float | None = seconds(
-        None, "After this many seconds of health the streak is cleared, but not the lifetime count."
-    )
-    on_exhausted: OnExhausted = setting(OnExhausted.MARK_FAILED, "What happens when a limit is reached.")
-    give_up_exit_codes: tuple[int, ...] = setting(
-        (), "Exit codes after which a restart is pointless: the worker is failed at once."
-    )
-    clear_failed_on_change: bool = setting(
-        False, "Whether a failed worker is tried again once its code or configuration has changed."
-    )
-
-    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
-        """The delays that contradict each other."""
-        if exceeds(self, "initial_delay_s", "max_delay_s"):
-            reason = f"must not be below initial_delay_s ({self.initial_delay_s})"
-            yield Problem("max_delay_s", reason, self.max_delay_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthPolicy(Policy):
-    """How long a worker that reports its health may stay silent.
-
-    The defaults are the preset `steady`. With `staleness_s = None` a worker needs no heartbeats
-    after its first one; with `recovery_*_s = None` it gets no recovery time.
-    """
-
-    startup_timeout_s: float = seconds(
-        60.0, "How long a worker may take from its start to its first healthy frame.", least=SHORTEST_S
-    )
-    staleness_s: float | None = seconds(
-        5.0, "Silence of this many seconds is a miss; none: heartbeats are not required.", least=SHORTEST_S
-    )
-    max_misses: int = setting(3, "How many misses in a row make a worker dead.", least=1)
-    heartbeat_interval_s: float = seconds(
-        2.0, "How often a worker is asked to send a frame, in seconds.", least=SHORTEST_S
-    )
-    recovery_min_s: float | None = seconds(5.0, "The shortest recovery time that a worker is given.")
-    recovery_max_s: float | None = seconds(
-        120.0, "The longest recovery time that a worker is given.", least=SHORTEST_S
-    )
-    progress_timeout_s: float | None = seconds(
-        None,
-        "How long the work of a live worker may make no progress; none: progress is not checked.",
-        least=SHORTEST_S,
-    )
-    max_bad_frames: int = setting(
-        100, "A worker that sends more invalid frames than this is stopped.", least=1
-    )
-
-    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
-        """The times that contradict each other."""
-        if (self.recovery_min_s is None) != (self.recovery_max_s is None):
-            reason = "must be set together with recovery_max_s, or not at all"
-            yield Problem("recovery_min_s", reason, self.recovery_min_s)
-        elif exceeds(self, "recovery_min_s", "recovery_max_s"):
-            reason = f"must not exceed recovery_max_s ({self.recovery_max_s})"
-            yield Problem("recovery_min_s", reason, self.recovery_min_s)
-        if exceeds(self, "heartbeat_interval_s", "staleness_s"):
-            reason = f"must not exceed staleness_s ({self.staleness_s})"
-            yield Problem("heartbeat_interval_s", reason, self.heartbeat_interval_s)
-        if exceeds(self, "heartbeat_interval_s", "progress_timeout_s"):
-            reason = (
-                f"must not be below heartbeat_interval_s ({self.heartbeat_interval_s}): "
-                "progress is reported with the heartbeats"
-            )
-            yield Problem("progress_timeout_s", reason, self.progress_timeout_s)
-
-    def warnings(self) -> Iterator[Problem]:
-        """What is allowed but unwise."""
-        if self.staleness_s is not None and self.heartbeat_interval_s > self.staleness_s / 2:
-            reason = f"is more than half of staleness_s ({self.staleness_s}): one late frame counts as a miss"
-            yield Problem("heartbeat_interval_s", reason, self.heartbeat_interval_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopPolicy(Policy):
-    """The stop ladder: request, SIGTERM, SIGKILL, and how long to wait after each step.
-
-    A plain command cannot be asked. A graceful stop begins with SIGTERM and waits `ask_s` after
-    it; `term_s` is not used then.
-    """
-
-    signal: int | str = setting(
-        "SIGTERM", "The signal that is sent instead of SIGTERM, by name or number: SIGINT, INT or 2."
-    )
-    ask_s: float = seconds(
-        10.0, "How long to wait after the request to stop; for a plain command: after SIGTERM."
-    )
-    term_s: float = seconds(
-        2.0, "How long to wait after SIGTERM, where SIGTERM follows a request or the worker is unresponsive."
-    )
-    kill_s: float = seconds(1.0, "How long to wait after SIGKILL.")
-    last_s: float = seconds(
-        0.5, "How much longer to wait before a process that survived SIGKILL is reported as unkillable."
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-        name = signal_name(self.signal_number)
-        if signal_number(name) is not None:  # real-time signals have numbers only
-            object.__setattr__(self, "signal", name)
-
-    @property
-    def signal_number(self) -> int:
-        """The number of the signal."""
-        number = signal_number(self.signal)
-        assert number is not None
-        return number
-
-    @property
-    def total_s(self) -> float:
-        """How long a stop may take at most, with every step of the ladder."""
-        return self.ask_s + self.term_s + self.kill_s + self.last_s
-
-    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
-        """A signal that does not exist, or that does not end a process."""
-        if "signal" in wrong:
-            return
-        number = signal_number(self.signal)
-        if number is None:
-            yield Problem("signal", NOT_A_SIGNAL, self.signal)
-        elif number == signals.SIGSTOP:
-            reason = "only suspends a process; use a signal that ends it, such as SIGTERM"
-            yield Problem("signal", reason, self.signal)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A program with its arguments; never a shell string.
-
-    With `reports_health` the program writes health frames to the descriptor that it is given.
-    Without it, the program is healthy while it runs.
-    """
-
-    argv: tuple[str, ...]
-    reports_health: bool = setting(False, "Whether the command writes health frames.")
-    pdeathsig: bool = setting(
-        False, "Whether the kernel kills the command when its supervisor dies, through a small shim."
-    )
-
-    def __post_init__(self) -> None:
-        convert_words(self)
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with this command."""
-        if isinstance(self.argv, str):
-            yield Problem("argv", "must be a list of words, not a shell string")
-        elif wrong := tuple(field_problems(self)):
-            yield from wrong
-        elif not self.argv or not self.argv[0]:
-            yield Problem("argv", "does not name a program")
-        elif any("\0" in word for word in self.argv):
-            yield Problem("argv", "contains a NUL character")
-
-
-@dataclass(frozen=True, slots=True)
-class PythonCall:
-    """An importable function, `"package.module:function"`, run by `rekindle.worker.run`."""
-
-    target: str
-
-    @property
-    def reports_health(self) -> bool:
-        """The runner sends heartbeats by itself."""
-        return True
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with this target."""
-        if not isinstance(self.target, str) or not PYTHON_TARGET.fullmatch(self.target):
-            yield Problem("target", "must have the form 'package.module:function'", self.target)
-
-
-def command(*argv: str, reports_health: bool = False, pdeathsig: bool = False) -> Command:
-    """A program and its arguments, as separate words."""
-    return Command(tuple(argv), reports_health, pdeathsig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +51,11 @@ class WorkerSpec:
     restart: RestartPolicy = setting(None)
     health: HealthPolicy = setting(None)
     stop: StopPolicy = setting(None)
-    pause_mode: PauseMode = setting(PauseMode.STOP, "What a pause does to the process.")
+    pause_mode: PauseMode = setting(
+        PauseMode.STOP,
+        "What a pause does to the process: stop ends it; idle lets it run, and a worker that reports its "
+        "health is told to idle.",
+    )
     jobs: JobPolicy | None = setting(factory=JobPolicy)
     limits: ResourceLimits | None = setting(None)
     recycle: RecyclePolicy | None = setting(None)
@@ -290,12 +68,29 @@ class WorkerSpec:
         description="The environment variables of the worker.", factory=lambda: MappingProxyType({})
     )
     inherit_env: tuple[str, ...] = setting(
-        (), "Names of further variables to take over from the supervisor's environment."
+        (), "Names of further variables to take over from the supervisor's environment; AWS_* takes all such."
     )
     cwd: str | None = setting(None, "The working directory; in a file, relative to that file.")
-    user: str | None = setting(None, "The user that the process runs as; only root may set it.")
+    user: str | None = setting(
+        None,
+        "The user that the process runs as; only root may set it. A worker that serves queues still gets the"
+        " address of the database; see worker_database.",
+    )
     after: tuple[str, ...] = ()
     """Ids of workers that must be healthy before this one starts; they are stopped after it."""
+    kind: Kind = setting(
+        Kind.SERVICE,
+        "service: the process is meant to run on; once: it is meant to end, and the worker is done when it "
+        "exits with success.",
+    )
+    ready: ReadyPolicy | None = setting(None)
+    essential: bool | Essential = setting(
+        False,
+        "Whether the supervisor stops, with the exit code of this worker, when the worker is given up or "
+        "fails and is not restarted (true or on_failure), or also when it ends well (on_end).",
+    )
+    membership: tuple[Membership, ...] = ()
+    """Its places in groups, innermost first; `System` and the file derive them from the groups."""
 
     def __post_init__(self) -> None:
         # An explicit None must never surface later, when a crash is being handled.
@@ -314,7 +109,8 @@ class WorkerSpec:
         if "id" not in wrong and not COMPONENT_ID.fullmatch(self.id):
             yield Problem("id", f"must match {COMPONENT_ID.pattern}", self.id)
         if "run" not in wrong:
-            yield from (replace(problem, field="run") for problem in self.run.problems())
+            for problem in self.run.problems():
+                yield problem if problem.field == "warm" else replace(problem, field="run")
         if "env" not in wrong:
             yield from _environment_problems(self.env)
         if "cwd" not in wrong and self.cwd is not None and (not self.cwd or "\0" in self.cwd):
@@ -324,8 +120,20 @@ class WorkerSpec:
         if not {"run", "jobs"} & wrong.keys() and self.serves and not self.run.reports_health:
             reason = "require reports_health = true (the queue address is sent over the health channel)"
             yield Problem("jobs.queues", reason)
+        if "kind" not in wrong and self.is_task and self.recycle is not None:
+            yield Problem("recycle", "is for services only: the process of a task ends by itself")
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
+
+    @property
+    def is_task(self) -> bool:
+        """Whether its process is meant to end: an exit with success is not followed by a restart."""
+        return self.kind is Kind.ONCE
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the worker is never restarted, by itself or with its group."""
+        return not self.restart.enabled or self.restart.restart_on is RestartOn.NEVER
 
     @property
     def serves(self) -> tuple[str, ...]:

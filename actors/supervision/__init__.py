@@ -31,15 +31,17 @@ from .on_command import (
     start,
     stop,
 )
-from .on_death import death_record, died
-from .on_health import health_changed, job_changed, remembered, sustained
-from .on_process import process_gone, process_started, reconcile, refused
+from .on_death import circumstances, death_record, decision_on, died
+from .on_health import health_changed, job_changed, readmitted, remembered, sustained
+from .on_process import process_gone, process_started, reconcile, refused, start_delayed
 
 __all__ = [
     "SAVE_TIMEOUT_MS",
     "backoff_elapsed",
     "call_off",
+    "circumstances",
     "death_record",
+    "decision_on",
     "died",
     "health_changed",
     "is_held",
@@ -51,6 +53,7 @@ __all__ = [
     "pause",
     "process_gone",
     "process_started",
+    "readmitted",
     "reconcile",
     "recycle",
     "refused",
@@ -61,6 +64,7 @@ __all__ = [
     "resume",
     "save_overdue",
     "start",
+    "start_delayed",
     "stop",
     "sustained",
 ]

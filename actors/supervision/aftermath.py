@@ -16,19 +16,20 @@ from .worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
 
 
 def claims_after_death(worker: Worker, death: Death) -> tuple[Effect, ...]:
-    """A death counts, independent of the decision on it."""
-    return _release(worker, death.generation, str(death), death.exit, output=death.output, counted=True)
+    """A recorded death counts, independent of the decision on it."""
+    return _release(worker, death.generation, str(death), death.exit, death.remains, counted=True)
 
 
-def claims_after_late_end(worker: Worker, generation: int, cause: str, exit_: Exit) -> tuple[Effect, ...]:
+def claims_after_late_end(
+    worker: Worker, generation: int, cause: str, exit_: Exit, remains: Remains | None
+) -> tuple[Effect, ...]:
     """The same for a process that was declared dead first and ended later: until then it may have worked."""
-    return _release(worker, generation, cause, exit_, counted=True)
+    return _release(worker, generation, cause, exit_, remains, counted=True)
 
 
-def claims_after_stop(worker: Worker, generation: int, exit_: Exit, forced: int | None) -> tuple[Effect, ...]:
-    """A requested stop does not count, unless the worker crashed before our signal arrived."""
-    crashed = forced is None and (exit_.signal is not None or exit_.code not in (None, 0))
-    return _release(worker, generation, str(exit_), exit_, counted=crashed)
+def claims_after_stop(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
+    """A requested stop does not count, however the process ended: it is not a death."""
+    return _release(worker, generation, str(exit_), exit_, counted=False)
 
 
 def _release(
@@ -36,9 +37,9 @@ def _release(
     generation: int,
     cause: str,
     exit_: Exit,
+    remains: Remains | None = None,
     *,
     counted: bool,
-    output: tuple[str, ...] = (),
 ) -> tuple[Effect, ...]:
     # A changed spec may name no queue; the process that ended may have been given some.
     jobs = worker.spec.jobs if worker.spec.serves else worker.jobs
@@ -51,7 +52,8 @@ def _release(
         crash_retries=jobs.crash_retries,
         cause=cause,
         exit=exit_,
-        output=output,
+        output=() if remains is None else tuple(text for _, text in remains.output),
+        begun=None if remains is None else remains.begun_jobs,
     )
     return (ReleaseJobs(end),)
 
@@ -71,4 +73,5 @@ def evidence_of_stop(
         uptime_ms=max(0, world.now_ms - phase.since_ms),
         job=worker.job,
     )
-    return (KeepRecord(EndKept(bundle_of(ended, world.wall_ms, exit_, remains, asked=True))),)
+    bundle = bundle_of(ended, world.wall_ms, exit_, remains, asked=True, cwd=worker.spec.cwd)
+    return (KeepRecord(EndKept(bundle)),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..facts.generations import GenerationsReserved, mark_after
 from ..facts.health_status import Status
 from ..messages.internal.to_supervisor import BackoffElapsed
 from .worker import (
@@ -11,12 +12,13 @@ from .worker import (
     BackingOff,
     CancelTimers,
     Idle,
+    KeepRecord,
     Launch,
     Rest,
     Schedule,
-    Step,
     Up,
     Worker,
+    WorkerStep,
     World,
 )
 
@@ -24,22 +26,22 @@ SAVE_TIMEOUT_MS = 2000
 """How long a restart waits for its death to be kept before it goes on from memory."""
 
 
-def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> Step:
+def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> WorkerStep:
     """The delay is over; a timer of an older attempt says nothing."""
     phase = worker.phase
     if not isinstance(phase, BackingOff) or (phase.record.generation, phase.attempt) != (
         timer.generation,
         timer.attempt,
     ):
-        return Step(worker)
+        return WorkerStep(worker)
     return proceed(worker, replace(phase, elapsed=True), world)
 
 
-def kept(worker: Worker, generation: int, world: World) -> Step:
+def kept(worker: Worker, generation: int, world: World) -> WorkerStep:
     """The death is in the store."""
     phase = worker.phase
     if not isinstance(phase, BackingOff) or phase.record.generation != generation:
-        return Step(worker)
+        return WorkerStep(worker)
     return proceed(worker, replace(phase, kept=True), world)
 
 
@@ -49,38 +51,50 @@ def is_unsaved(worker: Worker, generation: int) -> bool:
     return isinstance(phase, BackingOff) and phase.record.generation == generation and not phase.kept
 
 
-def save_overdue(worker: Worker, generation: int, world: World) -> Step:
+def save_overdue(worker: Worker, generation: int, world: World) -> WorkerStep:
     """The store does not answer: go on from memory. The persistence actor keeps trying."""
     return kept(worker, generation, world)
 
 
-def back_off(worker: Worker, phase: BackingOff, world: World) -> Step:
+def back_off(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
     if phase.elapsed:
         return proceed(worker, phase, world)
     message = BackoffElapsed(worker.id, phase.record.generation, phase.attempt)
-    return Step(worker, (Schedule(max(0, phase.due_ms - world.now_ms), message),))
+    return WorkerStep(worker, (Schedule(max(0, phase.due_ms - world.now_ms), message),))
 
 
-def proceed(worker: Worker, phase: BackingOff, world: World) -> Step:
+def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
     """Start now, unless something still holds the restart back."""
     worker = replace(worker, phase=phase)
     if not phase.elapsed or worker.lingering is not None:
-        return Step(worker)
+        return WorkerStep(worker)
     if not phase.kept:
         left = max(0, phase.decided_ms + SAVE_TIMEOUT_MS - world.now_ms)
-        return Step(worker, (AwaitSave(phase.record.generation, left),))
+        return WorkerStep(worker, (AwaitSave(phase.record.generation, left),))
     if world.stopping or world.paused:
         rest = Rest.PAUSED if world.paused else Rest.STOPPED
-        return Step(replace(worker, phase=Idle(rest)), (CancelTimers(),))
-    return hold(worker, world.held) if world.held is not None else launch(worker, world)
+        return WorkerStep(replace(worker, phase=Idle(rest)), (CancelTimers(),))
+    return held_back(worker, world) or launch(worker, world)
 
 
-def hold(worker: Worker, why: str) -> Step:
+def held_back(worker: Worker, world: World) -> WorkerStep | None:
+    """What becomes of a start that a breaker or the end of its group prevents; None if nothing does."""
+    if world.down is not None:
+        return bar(worker, world.down)
+    return None if world.held is None else hold(worker, world.held)
+
+
+def bar(worker: Worker, why: str) -> WorkerStep:
+    """What would start now waits until its group is restarted."""
+    return WorkerStep(replace(worker, phase=Idle(Rest.GROUP, why), status=None), (CancelTimers(),))
+
+
+def hold(worker: Worker, why: str) -> WorkerStep:
     """What would start now waits for the breaker instead."""
-    return Step(replace(worker, phase=Idle(Rest.HELD, f"held back: {why}")), (CancelTimers(),))
+    return WorkerStep(replace(worker, phase=Idle(Rest.HELD, f"held back: {why}")), (CancelTimers(),))
 
 
-def call_off(worker: Worker, why: str) -> Step:
+def call_off(worker: Worker, why: str) -> WorkerStep:
     """A start that has not been sent yet waits for the breaker instead."""
     return hold(replace(worker, lingering=None, status=None), why)
 
@@ -94,7 +108,7 @@ def is_held(worker: Worker) -> bool:
             return False
 
 
-def launch(worker: Worker, world: World) -> Step:
+def launch(worker: Worker, world: World) -> WorkerStep:
     """The one way in which a process comes to be, at the first start as after a death."""
     generation = worker.generation + 1
     worker = replace(
@@ -108,7 +122,17 @@ def launch(worker: Worker, world: World) -> Step:
         not_before_ms=None,
         open_death=None,
     )
-    return Step(worker, (CancelTimers(), Launch(generation)))
+    return WorkerStep(worker, (CancelTimers(), *_moved_mark(worker), Launch(generation)))
+
+
+def _moved_mark(worker: Worker) -> tuple[KeepRecord, ...]:
+    """Move the mark on when half of the reserved numbers are used; no start waits for that."""
+    mark = mark_after(worker.generation)
+    return (
+        (KeepRecord(GenerationsReserved(worker.id, mark)),)
+        if mark > mark_after(worker.generation - 1)
+        else ()
+    )
 
 
 def is_up(worker: Worker, generation: int) -> bool:

@@ -16,68 +16,72 @@ from .worker import (
     Worker,
 )
 
-Crew = Mapping[str, Worker]
+WorkerMap = Mapping[str, Worker]
 """Every worker, by its id."""
 
 HOLDS = 3
 """A canary may take this many times the required healthy time, plus its time to start."""
 
 
-def candidates(name: str, crew: Crew) -> tuple[str, ...]:
+def candidates(name: str, workers: WorkerMap) -> tuple[str, ...]:
     """The possible canaries; a worker that waits for a held worker would never start."""
-    free = _free(name, crew)
-    return tuple(worker.id for worker in _ready(free, crew) or free)
+    free = _free(name, workers)
+    return tuple(worker.id for worker in _ready(free, workers) or free)
 
 
-def tries(canary: Worker | None, name: str, crew: Crew, waits_for: Collection[str]) -> bool:
+def tries(canary: Worker | None, name: str, workers: WorkerMap, waits_for: Collection[str]) -> bool:
     """Whether the canary can still become healthy; `waits_for`: the workers that its start waits for."""
     if canary is None or canary.spec.breaker is None or canary.spec.breaker.name != name:
         return False
     match canary.phase:
         case Up() if waits_for:
             # What it waits for may never start; a worker that can start at once is the better canary.
-            return not _needs(canary, crew) & _held(name, crew).keys() and not _ready(_free(name, crew), crew)
+            return not _needs(canary, workers) & _held(name, workers).keys() and not _ready(
+                _free(name, workers), workers
+            )
         case Up() | BackingOff() | Stopping(relaunch=True):
             return True
         case _:
             return False
 
 
-def trial_s(ids: Collection[str], crew: Crew, hold_s: float) -> float:
+def trial_s(ids: Collection[str], workers: WorkerMap, hold_s: float) -> float:
     """How long one of these may try before it is another's turn: it may flap, or end again and again."""
-    return max((crew[id_].spec.health.startup_timeout_s for id_ in ids), default=0.0) + HOLDS * hold_s
+    return max((workers[id_].spec.health.startup_timeout_s for id_ in ids), default=0.0) + HOLDS * hold_s
 
 
-def are_yet_to_start(name: str, crew: Crew) -> bool:
+def are_yet_to_start(name: str, workers: WorkerMap) -> bool:
     """Whether none of them was started yet, except workers that failed in a former run."""
-    at_hand = [worker.phase for worker in members(name, crew) if not isinstance(worker.phase, Failed)]
+    at_hand = [worker.phase for worker in members(name, workers) if not isinstance(worker.phase, Failed)]
     return bool(at_hand) and all(isinstance(phase, Idle) and phase.rest is Rest.NEW for phase in at_hand)
 
 
-def members(name: str, crew: Crew) -> list[Worker]:
+def members(name: str, workers: WorkerMap) -> list[Worker]:
     """The workers that share a breaker."""
-    return [w for w in crew.values() if w.spec.breaker is not None and w.spec.breaker.name == name]
+    return [w for w in workers.values() if w.spec.breaker is not None and w.spec.breaker.name == name]
 
 
-def _ready(free: list[Worker], crew: Crew) -> list[Worker]:
+def _ready(free: list[Worker], workers: WorkerMap) -> list[Worker]:
     """The workers of these that can start at once: no worker and no former process is in the way."""
     gone = [worker for worker in free if worker.lingering is None]
-    return [worker for worker in gone if not any(_keeps_waiting(crew.get(id_)) for id_ in worker.spec.after)]
+    return [
+        worker for worker in gone if not any(_keeps_waiting(workers.get(id_)) for id_ in worker.spec.after)
+    ]
 
 
-def _free(name: str, crew: Crew) -> list[Worker]:
+def _free(name: str, workers: WorkerMap) -> list[Worker]:
     """The held workers that do not wait for another held worker."""
-    held = _held(name, crew)
-    return [crew[id_] for id_ in held if not _needs(crew[id_], crew) & held.keys()]
+    held = _held(name, workers)
+    return [workers[id_] for id_ in held if not _needs(workers[id_], workers) & held.keys()]
 
 
-def _held(name: str, crew: Crew) -> dict[str, None]:
+def _held(name: str, workers: WorkerMap) -> dict[str, None]:
     """The ids of the held workers, in their order."""
-    return {worker.id: None for worker in members(name, crew) if is_held(worker)}
+    return {worker.id: None for worker in members(name, workers) if is_held(worker)}
 
 
-def _needs(worker: Worker, crew: Crew) -> set[str]:
-    return all_before(worker.id, {each.id: each.spec.after for each in crew.values()})
+def _needs(worker: Worker, workers: WorkerMap) -> set[str]:
+    return all_before(worker.id, {each.id: each.spec.after for each in workers.values()})
 
 
 def _keeps_waiting(worker: Worker | None) -> bool:

@@ -22,26 +22,26 @@ from .worker import (
     Idle,
     KeepRecord,
     Rest,
-    Step,
     StopMonitoring,
     Worker,
+    WorkerStep,
     World,
 )
 
 
-def clear_if_changed(worker: Worker, world: World) -> Step:
+def clear_if_changed(worker: Worker, world: World) -> WorkerStep:
     """Clear counters and failure of a failed worker that is another version now; nothing is started."""
     phase = worker.phase
     if not isinstance(phase, Failed) or not worker.spec.restart.clear_failed_on_change:
-        return Step(worker)
+        return WorkerStep(worker)
     old, new = phase.version, world.version
     what = changed(old, new)
     if what is None or old is None or new is None:
-        return Step(worker)
+        return WorkerStep(worker)
     worker = replace(worker, phase=Idle(Rest.RESET), status=None, restarts=RestartState(), not_before_ms=None)
     clear = KeepRecord(RestartReset(worker.id, world.wall_ms))
     lifted = Announce(FailureLifted(worker.id, old, new, what))
-    return Step(worker, (CancelTimers(), clear, lifted, StopMonitoring()))
+    return WorkerStep(worker, (CancelTimers(), clear, lifted, StopMonitoring()))
 
 
 def refusal(worker: Worker, world: World) -> str | None:
@@ -61,8 +61,8 @@ def refusal(worker: Worker, world: World) -> str | None:
     return f"{worker.id} is failed ({phase.reason}), and {why}: {remedy}"
 
 
-def start(worker: Worker, world: World) -> Step:
+def start(worker: Worker, world: World) -> WorkerStep:
     """Have it running, a failed one only if it is another version now."""
     lifted = clear_if_changed(worker, world)
     begun = supervision.start(lifted.worker, world)
-    return Step(begun.worker, (*lifted.effects, *begun.effects))
+    return WorkerStep(begun.worker, (*lifted.effects, *begun.effects))

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from ..deaths.death import Exit, Job
 from ..facts.records import MetaSet
-from ..spec.work_release import Release, ReleaseOrder, is_wanted, item_of
+from ..spec.policies.work_release import Release, ReleaseOrder, is_wanted, item_of
 from ..spec.worker_spec import WorkerSpec
 
 HELD = "held_work:"
-"""The prefix; the worker and its generation follow. Generations restart at 1 if no death was recorded."""
+"""The prefix; the worker and its generation follow."""
 
 LEFT = "left_work:"
 """Then the run that found it, and whose it was: a run that is cut off as well adds another one."""

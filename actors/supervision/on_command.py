@@ -9,9 +9,9 @@ from ..facts.health_status import Status
 from ..facts.records import DeathRecord, RestartReset
 from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
 from ..rules.restarts import RestartState
-from ..spec.stop_urgency import Urgency
+from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import PauseMode
-from .backoff import back_off, hold, is_up, launch
+from .backoff import back_off, held_back, is_up, launch
 from .worker import (
     Announce,
     BackingOff,
@@ -25,38 +25,38 @@ from .worker import (
     Rest,
     SetCause,
     SetIdle,
-    Step,
     StopMonitoring,
     Stopping,
     StopReason,
     Up,
     Worker,
+    WorkerStep,
     World,
 )
 
 
-def start(worker: Worker, world: World) -> Step:
+def start(worker: Worker, world: World) -> WorkerStep:
     """Have it running: at once, without touching any counter."""
     match worker.phase:
         case Up() | Failed():
-            return Step(worker)
+            return WorkerStep(worker)
         case Stopping() as phase:
             by_hand = phase.by_hand or world.by_hand
-            return Step(replace(worker, phase=replace(phase, relaunch=True, by_hand=by_hand)))
+            return WorkerStep(replace(worker, phase=replace(phase, relaunch=True, by_hand=by_hand)))
         case Idle() | BackingOff():
             if world.paused:
-                return Step(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
+                return WorkerStep(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
             if worker.lingering is not None:
                 waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True, by_hand=world.by_hand)
-                return Step(replace(worker, phase=waiting), (CancelTimers(),))
-            if world.held is not None:
-                return hold(worker, world.held)
+                return WorkerStep(replace(worker, phase=waiting), (CancelTimers(),))
+            if (held := held_back(worker, world)) is not None:
+                return held
             if worker.not_before_ms is not None and worker.not_before_ms > world.now_ms:
                 return _resume_backoff(worker, worker.not_before_ms, world)
             return launch(worker, world)
 
 
-def _resume_backoff(worker: Worker, due_ms: int, world: World) -> Step:
+def _resume_backoff(worker: Worker, due_ms: int, world: World) -> WorkerStep:
     """Wait for the rest of a delay that a former run decided."""
     record = DeathRecord(
         component_id=worker.id,
@@ -87,102 +87,106 @@ def stop(
     urgency: Urgency = Urgency.GRACEFUL,
     rest: Rest = Rest.STOPPED,
     reason: StopReason = StopReason.OPERATOR,
-) -> Step:
-    """Have it gone. What was counted stays counted."""
+    because: str = "",
+) -> WorkerStep:
+    """Have it gone. What was counted stays counted. `because`: the worker on whose account it stops."""
     match worker.phase:
         case Up(generation=generation, since_ms=since_ms, pid=pid):
             phase = Stopping(generation, rest, urgency=urgency, reason=reason, since_ms=since_ms, pid=pid)
-            begun = Announce(WorkerStopping(worker.id, generation, reason.value))
+            begun = Announce(WorkerStopping(worker.id, generation, reason.value, because))
             halt = (CancelTimers(), begun, StopMonitoring(), Halt(generation, urgency))
-            return Step(replace(worker, phase=phase), halt)
+            return WorkerStep(replace(worker, phase=phase), halt)
         case Stopping() as phase:
             urgency, why = max(urgency, phase.urgency), None if phase.reason is None else reason
             phase = replace(phase, rest=rest, relaunch=False, by_hand=False, urgency=urgency, reason=why)
-            return Step(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
+            return WorkerStep(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
         case BackingOff():
             idle = replace(worker, phase=Idle(rest), status=None)
-            return Step(idle, (CancelTimers(), StopMonitoring(), *_rested(worker, urgency)))
+            return WorkerStep(idle, (CancelTimers(), StopMonitoring(), *_rested(worker, urgency)))
         case Idle(rest=Rest.HELD):
-            return Step(replace(worker, phase=Idle(rest), status=None), _rested(worker, urgency))
+            return WorkerStep(replace(worker, phase=Idle(rest), status=None), _rested(worker, urgency))
+        case Idle(rest=Rest.DONE) if worker.spec.is_task:
+            return WorkerStep(worker, _rested(worker, urgency))
         case Idle(why=why):
-            return Step(replace(worker, phase=Idle(rest, why)), _rested(worker, urgency))
+            return WorkerStep(replace(worker, phase=Idle(rest, why)), _rested(worker, urgency))
         case Failed():
-            return Step(worker, _rested(worker, urgency))
+            return WorkerStep(worker, _rested(worker, urgency))
 
 
-def pause(worker: Worker) -> Step:
+def pause(worker: Worker) -> WorkerStep:
     """Hold the worker back, in the way that its spec says."""
     if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
-        return Step(worker, (SetIdle(worker.phase.generation, paused=True),))
+        return WorkerStep(worker, (SetIdle(worker.phase.generation, paused=True),))
     match worker.phase:
         case Idle(rest=Rest.STOPPED | Rest.LEFT | Rest.DONE | Rest.RESET):
-            return Step(worker)  # it is down for another reason, which outlasts the pause
+            return WorkerStep(worker)  # it is down for another reason, which outlasts the pause
         case Stopping(rest=Rest.STOPPED, relaunch=False):
-            return Step(worker)
+            return WorkerStep(worker)
         case _:
             return stop(worker, rest=Rest.PAUSED, reason=StopReason.PAUSE)
 
 
-def resume(worker: Worker, world: World) -> Step:
+def resume(worker: Worker, world: World) -> WorkerStep:
     """End a pause: what it held back starts at once; what is failed or was stopped stays so."""
     match worker.phase:
         case Up(generation=generation):
             # Even if its spec has changed: a worker that runs during a pause was told to idle.
-            return Step(worker, (SetIdle(generation, paused=False),))
+            return WorkerStep(worker, (SetIdle(generation, paused=False),))
         case Idle(rest=Rest.PAUSED | Rest.RESET):
             return start(worker, world)
         case Stopping(rest=Rest.PAUSED):
             return start(worker, world)
         case _:
-            return Step(worker)
+            return WorkerStep(worker)
 
 
-def reset(worker: Worker, world: World) -> Step:
+def reset(worker: Worker, world: World) -> WorkerStep:
     """Clear counters and failure; nothing is started, and what runs goes on."""
     clear = (KeepRecord(RestartReset(worker.id, world.wall_ms)), Announce(WorkerReset(worker.id)))
     worker = replace(worker, restarts=RestartState(), not_before_ms=None)
     match worker.phase:
         case Failed() | Idle() | BackingOff() as phase:
             # One that an operator stopped stays stopped: a later resume is not meant for it.
-            stays = isinstance(phase, Idle) and phase.rest in (Rest.STOPPED, Rest.HELD)
+            stays = isinstance(phase, Idle) and phase.rest in (Rest.STOPPED, Rest.HELD, Rest.GROUP)
+            stays |= worker.is_done and worker.spec.is_task
             worker = replace(worker, phase=phase if stays else Idle(Rest.RESET), status=None)
-            return Step(worker, (CancelTimers(), *clear, StopMonitoring()))
+            return WorkerStep(worker, (CancelTimers(), *clear, StopMonitoring()))
         case Up() | Stopping():
-            return Step(worker, clear)
+            return WorkerStep(worker, clear)
 
 
-def restart(worker: Worker, world: World) -> Step:
+def restart(worker: Worker, world: World) -> WorkerStep:
     """Reset, then start afresh: a running process is stopped first."""
     cleared = reset(worker, world)
     worker = cleared.worker
     up = isinstance(worker.phase, Up)
     begun = renew(worker, StopReason.RESTART) if up else start(worker, world)
-    return Step(begun.worker, (*cleared.effects, *begun.effects))
+    return WorkerStep(begun.worker, (*cleared.effects, *begun.effects))
 
 
-def renew(worker: Worker, reason: StopReason) -> Step:
+def renew(worker: Worker, reason: StopReason) -> WorkerStep:
     """Have a new process for a spec that changed; nothing is counted, and what is down stays down."""
     if not isinstance(worker.phase, Up):
-        return Step(worker)
+        return WorkerStep(worker)
     halted = stop(worker, reason=reason)
     phase = halted.worker.phase
     assert isinstance(phase, Stopping)
     phase = replace(phase, relaunch=True, by_hand=reason is StopReason.RESTART)
-    return Step(replace(halted.worker, phase=phase), halted.effects)
+    return WorkerStep(replace(halted.worker, phase=phase), halted.effects)
 
 
-def recycle(worker: Worker, reason: str) -> Step:
+def recycle(worker: Worker, reason: str) -> WorkerStep:
     """Have a new process for a worker that is well; nothing is counted."""
     renewed = renew(worker, StopReason.RECYCLE)
     event = WorkerRecycled(worker.id, worker.generation, reason)
-    return Step(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
+    return WorkerStep(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
 
 
-def limit_exceeded(worker: Worker, generation: int, detail: str) -> Step:
+def limit_exceeded(worker: Worker, generation: int, detail: str) -> WorkerStep:
     """Kill a worker that uses too much; its death is the monitor's to tell."""
     if not is_up(worker, generation):
-        return Step(worker)
-    return Step(worker, (SetCause(generation, detail), Halt(generation, Urgency.KILL)))
+        return WorkerStep(worker)
+    return WorkerStep(worker, (SetCause(generation, detail), Halt(generation, Urgency.KILL)))
 
 
 def _rested(worker: Worker, urgency: Urgency) -> tuple[Effect, ...]:

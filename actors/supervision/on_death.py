@@ -7,10 +7,17 @@ from msgspec.structs import replace
 from ..deaths.crash_bundle import Bundle, bundle_of
 from ..deaths.death import HUNG, Action, Cause, Death, Exit
 from ..facts.health_status import Status
-from ..facts.records import DeathRecord, StreakCleared
+from ..facts.records import DeathRecord, RestartReset, StreakCleared
 from ..messages import Budget, WorkerDied, WorkerFailed
-from ..rules.restarts import DEFAULT_FAILURE, Circumstances, Decision, budget, decide
-from ..spec.stop_urgency import Urgency
+from ..rules.restarts import (
+    DEFAULT_FAILURE,
+    Circumstances,
+    Decision,
+    RestartState,
+    budget,
+    decide,
+)
+from ..spec.policies.stop_policy import Urgency
 from . import held_work
 from .aftermath import claims_after_death
 from .backoff import back_off, is_up
@@ -27,24 +34,49 @@ from .worker import (
     ReleaseWork,
     ReportFailed,
     Rest,
-    Step,
     Worker,
+    WorkerStep,
     World,
 )
 
 
-def died(worker: Worker, death: Death, world: World) -> Step:
-    """A death, once per incarnation: decide, write it down, then act."""
-    if not is_up(worker, death.generation):
-        return Step(worker)
-    around = Circumstances(
+def decision_on(worker: Worker, death: Death, world: World) -> Decision:
+    """What the worker's own policy says."""
+    return decide(worker.spec.restart, worker.restarts, death, circumstances(worker, world))
+
+
+def circumstances(worker: Worker, world: World) -> Circumstances:
+    """What the decision on a death depends on beside the policy and the counters."""
+    return Circumstances(
         now_ms=world.now_ms,
         stopping=world.stopping,
         paused=world.paused,
         held=world.held,
         chance=world.chance,
+        is_task=worker.spec.is_task,
     )
-    decision = decide(worker.spec.restart, worker.restarts, death, around)
+
+
+def died(
+    worker: Worker,
+    death: Death,
+    world: World,
+    decision: Decision | None = None,
+    first: tuple[Effect, ...] = (),
+) -> WorkerStep:
+    """A death, once per incarnation: decide, write it down, then act.
+
+    Args:
+        worker: the worker before its death.
+        death: its death.
+        world: the moment of it.
+        decision: the decision of its groups, if it is in any.
+        first: what is carried out before, in the same transaction.
+    """
+    if not is_up(worker, death.generation):
+        return WorkerStep(worker)
+    counted = worker.restarts
+    decision = decision or decision_on(worker, death, world)
     ended = death.exit != Exit() or death.cause is Cause.SPAWN_FAILED
     alive = worker.lingering == death.generation and not ended
     release = held_work.order(worker.spec, death.generation, death.job, death.exit)
@@ -56,23 +88,25 @@ def died(worker: Worker, death: Death, world: World) -> Step:
         open_death=OpenDeath(death, world.wall_ms) if alive else None,
         unreleased=release if alive else None,
     )
-    record = death_record(death, decision, world.wall_ms, _version(death, world))
+    record = death_record(death, decision, world.wall_ms, _version(death, world), worker.spec.cwd)
     event = _died_event(
         death, decision, budget(worker.spec.restart, worker.restarts, world.now_ms), record.bundle
     )
-    effects: list[Effect] = [CancelTimers(), KeepRecord(record), Announce(event)]
+    effects: list[Effect] = [*first, CancelTimers(), KeepRecord(record), Announce(event)]
     if release is not None and not alive:
         effects.append(ReleaseWork(release))
     if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
         # The death's own record changes counters only where it counts or fails.
         effects.append(KeepRecord(StreakCleared(worker.id, world.wall_ms)))
+    if decision.done and counted != RestartState():
+        effects.append(KeepRecord(RestartReset(worker.id, world.wall_ms)))
     if alive:
         # Taken for dead while it still runs: it must be gone before another one starts.
         effects.append(Halt(death.generation, Urgency.FIRM, hung=death.cause in HUNG))
     else:
         effects += claims_after_death(worker, death)
     step = _after_death(worker, death, decision, record, world)
-    return Step(step.worker, (*effects, *step.effects))
+    return WorkerStep(step.worker, (*effects, *step.effects))
 
 
 def _version(death: Death, world: World) -> str | None:
@@ -81,7 +115,9 @@ def _version(death: Death, world: World) -> str | None:
     return started or world.version
 
 
-def death_record(death: Death, decision: Decision, wall_ms: int, version: str | None = None) -> DeathRecord:
+def death_record(
+    death: Death, decision: Decision, wall_ms: int, version: str | None = None, cwd: str | None = None
+) -> DeathRecord:
     """A death and its decision, as they are kept."""
     return DeathRecord(
         component_id=death.component_id,
@@ -96,12 +132,14 @@ def death_record(death: Death, decision: Decision, wall_ms: int, version: str | 
         reason=decision.reason,
         delay_ms=decision.delay_ms,
         streak_cleared=decision.streak_cleared,
-        bundle=bundle_of(death, wall_ms, death.exit, death.remains),
+        bundle=bundle_of(death, wall_ms, death.exit, death.remains, cwd=cwd),
         version=version,
     )
 
 
-def _after_death(worker: Worker, death: Death, decision: Decision, record: DeathRecord, world: World) -> Step:
+def _after_death(
+    worker: Worker, death: Death, decision: Decision, record: DeathRecord, world: World
+) -> WorkerStep:
     match decision.action:
         case Action.RESTART:
             phase = BackingOff(
@@ -116,22 +154,24 @@ def _after_death(worker: Worker, death: Death, decision: Decision, record: Death
             reason = decision.failure_reason or DEFAULT_FAILURE
             failed = replace(worker, phase=Failed(reason, record.version), status=Status.FAILED)
             event = WorkerFailed(worker.id, death.generation, reason)
-            return Step(failed, (ReportFailed(), Announce(event)))
+            return WorkerStep(failed, (ReportFailed(), Announce(event)))
         case Action.HELD:
-            return Step(replace(worker, phase=Idle(Rest.HELD, decision.reason)))
+            return WorkerStep(replace(worker, phase=Idle(Rest.HELD, decision.reason)))
         case Action.NOTIFY_ONLY | Action.NONE:
-            return Step(replace(worker, phase=_at_rest(death, decision, world)))
+            return WorkerStep(replace(worker, phase=_at_rest(death, decision, world)))
 
 
 def _at_rest(death: Death, decision: Decision, world: World) -> Idle:
     """What becomes of one that is not brought back."""
+    if decision.done:
+        return Idle(Rest.DONE, f"finished: {death}")
     if world.paused or world.stopping:
         rest = Rest.PAUSED if world.paused else Rest.STOPPED
     elif decision.action is Action.NONE and death.ended_well:
         return Idle(Rest.DONE, f"finished: {death}")
     else:
         rest = Rest.LEFT
-    return Idle(rest, f"{death}; {decision.reason}")
+    return Idle(rest, f"{death.summary}; {decision.reason}")
 
 
 def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle | None) -> WorkerDied:
@@ -145,4 +185,7 @@ def _died_event(death: Death, decision: Decision, left: Budget, bundle: Bundle |
         left,
         None if bundle is None else bundle.finding,
         None if bundle is None else bundle.confidence,
+        death.last_error,
+        decision.exhausted,
+        decision.done,
     )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..deaths.death import Job
 from ..facts.health_status import Status
-from ..facts.records import RememberedWorker, StreakCleared
+from ..facts.records import RememberedWorker, RestartReset, StreakCleared
 from ..messages.internal.to_supervisor import HealthSustained
 from ..rules.restarts import DEFAULT_FAILURE, RestartState, cleared_streak
 from ..spec.worker_spec import WorkerSpec
@@ -18,14 +18,19 @@ from .worker import (
     KeepRecord,
     ReportFailed,
     Schedule,
-    Step,
     Worker,
+    WorkerStep,
     World,
 )
 
 
-def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
-    """A worker as the former run left it: counters, failure, and a delay that is not over."""
+def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> WorkerStep:
+    """A worker as the former run left it: counters, failure, and a delay that is not over.
+
+    A task runs anew with each supervisor, so nothing of its former execution holds it back.
+    """
+    if spec.is_task:
+        return _anew(spec, known, world)
 
     def moved(wall_ms: int) -> int:
         # Wall time becomes a point on our own timeline; a stamp from the future counts as now.
@@ -49,33 +54,48 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Step:
     )
     if known.failed_at_wall_ms is not None:
         phase = Failed(known.failure_reason or DEFAULT_FAILURE, known.failed_fingerprint)
-        return Step(replace(worker, phase=phase, status=Status.FAILED), (ReportFailed(),))
-    return Step(worker)
+        return WorkerStep(replace(worker, phase=phase, status=Status.FAILED), (ReportFailed(),))
+    return WorkerStep(worker)
 
 
-def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int = 0) -> Step:
+def _anew(spec: WorkerSpec, known: RememberedWorker, world: World) -> WorkerStep:
+    worker = Worker(spec, generation=known.last_generation)
+    counted = known.restart_count or known.streak_count or known.failed_at_wall_ms is not None
+    clear = (KeepRecord(RestartReset(spec.id, world.wall_ms)),) if counted else ()
+    return WorkerStep(worker, clear)
+
+
+def readmitted(spec: WorkerSpec, former: Worker) -> WorkerStep:
+    """A worker that was removed and is added again: its counters and its failure belong to the id."""
+    worker = Worker(spec, generation=former.generation, restarts=former.restarts)
+    if isinstance(former.phase, Failed):
+        return WorkerStep(replace(worker, phase=former.phase, status=Status.FAILED), (ReportFailed(),))
+    return WorkerStep(worker)
+
+
+def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int = 0) -> WorkerStep:
     """A change of a living worker, some time ago: only sustained health ever clears the streak."""
     if not is_up(worker, generation):
-        return Step(worker)
+        return WorkerStep(worker)
     worker = replace(worker, status=status)
     after = worker.spec.restart.reset_after_healthy_s
     if status is Status.HEALTHY and after is not None and worker.restarts.streak_count:
         message = HealthSustained(worker.id, generation)
-        return Step(worker, (Schedule(max(0, round(after * 1000) - ago_ms), message),))
-    return Step(worker, (CancelTimers(),)) if status is not Status.HEALTHY else Step(worker)
+        return WorkerStep(worker, (Schedule(max(0, round(after * 1000) - ago_ms), message),))
+    return WorkerStep(worker, (CancelTimers(),)) if status is not Status.HEALTHY else WorkerStep(worker)
 
 
-def job_changed(worker: Worker, generation: int, job: Job | None) -> Step:
+def job_changed(worker: Worker, generation: int, job: Job | None) -> WorkerStep:
     """The living worker took or left a job."""
     if not is_up(worker, generation):
-        return Step(worker)
+        return WorkerStep(worker)
     kept = held_work.hold_records(worker.spec, generation, job)
-    return Step(replace(worker, job=job), tuple(map(KeepRecord, kept)))
+    return WorkerStep(replace(worker, job=job), tuple(map(KeepRecord, kept)))
 
 
-def sustained(worker: Worker, generation: int, world: World) -> Step:
+def sustained(worker: Worker, generation: int, world: World) -> WorkerStep:
     """Health lasted long enough: the streak is over, the lifetime count stays."""
     if not is_up(worker, generation) or worker.status is not Status.HEALTHY:
-        return Step(worker)
+        return WorkerStep(worker)
     worker = replace(worker, restarts=cleared_streak(worker.restarts))
-    return Step(worker, (KeepRecord(StreakCleared(worker.id, world.wall_ms)),))
+    return WorkerStep(worker, (KeepRecord(StreakCleared(worker.id, world.wall_ms)),))

@@ -7,14 +7,15 @@ from msgspec.structs import replace
 from ..deaths.crash_bundle import bundle_of
 from ..deaths.death import Exit
 from ..deaths.evidence import Remains
+from ..facts.generations import GenerationEnded
 from ..facts.records import DeathAmended
 from ..messages import WorkerStopped
-from ..spec.stop_urgency import Urgency
-from ..spec.work_release import released_exit
+from ..spec.policies.stop_policy import Urgency
+from ..spec.policies.work_release import released_exit
 from ..spec.worker_spec import PauseMode
 from . import held_work
 from .aftermath import claims_after_late_end, claims_after_stop, evidence_of_stop
-from .backoff import back_off, hold, is_up, launch, proceed
+from .backoff import back_off, held_back, is_up, launch, proceed
 from .on_command import pause, stop
 from .worker import (
     Announce,
@@ -29,31 +30,45 @@ from .worker import (
     ReportStop,
     Rest,
     SetIdle,
-    Step,
     Stopping,
     StopReason,
     Up,
     Worker,
+    WorkerStep,
     World,
 )
 
 
-def process_started(worker: Worker, generation: int, pid: int, world: World) -> Step:
+def process_started(worker: Worker, generation: int, pid: int, world: World) -> WorkerStep:
     """The incarnation has a pid, and gets the orders that it could not receive before."""
     if not isinstance(worker.phase, Up | Stopping) or worker.phase.generation != generation:
-        return Step(worker)
-    worker = replace(worker, phase=replace(worker.phase, pid=pid))
+        return WorkerStep(worker)
+    worker = replace(worker, phase=_with_pid(worker.phase, pid, world.now_ms))
     if isinstance(worker.phase, Stopping):  # it was stopped before its process existed
-        return Step(worker)
-    step = pause(worker) if world.paused else Step(worker)
+        return WorkerStep(worker)
+    step = pause(worker) if world.paused else WorkerStep(worker)
     kept = held_work.hold_records(worker.spec, generation, worker.job)
-    return Step(step.worker, (*map(KeepRecord, kept), *step.effects))
+    return WorkerStep(step.worker, (*map(KeepRecord, kept), *step.effects))
 
 
-def refused(worker: Worker, generation: int) -> Step:
+def _with_pid(phase: Up | Stopping, pid: int, now_ms: int) -> Up | Stopping:
+    """With the process, which runs from now on: before, the worker waited for others or for its turn."""
+    if isinstance(phase, Up):
+        return replace(phase, pid=pid, delayed="", since_ms=now_ms)
+    return replace(phase, pid=pid)
+
+
+def start_delayed(worker: Worker, generation: int, error: str) -> WorkerStep:
+    """The machine has no room for the process; its proxy tries again, and the worker is not blamed."""
+    if not is_up(worker, generation):
+        return WorkerStep(worker)
+    return WorkerStep(replace(worker, phase=replace(worker.phase, delayed=error)))
+
+
+def refused(worker: Worker, generation: int) -> WorkerStep:
     """The monitor holds the worker for failed and will not watch it: it must not run unwatched."""
     if not is_up(worker, generation):
-        return Step(worker)
+        return WorkerStep(worker)
     return stop(worker, Urgency.KILL, reason=StopReason.REFUSED)
 
 
@@ -64,10 +79,10 @@ def process_gone(
     forced: int | None,
     world: World,
     remains: Remains | None = None,
-) -> Step:
+) -> WorkerStep:
     """Nothing is left of an incarnation: what waited for that goes on."""
     if worker.lingering != generation and not _awaits_end(worker, generation):
-        return Step(worker)
+        return WorkerStep(worker)
     amendment = (*_amendment(worker, generation, exit_, remains), *_late_release(worker, exit_))
     worker = replace(worker, lingering=None, open_death=None, unreleased=None)
     match worker.phase:
@@ -76,13 +91,13 @@ def process_gone(
         case Stopping() as phase:
             kept = evidence_of_stop(worker, phase, exit_, remains, world)
             step = _stopped(worker, phase, exit_, forced, world)
-            step = Step(step.worker, (*kept, *step.effects))
+            step = WorkerStep(step.worker, (*kept, *step.effects))
         case Idle() | Failed():
-            step = Step(worker, (ReportStop(exit_, forced),))
+            step = WorkerStep(worker, (ReportStop(exit_, forced),))
         case Up():
             # Its death is the monitor's to tell.
-            step = Step(worker)
-    return Step(step.worker, (*amendment, *step.effects))
+            step = WorkerStep(worker)
+    return WorkerStep(step.worker, (*amendment, *step.effects))
 
 
 def _awaits_end(worker: Worker, generation: int) -> bool:
@@ -95,7 +110,7 @@ def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | 
     open_death = worker.open_death
     if open_death is None:
         return ()
-    released = claims_after_late_end(worker, generation, str(open_death.death), exit_)
+    released = claims_after_late_end(worker, generation, str(open_death.death), exit_, remains)
     if exit_ == Exit():
         return released
     amended = DeathAmended(
@@ -103,7 +118,7 @@ def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | 
         generation=generation,
         exit_code=exit_.code,
         signal=exit_.signal,
-        bundle=bundle_of(open_death.death, open_death.at_wall_ms, exit_, remains),
+        bundle=bundle_of(open_death.death, open_death.at_wall_ms, exit_, remains, cwd=worker.spec.cwd),
     )
     return (KeepRecord(amended), *released)
 
@@ -112,9 +127,12 @@ def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
     return () if worker.unreleased is None else (ReleaseWork(worker.unreleased.ended(exit_)),)
 
 
-def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> Step:
-    ended: tuple[Effect, ...] = (Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),)
-    ended += claims_after_stop(worker, phase.generation, exit_, forced)
+def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> WorkerStep:
+    ended: tuple[Effect, ...] = (
+        KeepRecord(GenerationEnded(worker.id, phase.generation)),
+        Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),
+    )
+    ended += claims_after_stop(worker, phase.generation, exit_)
     release = held_work.order(worker.spec, phase.generation, worker.job, exit_)
     if release is not None and released_exit(exit_, forced):
         # Not a death; but a worker that had to be killed leaves its work item behind.
@@ -122,18 +140,17 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
     elif release is not None:
         ended += (KeepRecord(held_work.release_record(release)),)
     if phase.relaunch and not world.stopping and not world.paused:
-        held = None if phase.by_hand else world.held
-        idle = replace(worker, status=None, job=None)
-        step = launch(worker, world) if held is None else hold(idle, held)
+        around = replace(world, held=None) if phase.by_hand else world
+        step = held_back(replace(worker, status=None, job=None), around) or launch(worker, world)
         # The caller that waits for the stop learns that it happened and that it does not last.
         report = ReportStop(exit_, forced, relaunched=True)
-        return Step(step.worker, (*ended, report, *step.effects))
+        return WorkerStep(step.worker, (*ended, report, *step.effects))
     rest = Rest.PAUSED if phase.relaunch and world.paused else phase.rest
     worker = replace(worker, phase=Idle(rest), status=None, job=None)
-    return Step(worker, (*ended, ReportStop(exit_, forced)))
+    return WorkerStep(worker, (*ended, ReportStop(exit_, forced)))
 
 
-def reconcile(worker: Worker, found: int | None, world: World) -> Step:
+def reconcile(worker: Worker, found: int | None, world: World) -> WorkerStep:
     """Fit what is wanted to what really runs; the answer of the process table is the truth."""
     rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
     late: tuple[Effect, ...] = ()
@@ -146,17 +163,17 @@ def reconcile(worker: Worker, found: int | None, world: World) -> Step:
             # Whether it is dead, and of what, is the monitor's to tell.
             idle = world.paused and worker.spec.pause_mode is PauseMode.IDLE
             pause = (SetIdle(generation, paused=True),) if idle else ()
-            return Step(worker, (*late, CompareHealth(found), *pause))
+            return WorkerStep(worker, (*late, CompareHealth(found), *pause))
         case BackingOff() as phase:
             again = back_off(worker, phase, world)
             halt = () if found is None else (Halt(found, Urgency.FIRM),)
             # One that a former run decided is in the store with its true cause, which we do not know.
             keep = () if phase.former else (KeepRecord(phase.record),)
-            return Step(again.worker, (*keep, *late, *halt, *again.effects))
+            return WorkerStep(again.worker, (*keep, *late, *halt, *again.effects))
         case Stopping() as phase if found is None:
             stopped = _stopped(worker, phase, Exit(), None, world)
-            return Step(stopped.worker, (*late, *stopped.effects))
+            return WorkerStep(stopped.worker, (*late, *stopped.effects))
         case Stopping() as phase:
-            return Step(worker, (Halt(phase.generation, phase.urgency),))
+            return WorkerStep(worker, (Halt(phase.generation, phase.urgency),))
         case Idle() | Failed():
-            return Step(worker, (*late, *rested) if found is None else (Halt(found, Urgency.FIRM),))
+            return WorkerStep(worker, (*late, *rested) if found is None else (Halt(found, Urgency.FIRM),))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from .. import supervision
-from .worker import Step, Stopping, Up, Worker
+from .worker import Stopping, StopReason, Up, Worker, WorkerStep
 
-Change = Callable[[Worker], Step]
+Change = Callable[[Worker], WorkerStep]
 
 
 class _Stop(msgspec.Struct, frozen=True):
@@ -17,6 +17,8 @@ class _Stop(msgspec.Struct, frozen=True):
 
     change: Change
     in_order: bool
+    falls: bool = False
+    """Because of another member of its group, after which it starts again."""
 
 
 class StopOrder:
@@ -42,6 +44,20 @@ class StopOrder:
         for id_ in ids:
             self._stops.setdefault(id_, _Stop(supervision.pause, in_order=True))
 
+    def fall(self, ids: Iterable[str], change: Change) -> None:
+        """Have these stop because another member of their group died; a stop that is decided stays."""
+        for id_ in ids:
+            self._stops.setdefault(id_, _Stop(change, in_order=True, falls=True))
+
+    def falling(self, members: Iterable[Worker]) -> set[str]:
+        """Those of these members that stop, or will, because another member of their group died."""
+        return {
+            worker.id
+            for worker in members
+            if (isinstance(worker.phase, Stopping) and worker.phase.reason is StopReason.GROUP)
+            or ((stop := self._stops.get(worker.id)) is not None and stop.falls)
+        } - self._unkillable
+
     def unpause(self, component_id: str) -> None:
         """Its pause is over before its turn came."""
         if (stop := self._stops.get(component_id)) is not None and stop.change is supervision.pause:
@@ -55,15 +71,15 @@ class StopOrder:
         """It has ended, after all."""
         self._unkillable.discard(component_id)
 
-    def ready(self, crew: Mapping[str, Worker]) -> list[str]:
+    def ready(self, workers: Mapping[str, Worker]) -> list[str]:
         """Those whose turn it is."""
         if not self._stops:
             return []
-        needed = {id_ for worker in crew.values() if self._is_ending(worker) for id_ in worker.spec.after}
+        needed = {id_ for worker in workers.values() if self._is_ending(worker) for id_ in worker.spec.after}
         return [
             id_
             for id_, stop in self._stops.items()
-            if not stop.in_order or id_ not in needed or not _is_of_use(crew.get(id_))
+            if not stop.in_order or id_ not in needed or not _is_of_use(workers.get(id_))
         ]
 
     def take(self, component_id: str) -> Change:
@@ -75,7 +91,10 @@ class StopOrder:
         if worker.id in self._stops:
             return True
         phase = worker.phase
-        return isinstance(phase, Stopping) and not phase.relaunch and worker.id not in self._unkillable
+        if not isinstance(phase, Stopping):
+            return False
+        returns_at_once = phase.relaunch and phase.reason is not StopReason.GROUP
+        return not returns_at_once and worker.id not in self._unkillable
 
 
 def _is_of_use(worker: Worker | None) -> bool:

@@ -17,9 +17,9 @@ from ..messages import Event
 from ..messages.internal.to_desks import IncarnationEnded
 from ..messages.internal.to_supervisor import BackoffElapsed, HealthSustained
 from ..rules.restarts import RestartState
-from ..spec.job_policy import JobPolicy
-from ..spec.stop_urgency import Urgency
-from ..spec.work_release import ReleaseOrder
+from ..spec.policies.job_policy import JobPolicy
+from ..spec.policies.stop_policy import Urgency
+from ..spec.policies.work_release import ReleaseOrder
 from ..spec.worker_spec import WorkerSpec
 
 
@@ -33,6 +33,7 @@ class Rest(StrEnum):
     LEFT = "not_restarted"
     DONE = "finished"
     HELD = "held"
+    GROUP = "group_given_up"
 
 
 class StopReason(StrEnum):
@@ -49,11 +50,12 @@ class StopReason(StrEnum):
     RECYCLE = "recycle"
     SHUTDOWN = "shutdown"
     REFUSED = "marked_failed"
+    GROUP = "group_restart"
 
     @property
     def is_an_order(self) -> bool:
         """Whether an operator asked for the end of this worker in particular."""
-        return self not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
+        return self not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED, StopReason.GROUP)
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -69,6 +71,8 @@ class Up(msgspec.Struct, frozen=True):
     generation: int
     since_ms: int
     pid: int | None = None
+    delayed: str = ""
+    """Why the machine has no room for the process, while that lasts."""
 
 
 class BackingOff(msgspec.Struct, frozen=True):
@@ -146,9 +150,19 @@ class Worker(msgspec.Struct, frozen=True):
         return self.spec.id
 
     @property
+    def is_done(self) -> bool:
+        """Whether it ended with success and is not to run again by itself."""
+        return isinstance(self.phase, Idle) and self.phase.rest is Rest.DONE
+
+    @property
     def is_healthy(self) -> bool:
         """Whether it runs, and is well."""
         return isinstance(self.phase, Up) and self.status is Status.HEALTHY
+
+    @property
+    def lets_others_start(self) -> bool:
+        """Whether the workers that start after it may start: it is healthy, or if it is a task, done."""
+        return self.is_done if self.spec.is_task else self.is_healthy
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +174,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
     held: str | None = None
     """Why a breaker holds this worker back, if it does."""
+    down: str | None = None
+    """Why its group is given up, if it is: no member starts."""
     by_hand: bool = False
     """Whether an operator ordered this start, which an open breaker does not prevent."""
     chance: float = 0.0
@@ -282,7 +298,7 @@ Effect = (
 )
 
 
-class Step(msgspec.Struct, frozen=True):
+class WorkerStep(msgspec.Struct, frozen=True):
     """The worker afterwards, and the effects to carry out."""
 
     worker: Worker

@@ -2,8 +2,8 @@
 
 Owns the specs, the restart state and the generation of each worker, the one pending restart
 per worker, and whether the system is paused or stopping. Receives `StatusChanged` from the
-HealthMonitor, reports about processes from the proxies, `BatchKept` from the PersistenceActor, its own
-timers, and the commands of hosts. `supervision` decides, its `Crew`
+HealthMonitor, reports about processes from the proxies, `BatchCommitted` from the PersistenceActor, its own
+timers, and the commands of hosts. `supervision` decides, its `Workers`
 carries out, and its `Operations` take the commands. If it raises, it keeps what was decided
 and asks the proxies what runs.
 """
@@ -12,21 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from loguru import logger
+
 from .. import supervision
 from ..deaths.death import Death
 from ..facts.health_status import Status
 from ..messages import (
+    HostCommand,
+    Refused,
     StatusChanged,
     StoodDown,
     StoreDegraded,
     StoreRecovered,
     WorkerUnkillable,
 )
+from ..messages.argument_checks import wrong_argument
 from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
-from ..messages.internal.to_proxy import ProcessStarted
+from ..messages.internal.to_proxy import ProcessStarted, SpawnFailed
 from ..messages.internal.to_supervisor import (
     BackoffElapsed,
-    BatchKept,
+    BatchCommitted,
     Declare,
     HealthSustained,
     JobChanged,
@@ -39,24 +44,32 @@ from ..messages.internal.to_supervisor import (
     RecycleDue,
     RegistrationRefused,
     SaveOverdue,
+    StallCheckDue,
     SupervisorMessage,
     WorkerNews,
 )
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
-from ..runtime.resilient_actor import ResilientActor
-from ..supervision.worker import Announce, Step, Worker, World
+from ..runtime.resilient_actor import ResilientActor, tell
+from ..supervision.groups import NO_RULING
+from ..supervision.worker import Announce, Worker, WorkerStep, World
 from .breakers import Breakers
-from .crew import Crew, Links
+from .groups import Groups
+from .links import Links
 from .operations import Operations
 from .pause_ends import PauseEnds
+from .stall_checks import StallChecks
 from .standing_orders import StandingOrders
 from .status_reports import StatusReports
 from .upkeep import Upkeep
+from .workers import Workers
 
 
 class Supervisor(ResilientActor):
     """Restarts crashed workers, or gives the reason why it does not."""
+
+    ends_when_stopped = True
+    """A host that stops all actors of its process at its end wants the workers to end, too."""
 
     def __init__(
         self,
@@ -69,29 +82,35 @@ class Supervisor(ResilientActor):
         max_concurrent_starts: int | None = None,
         releases: Receiver | None = None,
         prober: Receiver | None = None,
+        declared: Receiver | None = None,
     ) -> None:
         super().__init__(persistence=persistence)
         self._runtime = runtime
         me = self.actor_ref
-        links = Links(me, monitor, persistence, desk, processes, releases)
+        links = Links(me, monitor, persistence, desk, processes, releases, declared)
         orders = StandingOrders(runtime)
         pause_ends = PauseEnds(runtime, me)
-        self._crew = Crew(runtime, links, max_concurrent_starts)
-        self._breakers = Breakers(runtime, self._crew, orders, me, persistence, prober)
+        self._workers = Workers(runtime, links, max_concurrent_starts)
+        self._stalls = StallChecks(runtime, self._workers, processes, supervisor=me, persistence=persistence)
+        self._breakers = Breakers(runtime, self._workers, orders, me, persistence, prober)
+        self._groups = Groups(runtime, self._workers, orders, self._breakers, persistence)
         self._upkeep = Upkeep(
             runtime,
-            self._crew,
+            self._workers,
             breakers=self._breakers,
             supervisor=me,
             processes=processes,
             persistence=persistence,
         )
-        self._reports = StatusReports(runtime.clock, self._crew, orders, self._breakers, pause_ends)
+        self._reports = StatusReports(
+            runtime.clock, self._workers, orders, self._breakers, pause_ends, self._groups, monitor=monitor
+        )
         self._operations = Operations(
-            self._crew,
+            self._workers,
             orders,
             self._breakers,
             self._upkeep,
+            groups=self._groups,
             reports=self._reports,
             pause_ends=pause_ends,
             clock=runtime.clock,
@@ -100,11 +119,14 @@ class Supervisor(ResilientActor):
 
     def on_stop(self) -> None:
         """Leave no process behind: `ActorRegistry.stop_all()` of a host stops us without the System."""
-        self._crew.kill_all()
+        if self._workers.kill_all():
+            logger.error(
+                "supervisor: it was stopped from outside, not by `System.stop`; its workers are killed"
+            )
 
     def recover(self) -> None:
         """Keep what was decided, which a handler changes as a whole or not at all; ask what runs."""
-        self._crew.ask_what_runs()
+        self._workers.ask_what_runs()
 
     def handle(self, message: SupervisorMessage) -> None:
         """Take one message: about a worker, about the system, or a command."""
@@ -112,21 +134,30 @@ class Supervisor(ResilientActor):
             self._worker_news(message)
         elif isinstance(message, OwnNews):
             self._own_news(message)
+        elif isinstance(message, HostCommand):
+            wrong = wrong_argument(message)
+            if wrong is None:
+                self._operations.handle(message)
+                self._stalls.command_came()
+            else:
+                tell(message.reply_to, Refused(wrong))
         else:
-            self._operations.handle(message)
+            self.unexpected(message)
 
     def _worker_news(self, message: WorkerNews) -> None:
-        step = self._crew.step
+        step = self._workers.step
         match message:
             case StatusChanged():
                 self._status_changed(message)
             case ProcessGone():
                 self._process_gone(message)
-            case BatchKept(deaths=deaths):
+            case BatchCommitted(deaths=deaths):
                 self._deaths_persisted(deaths)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 step(id_, lambda w: supervision.process_started(w, generation, pid, self._world(w)))
                 self._upkeep.process_started(id_)
+            case SpawnFailed(component_id=id_, generation=generation, error=error):
+                step(id_, lambda w: supervision.start_delayed(w, generation, error))
             case BackoffElapsed(component_id=id_):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
@@ -141,7 +172,7 @@ class Supervisor(ResilientActor):
             case ProcessReported():
                 self._process_reported(message)
             case WorkerUnkillable(component_id=id_):
-                self._crew.unkillable(id_)
+                self._workers.unkillable(id_)
             case RegistrationRefused(component_id=id_, generation=generation):
                 step(id_, lambda w: supervision.refused(w, generation))
 
@@ -151,8 +182,10 @@ class Supervisor(ResilientActor):
                 self._continue_without_store()
             case PauseElapsed():
                 self._operations.end_pauses()
+            case StallCheckDue(at=at):
+                self._stalls.check(at)
             case MonitorReplaced():
-                self._crew.register_again()
+                self._workers.register_again()
             case StoreDegraded():
                 self._reports.degraded = message
             case StoreRecovered():
@@ -169,14 +202,15 @@ class Supervisor(ResilientActor):
 
     def _process_gone(self, gone: ProcessGone) -> None:
         id_, generation = gone.component_id, gone.generation
-        self._crew.step(
+        self._workers.step(
             id_,
             lambda w: supervision.process_gone(
                 w, generation, gone.exit, gone.forced, self._world(w), gone.remains
             ),
         )
         # A worker that was stopped while it started never reports its health.
-        self._crew.start_is_over(id_, generation)
+        self._workers.start_is_over(id_, generation)
+        self._groups.start_restored()
         self._upkeep.process_gone(id_, generation)
         self._upkeep.recycle_due()
         self._breakers.process_ended(id_)
@@ -187,63 +221,84 @@ class Supervisor(ResilientActor):
         if death is not None:
             self._count_for_breaker(death, changed.at)
             # The delay runs from the death, not from the moment this message arrives.
-            self._crew.step(id_, lambda w: self._died(w, changed, death))
+            self._take_death(changed, death)
             self._breakers.process_ended(id_)
+            self._start_after_task(id_)
         else:
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
-            self._crew.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
+            self._workers.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
             self._health_for_breaker(changed)
-        self._crew.start_is_over(id_, generation)
+        self._workers.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
-            self._crew.start_ready()
+            self._workers.start_ready()
             self._breakers.check_canaries()
         # Also after a failure: the others of its group do not wait for a failed worker.
         self._upkeep.recycle_due()
 
+    def _start_after_task(self, component_id: str) -> None:
+        """Start the workers that waited for a task, if it is done."""
+        worker = self._workers.get(component_id)
+        if worker is not None and worker.spec.is_task and worker.is_done:
+            self._workers.start_ready()
+
     # ── breakers ─────────────────────────────────────────────────────────────────────────
 
     def _count_for_breaker(self, death: Death, at: float) -> None:
-        worker = self._crew.get(death.component_id)
+        worker = self._workers.get(death.component_id)
         if worker is None or worker.spec.breaker is None or not supervision.is_up(worker, death.generation):
             return
         if not self._world(worker).stopping and not death.ended_well:
             self._breakers.handle(worker.spec.breaker, circuit_breaker.Died(worker.id), at)
 
     def _health_for_breaker(self, changed: StatusChanged) -> None:
-        worker = self._crew.get(changed.component_id)
+        worker = self._workers.get(changed.component_id)
         if worker is None or worker.spec.breaker is None:
             return
         if supervision.is_up(worker, changed.generation):
             healthy = changed.new is Status.HEALTHY
             self._breakers.handle(worker.spec.breaker, circuit_breaker.Health(worker.id, healthy), changed.at)
 
-    def _died(self, worker: Worker, changed: StatusChanged, death: Death) -> Step:
-        step = supervision.died(worker, death, self._world(worker, changed.at))
-        # A death that was counted, or came after a stop, has no effects and is not announced.
-        return Step(step.worker, (Announce(changed), *step.effects)) if step.effects else step
+    def _take_death(self, changed: StatusChanged, death: Death) -> None:
+        worker = self._workers.get(death.component_id)
+        if worker is None or not supervision.is_up(worker, death.generation):
+            return  # it was removed, or its end is not a death: it was stopped, or is known already
+        world = self._world(worker, changed.at)
+        if not worker.spec.membership:
+            step = supervision.died(worker, death, world)
+            self._workers.carry_out(WorkerStep(step.worker, (Announce(changed), *step.effects)))
+            ruling = NO_RULING
+        else:
+            verdict = self._groups.judge(worker, death, world)
+            step = supervision.died(worker, death, world, verdict.decision, verdict.effects)
+            self._workers.carry_out(WorkerStep(step.worker, (Announce(changed), *step.effects)))
+            self._groups.follow(worker, verdict)
+            ruling = verdict.ruling
+        ended = self._groups.essential_end(step.worker, death, ruling)
+        if ended is not None:
+            self._operations.end_all(ended)
 
     def _process_reported(self, report: ProcessReported) -> None:
-        worker = self._crew.get(report.component_id)
+        worker = self._workers.get(report.component_id)
         if worker is None or (worker.lingering is not None and report.told < worker.lingering):
             return  # its start waits for other workers, or has not reached the proxy yet
         found = report.generation
-        self._crew.carry_out(supervision.reconcile(worker, found, self._world(worker)))
+        self._workers.carry_out(supervision.reconcile(worker, found, self._world(worker)))
         if found is None:
-            self._crew.start_is_over(worker.id, worker.generation)
+            self._workers.start_is_over(worker.id, worker.generation)
 
     def _deaths_persisted(self, deaths: Iterable[tuple[str, int]]) -> None:
         for component_id, generation in deaths:
             self._reports.unanswered.discard((component_id, generation))
-            worker = self._crew.get(component_id)
+            worker = self._workers.get(component_id)
             if worker is not None:
-                self._crew.carry_out(supervision.kept(worker, generation, self._world(worker)))
+                self._workers.carry_out(supervision.kept(worker, generation, self._world(worker)))
 
     def _continue_without_store(self) -> None:
-        for component_id, generation in self._crew.timers.overdue_saves():
-            worker = self._crew.get(component_id)
+        for component_id, generation in self._workers.timers.overdue_saves():
+            worker = self._workers.get(component_id)
             if worker is not None and supervision.is_unsaved(worker, generation):
                 self._reports.unanswered.add((component_id, generation))
-                self._crew.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
+                self._workers.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
     def _world(self, worker: Worker, at: float | None = None) -> World:
         return self._operations.world(worker, at)

@@ -31,11 +31,11 @@ from ..rules.circuit_breaker import (
     next_look_ms,
 )
 from ..runtime.resilient_actor import tell
-from ..spec.breaker_policy import BreakerPolicy
+from ..spec.policies.breaker_policy import BreakerPolicy
 from ..supervision import canaries, is_held
 from ..supervision.worker import Idle, Rest, Worker
-from .crew import Crew
 from .standing_orders import StandingOrders
+from .workers import Workers
 
 META = "breaker:"
 """The prefix of the setting that is persisted while a breaker is open; the name follows."""
@@ -47,14 +47,14 @@ class Breakers:
     def __init__(
         self,
         runtime: Runtime,
-        crew: Crew,
+        workers: Workers,
         orders: StandingOrders,
         supervisor: Receiver,
         persistence: Receiver,
         prober: Receiver | None = None,
     ) -> None:
         self._runtime = runtime
-        self._crew = crew
+        self._workers = workers
         self._orders = orders
         self._supervisor = supervisor
         self._persistence = persistence
@@ -152,7 +152,7 @@ class Breakers:
             return  # no breaker has had anything to count yet
         for policy in self._half_open():
             self.handle(policy, Health(component_id, healthy=False))
-        if component_id not in self._crew:
+        if component_id not in self._workers:
             self.specs_changed()
         self.check_canaries()
         if any(isinstance(state, Open) and name not in self._timers for name, state in self._states.items()):
@@ -171,7 +171,7 @@ class Breakers:
         for name in [name for name in self._states if name not in named]:
             self._forget(name)
         self.check_canaries()
-        for worker in self._crew:
+        for worker in self._workers:
             if _waits_for_a_breaker(worker) and self.holds(worker) is None:
                 self._start(worker.id)
         self.watch()
@@ -187,14 +187,16 @@ class Breakers:
                 if self._passed.get(name, True) or not is_open:
                     self._time_passed(policy)
                     self.check_canaries()
+                    if name not in self._timers:  # it fired a fraction of a millisecond early
+                        self._schedule_check(policy, self._state(name))
                 else:
                     self._look_again(policy)
                 return
 
     def _time_passed(self, policy: BreakerPolicy) -> None:
-        crew = self._all()
-        held = canaries.candidates(policy.name, crew)
-        trial_ms = round(canaries.trial_s(held, crew, policy.hold_s) * 1000)
+        workers = self._all()
+        held = canaries.candidates(policy.name, workers)
+        trial_ms = round(canaries.trial_s(held, workers, policy.hold_s) * 1000)
         self.handle(policy, Elapsed(held, trial_ms))
 
     def probed(self, name: str, wrong: str | None) -> None:
@@ -250,22 +252,22 @@ class Breakers:
 
     def _tries(self, name: str, canary: str) -> bool:
         """Whether this canary can still become healthy."""
-        worker = self._crew.get(canary)
-        waits_for = () if worker is None else self._crew.waits_for(worker)
+        worker = self._workers.get(canary)
+        waits_for = () if worker is None else self._workers.waits_for(worker)
         return canaries.tries(worker, name, self._all(), waits_for)
 
     def _call_off(self, former: str) -> None:
         """A canary whose trial is over must not start beside the next canary."""
-        worker = self._crew.get(former)
+        worker = self._workers.get(former)
         why = None if worker is None else self.holds(worker)
         if worker is not None and why is not None:
-            self._crew.call_off(worker, why)
+            self._workers.call_off(worker, why)
 
     def _start(self, component_id: str) -> None:
-        worker = self._crew.get(component_id)
+        worker = self._workers.get(component_id)
         if worker is not None and not self._orders.stopping:
             world = self._orders.world(worker, self.holds(worker))
-            self._crew.step(component_id, lambda w: supervision.start(w, world))
+            self._workers.step(component_id, lambda w: supervision.start(w, world))
 
     def _persist(self, record: MetaSet, event: Event) -> None:
         tell(self._persistence, Persist((record, event)))
@@ -296,10 +298,10 @@ class Breakers:
         return canaries.members(name, self._all())
 
     def _all(self) -> dict[str, Worker]:
-        return {worker.id: worker for worker in self._crew}
+        return {worker.id: worker for worker in self._workers}
 
     def _policies(self) -> list[BreakerPolicy]:
-        found = {w.spec.breaker.name: w.spec.breaker for w in self._crew if w.spec.breaker is not None}
+        found = {w.spec.breaker.name: w.spec.breaker for w in self._workers if w.spec.breaker is not None}
         return list(found.values())
 
     def _now_ms(self) -> int:

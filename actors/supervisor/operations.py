@@ -6,20 +6,19 @@ Belongs to the Supervisor and runs in it. What stays in force is in the `Standin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Never
 
-from loguru import logger
 from msgspec import structs
 from msgspec.structs import replace
 
 from .. import supervision
 from ..deaths.evidence import Versions
-from ..errors import SpecError
+from ..facts.generations import EVERY_OTHER, GenerationsSettled
 from ..facts.records import MetaSet, Remembered
 from ..messages import (
     AddWorker,
     ChangeWorkers,
     Done,
+    EssentialEnded,
     HostCommand,
     PauseBegan,
     PauseEnded,
@@ -38,11 +37,12 @@ from ..messages import (
 from ..messages.internal.to_persistence import Persist
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
+from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes, compare
-from ..spec.start_order import check_order
-from ..spec.stop_urgency import Urgency
+from ..spec.start_order import order_problem
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import failures
+from ..supervision.lost_lives import lost_death
 from ..supervision.pauses import (
     EVERYTHING,
     Pause,
@@ -53,15 +53,16 @@ from ..supervision.pauses import (
     start_refusal,
     start_reply,
 )
-from ..supervision.worker import Failed, Step, StopReason, Worker, World
+from ..supervision.worker import Failed, StopReason, Worker, WorkerStep, World
 from .breakers import Breakers
-from .crew import Crew
+from .groups import Groups
 from .pause_ends import PauseEnds
 from .standing_orders import StandingOrders
 from .status_reports import StatusReports
 from .upkeep import Upkeep
+from .workers import Workers
 
-Change = Callable[[Worker, World], Step]
+Change = Callable[[Worker, World], WorkerStep]
 Reply = Done | Refused
 DONE = Done()
 Ids = tuple[str, ...] | None
@@ -73,20 +74,22 @@ class Operations:
 
     def __init__(
         self,
-        crew: Crew,
+        workers: Workers,
         orders: StandingOrders,
         breakers: Breakers,
         upkeep: Upkeep,
         *,
+        groups: Groups,
         reports: StatusReports,
         pause_ends: PauseEnds,
         clock: Clock,
         persistence: Receiver,
     ) -> None:
-        self._crew = crew
+        self._workers = workers
         self._orders = orders
         self._breakers = breakers
         self._upkeep = upkeep
+        self._groups = groups
         self._reports = reports
         self._pause_ends = pause_ends
         self._clock = clock
@@ -102,13 +105,20 @@ class Operations:
         self._remembered = remembered
         self._orders.pauses = Pauses.from_meta(remembered.meta)
         self._pause_ends.restore(self._orders.pauses.left_ms(self._clock.wall_ms()))
+        for life in remembered.lost:
+            tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
         for spec in specs:
             self._adopt(spec)
+        self._groups.restore(remembered.meta)
         self.end_pauses()
         self._breakers.restore(remembered.meta)
 
     def handle(self, command: HostCommand) -> None:
-        """Carry out one command and answer it, then do what follows for recycling and breakers."""
+        """Carry out one command and answer it, then do what follows for groups, recycling and breakers."""
+        self._carry_out(command)
+        self._groups.start_restored()
+
+    def _carry_out(self, command: HostCommand) -> None:
         match command:
             case StartWorkers(ids=ids, reply_to=reply_to, versions=versions):
                 self._orders.versions.update(versions)
@@ -143,19 +153,35 @@ class Operations:
                 self._upkeep.specs_changed()
                 self._breakers.specs_changed()
             case ReportStatus(reply_to=reply_to):
-                tell(reply_to, self._reports.report())
-                self._recheck()
+                self._reports.send(reply_to)
             case Shutdown(reply_to=reply_to, urgency=urgency):
-                self._orders.stopping = True
-                self._stop(None, reply_to, urgency)
+                self._shut_down(reply_to, urgency)
                 self._recheck()
-            case unknown:
-                _log_unknown(unknown)
 
     def _recheck(self) -> None:
         """Workers may have started or stopped: recycle those that can be spared, check the canaries."""
         self._upkeep.recycle_due()
         self._breakers.check_canaries()
+
+    def _settle_numbers(self) -> None:
+        """Give back the reserved numbers: no process will be started any more."""
+        known = {*self._remembered.generations, *self._remembered.workers}
+        latest = {id_: self._remembered.of(id_).last_generation for id_ in known}
+        latest[EVERY_OTHER] = self._remembered.generations.get(EVERY_OTHER, 0)
+        latest |= self._workers.latest_generations()
+        settled = tuple(GenerationsSettled(id_, number) for id_, number in latest.items())
+        tell(self._persistence, Persist(settled))
+
+    def _shut_down(self, reply_to: Receiver | None, urgency: Urgency) -> None:
+        self._orders.stopping = True
+        self._settle_numbers()
+        self._stop(None, reply_to, urgency)
+
+    def end_all(self, ended: EssentialEnded) -> None:
+        """A worker has ended without which the others are of no use: stop them, and start none again."""
+        if not self._orders.stopping:
+            tell(self._persistence, ended)
+            self._shut_down(None, Urgency.GRACEFUL)
 
     def stand_down(self) -> None:
         """Another supervisor owns the store: stop all workers, firmly, and start none again."""
@@ -179,18 +205,21 @@ class Operations:
 
     def _failure(self, component_id: str) -> str | None:
         """Why a failed worker cannot be started."""
-        worker = self._crew.get(component_id)
-        return None if worker is None else failures.refusal(worker, self.world(worker))
+        worker = self._workers.get(component_id)
+        if worker is None:
+            return None
+        down = self._groups.down(worker)
+        return failures.refusal(worker, self.world(worker)) if down is None else f"{worker.id} waits: {down}"
 
     def _change(self, ids: Ids, reply_to: Receiver | None, change: Change, answer: Reply = DONE) -> None:
         answer = self._unknown(ids) or self._refused_by_shutdown() or self._about_to_stop(ids) or answer
         if isinstance(answer, Done):
             for id_ in self._staying(ids):
-                self._crew.step(id_, lambda w: change(w, self.world(w)))
+                self._workers.step(id_, lambda w: change(w, self.world(w)))
         tell(reply_to, answer)
 
     def _about_to_stop(self, ids: Ids) -> Refused | None:
-        stopping = next((id_ for id_ in self._chosen(ids) if self._crew.is_to_stop(id_)), None)
+        stopping = next((id_ for id_ in self._chosen(ids) if self._workers.is_to_stop(id_)), None)
         return None if stopping is None else Refused(f"{stopping} is about to be stopped; try again")
 
     def _stop(self, ids: Ids, reply_to: Receiver | None, urgency: Urgency) -> None:
@@ -205,9 +234,9 @@ class Operations:
         self, chosen: tuple[str, ...], reply_to: Receiver | None, urgency: Urgency, reason: StopReason
     ) -> None:
         if reply_to is not None:
-            self._crew.stops.watch(chosen, reply_to)
-        self._crew.stop(chosen, urgency, reason)
-        self._crew.answer_stops()
+            self._workers.stops.watch(chosen, reply_to)
+        self._workers.stop(chosen, urgency, reason)
+        self._workers.answer_stops()
 
     # ── pauses ───────────────────────────────────────────────────────────────────────────
 
@@ -222,7 +251,7 @@ class Operations:
                 self._pause_ends.set(id_, command.for_s)
             begun = [PauseBegan(id_, command.reason, command.for_s) for id_ in command.ids or (None,)]
             self._persist_pauses(records, begun)
-            self._crew.pause(self._staying(command.ids))
+            self._workers.pause(self._staying(command.ids))
         tell(command.reply_to, refusal or Done())
 
     def _resume(self, ids: Ids, reply_to: Receiver | None) -> None:
@@ -243,11 +272,13 @@ class Operations:
         self._persist_pauses(records, ended)
         if self._orders.stopping:
             return
-        free = [id_ for id_ in self._staying(ids) if id_ in self._crew and not self._orders.pauses.holds(id_)]
+        free = [
+            id_ for id_ in self._staying(ids) if id_ in self._workers and not self._orders.pauses.holds(id_)
+        ]
         for id_ in free:  # all of them first: a worker that continues may let workers pause that it needs
-            self._crew.unpause(id_)
+            self._workers.unpause(id_)
         for id_ in free:
-            self._crew.step(id_, lambda w: supervision.resume(w, self.world(w)))
+            self._workers.step(id_, lambda w: supervision.resume(w, self.world(w)))
 
     def _persist_pauses(self, records: Iterable[MetaSet], events: Iterable[PauseBegan | PauseEnded]) -> None:
         tell(self._persistence, Persist((*records, *events)))
@@ -263,23 +294,24 @@ class Operations:
 
     def _adopt(self, spec: WorkerSpec) -> None:
         known = self._remembered.of(spec.id)
-        self._crew.adopt(spec, known, self._orders.world(None))
+        self._workers.adopt(spec, known, self._orders.world(None))
 
     def _add(self, spec: WorkerSpec, versions: Versions, reply_to: Receiver | None) -> None:
         refusal = self._refused_by_shutdown()
-        if refusal is None and spec.id in self._crew:
+        if refusal is None and spec.id in self._workers:
             refusal = Refused(f"a worker is called {spec.id!r} already")
         if refusal is None:
-            refusal = _order_refusal([*(worker.spec for worker in self._crew), spec], spec)
+            refusal = _refused(order_problem([*(worker.spec for worker in self._workers), spec], spec.id))
         if refusal is None:
             self._orders.versions.update(versions)
             self._add_and_start(spec)
+            self._workers.declare()
         tell(reply_to, refusal or Done())
 
     def _add_and_start(self, spec: WorkerSpec) -> None:
         self._adopt(spec)
         if self._orders.started:
-            self._crew.step(spec.id, lambda w: failures.start(w, self.world(w)))
+            self._workers.step(spec.id, lambda w: failures.start(w, self.world(w)))
 
     def _remove(self, component_id: str, reply_to: Receiver | None) -> None:
         refusal = self._unknown((component_id,))
@@ -290,56 +322,60 @@ class Operations:
 
     def _dismiss(self, ids: tuple[str, ...], reply_to: Receiver | None) -> None:
         for id_ in ids:
-            self._crew.dismiss(id_)
+            self._workers.dismiss(id_)
         if any(id_ in self._orders.pauses.by_id for id_ in ids):
             self._end_pauses_of(ids)
         self._stop_these(ids, reply_to, Urgency.GRACEFUL, StopReason.REMOVAL)
 
     def _replace(self, specs: tuple[WorkerSpec, ...], versions: Versions, reply_to: Receiver | None) -> None:
-        refusal = self._refused_by_shutdown() or self._being_removed(specs) or _order_refusal(specs)
+        refusal = self._refused_by_shutdown() or self._being_removed(specs) or _refused(order_problem(specs))
         if refusal is not None:
             tell(reply_to, refusal)
             return
-        before = {worker.id: worker.spec for worker in self._crew if not self._crew.is_leaving(worker.id)}
+        before = {
+            worker.id: worker.spec for worker in self._workers if not self._workers.is_leaving(worker.id)
+        }
         changes = compare(before, specs)
         self._orders.versions = dict(versions)
         lifted = self._apply(changes, {spec.id: spec for spec in specs})
-        changed = [(w, self._orders.pauses.holds(w.id)) for w in self._crew if w.id in changes.restarted]
+        self._workers.arrange(spec.id for spec in specs)
+        self._workers.declare()
+        changed = [(w, self._orders.pauses.holds(w.id)) for w in self._workers if w.id in changes.restarted]
         tell(reply_to, WorkersChanged(postponed(replace(changes, lifted=lifted), changed)))
 
     def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
         self._dismiss(changes.removed, None)
         for id_ in (*changes.restarted, *changes.adjusted):
-            self._crew.respec(wanted[id_])
+            self._workers.respec(wanted[id_])
         for id_ in changes.restarted:
-            self._crew.step(id_, lambda w: supervision.renew(w, StopReason.CHANGE))
+            self._workers.step(id_, lambda w: supervision.renew(w, StopReason.CHANGE))
         # Also workers with an unchanged spec: the code that it names may be another version.
         lifted = self._clear_failures((*changes.restarted, *changes.adjusted, *changes.unchanged))
         for id_ in changes.added:
             self._add_and_start(wanted[id_])
-        self._crew.start_ready()
+        self._workers.start_ready()
         return lifted
 
     def _clear_failures(self, ids: tuple[str, ...]) -> tuple[str, ...]:
         change = failures.start if self._orders.started else failures.clear_if_changed
         failed = [id_ for id_ in ids if self._is_failed(id_)]
         for id_ in failed:
-            self._crew.step(id_, lambda w: change(w, self.world(w)))
+            self._workers.step(id_, lambda w: change(w, self.world(w)))
         return tuple(id_ for id_ in failed if not self._is_failed(id_))
 
     def _is_failed(self, component_id: str) -> bool:
-        worker = self._crew.get(component_id)
+        worker = self._workers.get(component_id)
         return worker is not None and isinstance(worker.phase, Failed)
 
     def _being_removed(self, specs: Iterable[WorkerSpec]) -> Refused | None:
-        leaving = next((spec.id for spec in specs if self._crew.is_leaving(spec.id)), None)
+        leaving = next((spec.id for spec in specs if self._workers.is_leaving(spec.id)), None)
         return None if leaving is None else Refused(f"{leaving} is still being removed; try again")
 
     # ── which workers a command is for ───────────────────────────────────────────────────
 
     def _unknown(self, ids: Ids) -> Refused | None:
         unknown = next(
-            (id_ for id_ in ids or () if id_ not in self._crew or self._crew.is_leaving(id_)), None
+            (id_ for id_ in ids or () if id_ not in self._workers or self._workers.is_leaving(id_)), None
         )
         return None if unknown is None else Refused(f"no worker is called {unknown!r}", unknown)
 
@@ -347,13 +383,13 @@ class Operations:
         return Refused("the system is stopping") if self._orders.stopping else None
 
     def _chosen(self, ids: Ids) -> tuple[str, ...]:
-        return tuple(worker.id for worker in self._crew) if ids is None else ids
+        return tuple(worker.id for worker in self._workers) if ids is None else ids
 
     def _known(self, ids: tuple[str, ...]) -> list[Worker]:
-        return [worker for id_ in ids if (worker := self._crew.get(id_)) is not None]
+        return [worker for id_ in ids if (worker := self._workers.get(id_)) is not None]
 
     def _staying(self, ids: Ids) -> tuple[str, ...]:
-        return tuple(id_ for id_ in self._chosen(ids) if not self._crew.is_leaving(id_))
+        return tuple(id_ for id_ in self._chosen(ids) if not self._workers.is_leaving(id_))
 
 
 def _despite_breaker(change: Change) -> Change:
@@ -361,14 +397,5 @@ def _despite_breaker(change: Change) -> Change:
     return lambda worker, world: change(worker, structs.replace(world, held=None, by_hand=True))
 
 
-def _log_unknown(message: Never) -> None:
-    logger.warning("supervisor: unknown message {!r}", message)
-
-
-def _order_refusal(specs: Iterable[WorkerSpec], newcomer: WorkerSpec | None = None) -> Refused | None:
-    """Why these cannot be supervised together; workers other than the new one may name removed workers."""
-    try:
-        check_order(specs, None if newcomer is None else newcomer.id)
-    except SpecError as error:
-        return Refused(str(error))
-    return None
+def _refused(reason: str | None) -> Refused | None:
+    return None if reason is None else Refused(reason)

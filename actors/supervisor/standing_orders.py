@@ -5,6 +5,8 @@ Belongs to the Supervisor and runs in it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..ports import Runtime
 from ..supervision.pauses import Pauses
 from ..supervision.worker import Worker, World
@@ -21,6 +23,8 @@ class StandingOrders:
         """The supervisor shuts down and starts no worker from now on."""
         self.versions: dict[str, str] = {}
         """Code and configuration when they were last read, by id of the workers whose policy asks for it."""
+        self.down: Callable[[Worker], str | None] = lambda _: None
+        """Why a worker's group is given up; the groups set it."""
         self._runtime = runtime
 
     def world(self, worker: Worker | None, held: str | None = None, at: float | None = None) -> World:
@@ -33,6 +37,7 @@ class StandingOrders:
             stopping=self.stopping,
             paused=spec is not None and self.pauses.holds(spec.id),
             held=held,
+            down=None if worker is None else self.down(worker),
             chance=self._runtime.chance() if spec is not None and spec.restart.jitter else 0.0,
             version=None if spec is None else self.versions.get(spec.id),
         )

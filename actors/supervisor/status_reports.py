@@ -7,40 +7,59 @@ from __future__ import annotations
 
 from .. import supervision
 from ..messages import StatusReport, StoreDegraded, WorkerStatus
-from ..ports import Clock
+from ..messages.internal.to_monitor import CompleteReport
+from ..ports import Clock, Receiver
+from ..runtime.resilient_actor import tell
 from ..supervision.worker import Worker
 from ..views.worker_status import worker_status
 from .breakers import Breakers
-from .crew import Crew
+from .groups import Groups
 from .pause_ends import PauseEnds
 from .standing_orders import StandingOrders
+from .workers import Workers
 
 
 class StatusReports:
     """Puts together what a status view shows."""
 
     def __init__(
-        self, clock: Clock, crew: Crew, orders: StandingOrders, breakers: Breakers, pause_ends: PauseEnds
+        self,
+        clock: Clock,
+        workers: Workers,
+        orders: StandingOrders,
+        breakers: Breakers,
+        pause_ends: PauseEnds,
+        groups: Groups,
+        *,
+        monitor: Receiver,
     ) -> None:
         self.degraded: StoreDegraded | None = None
         """What the persistence actor reported of an outage that lasts."""
         self.unanswered: set[tuple[str, int]] = set()
         """Deaths that the store did not confirm in time, as (component_id, generation)."""
         self._clock = clock
-        self._crew = crew
+        self._workers = workers
         self._orders = orders
         self._breakers = breakers
         self._pause_ends = pause_ends
+        self._groups = groups
+        self._monitor = monitor
+
+    def send(self, reply_to: Receiver | None) -> None:
+        """Answer with a report. The monitor sends it, since it knows when a worker was last heard of."""
+        if reply_to is not None:
+            tell(self._monitor, CompleteReport(self.report(), reply_to))
 
     def report(self) -> StatusReport:
         """All workers, in the order in which they were declared."""
         unsaved, degraded = self._trouble()
         return StatusReport(
-            tuple(self._status(worker) for worker in self._crew),
+            tuple(self._status(worker) for worker in self._workers),
             paused=self._orders.pauses.everything,
             unsaved=unsaved,
             degraded=degraded,
             breakers=self._breakers.report(),
+            groups=self._groups.report(),
         )
 
     def store_recovered(self) -> None:
@@ -56,8 +75,9 @@ class StatusReports:
             round(self._clock.monotonic() * 1000),
             pause=pauses.of(worker.id),
             pause_ends_in_s=self._pause_ends.left_s(pauses.key(worker.id)),
-            waits_for=self._crew.waits_for(worker),
+            waits_for=self._workers.waits_for(worker),
             held=self._breakers.outlook(worker) if supervision.is_held(worker) else None,
+            leaving=self._workers.is_leaving(worker.id),
         )
 
     def _trouble(self) -> tuple[int, str | None]:

@@ -19,10 +19,10 @@ from ..messages.internal.to_supervisor import LimitExceeded, RecycleDue
 from ..ports import Processes, Receiver, Runtime, Timer
 from ..resource_monitor import ResourceMonitor
 from ..runtime.resilient_actor import tell
-from ..spec.resource_limits import RecyclePolicy, ResourceLimits
+from ..spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from ..supervision.worker import Failed, Idle, Rest, Up, Worker
 from .breakers import Breakers
-from .crew import Crew
+from .workers import Workers
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Upkeep:
     def __init__(
         self,
         runtime: Runtime,
-        crew: Crew,
+        workers: Workers,
         *,
         breakers: Breakers,
         supervisor: Receiver,
@@ -52,7 +52,7 @@ class Upkeep:
     ) -> None:
         self._runtime = runtime
         self._breakers = breakers
-        self._crew = crew
+        self._workers = workers
         self._supervisor = supervisor
         self._processes = processes
         self._persistence = persistence
@@ -62,7 +62,7 @@ class Upkeep:
 
     def process_started(self, component_id: str) -> None:
         """A process started: count its jobs and age, and watch its use of resources, if its spec says so."""
-        worker = self._crew.get(component_id)
+        worker = self._workers.get(component_id)
         if worker is None or not isinstance(worker.phase, Up):
             return
         spec, generation = worker.spec, worker.phase.generation
@@ -96,7 +96,7 @@ class Upkeep:
     def limit_exceeded(self, exceeded: LimitExceeded) -> None:
         """A worker exceeded a limit: kill it; its restart policy decides what follows."""
         change = partial(supervision.limit_exceeded, generation=exceeded.generation, detail=exceeded.detail)
-        self._crew.step(exceeded.component_id, change)
+        self._workers.step(exceeded.component_id, change)
 
     def recycle(self, due: RecycleDue) -> None:
         """Give a worker a new process as soon as it can be spared."""
@@ -106,16 +106,16 @@ class Upkeep:
     def recycle_due(self) -> None:
         """A worker's health or orders changed: recycle the due workers that can be spared now."""
         for id_, due in tuple(self._due.items()):
-            worker = self._crew.get(id_)
+            worker = self._workers.get(id_)
             if worker is None or not _is_up(worker, due.generation):
                 del self._due[id_]
             elif self._can_spare(worker):
                 del self._due[id_]
-                self._crew.step(id_, partial(supervision.recycle, reason=due.reason))
+                self._workers.step(id_, partial(supervision.recycle, reason=due.reason))
 
     def specs_changed(self) -> None:
         """Specs may have changed: apply the new limits to running workers."""
-        for worker in self._crew:
+        for worker in self._workers:
             if isinstance(worker.phase, Up) and worker.phase.pid is not None:
                 counted = self._running.get(worker.id)
                 held_to = (None, None) if counted is None else (counted.limits, counted.recycle)
@@ -126,7 +126,7 @@ class Upkeep:
     def _can_spare(self, worker: Worker) -> bool:
         if worker.status is not Status.HEALTHY or not self._breakers.is_closed(worker):
             return False
-        others = [each for each in self._crew if _stands_in(each, worker)]
+        others = [each for each in self._workers if _stands_in(each, worker)]
         least = None if worker.spec.recycle is None else worker.spec.recycle.min_healthy
         healthy = sum(each.is_healthy for each in others)
         return healthy >= (len(others) if least is None else least)

@@ -1,6 +1,6 @@
 """The timers of the workers under supervision: one of each kind for a worker, one of saves for all.
 
-Belongs to the Supervisor's Crew and runs in the Supervisor, which receives a message when one is due.
+Belongs to the Supervisor's workers and runs in the Supervisor, which receives a message when one is due.
 """
 
 from __future__ import annotations

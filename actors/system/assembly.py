@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import pykka
 from loguru import logger
+from msgspec.structs import replace
 
 from ..alert_desk import AlertDesk
 from ..broker import Broker
 from ..errors import StoreUnavailableError
 from ..facts.commit_times import CommitTimes
-from ..facts.records import FormerClaimsReleased, MirrorWiped, Remembered
+from ..facts.generations import EVERY_OTHER, GenerationsReserved, mark_after
+from ..facts.jobs import CURRENT_RUN
+from ..facts.records import FormerClaimsReleased, MetaSet, MirrorWiped, Record, Remembered
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
 from ..messages.internal.to_desks import WatchQueues
@@ -24,10 +28,14 @@ from ..messages.internal.to_supervisor import Declare
 from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
-from ..spec.alert_policy import AlertPolicy
-from ..spec.retention_policy import Retention
+from ..spec.policies.alert_policy import AlertPolicy
+from ..spec.policies.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor
+from ..supervisor.breakers import META as BREAKER_META
+
+RETRY_S = 0.1
+"""How soon a store that cannot be written is tried again before the workers start, and after they ended."""
 
 EVENT_LINGER_S = 0.02
 """How long an event without a record waits for one: a commit of its own would hold up a death's."""
@@ -63,15 +71,23 @@ def assemble(
     releases: Receiver | None = None,
     alerts: AlertPolicy | None = None,
     prober: Receiver | None = None,
+    declared: Receiver | None = None,
+    opening: tuple[Record, ...] = (),
+    patience_s: float = 0.0,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
     What is remembered of them comes from the store, unless it was loaded before. An event that
     comes without a record waits for one for `event_linger_s`. `run` tells this run from all
-    others: a claim of another run is void.
+    others: a claim of another run is void. `opening` is committed before any actor starts, with the
+    numbers that the processes will have; a store that cannot be written may take `patience_s` to return.
     """
     specs = tuple(specs)
     remembered = remembered or store.load()
+    unsaved = _begin(store, (*opening, *_reserved_numbers(specs, remembered)), patience_s)
+    if unsaved:
+        remembered = _from_the_clock(remembered, runtime.clock.wall_ms())
+        unsaved = (*opening, *_reserved_numbers(specs, remembered))
     commits = CommitTimes()
     persistence = runtime.start(
         PersistenceActor,
@@ -82,7 +98,12 @@ def assemble(
         retention=retention,
         times=commits,
     )
-    broker = runtime.start(Broker, persistence=persistence, last_id=remembered.last_event_id)
+    broker = runtime.start(
+        Broker,
+        persistence=persistence,
+        last_id=remembered.last_event_id,
+        began_wall_ms=runtime.clock.wall_ms(),
+    )
     desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, run=run)
     monitor = runtime.start(HealthMonitor, runtime=runtime, processes=processes, persistence=persistence)
     supervisor = runtime.start(
@@ -94,20 +115,60 @@ def assemble(
         desk=desk,
         max_concurrent_starts=max_concurrent_starts,
         releases=releases,
+        declared=declared,
         prober=prober,
     )
     for actor in (persistence, monitor):
         actor.tell(Attend(supervisor, broker, desk))
-    persistence.tell(Persist((MirrorWiped(),)))
-    persistence.tell(Persist((_former_claims(specs, run, runtime.clock.wall_ms()),)))
+    persistence.tell(Persist((*unsaved, MirrorWiped())))
+    # Together: from then on no process of a former run claims a job, and what it held is released.
+    is_current = MetaSet(CURRENT_RUN, run)
+    persistence.tell(Persist((is_current, _former_claims(specs, run, runtime.clock.wall_ms()))))
     # Before anything can happen that it has to receive.
-    alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs)
+    alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs, remembered)
     watch = runtime.start(
         QueueWatch, runtime=runtime, store=store, persistence=persistence, broker=broker, alerts=alert_desk
     )
     watch.tell(queues_to_watch(specs))
     supervisor.tell(Declare(specs, remembered))
     return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk)
+
+
+def _begin(store: Store, records: tuple[Record, ...], patience_s: float) -> tuple[Record, ...]:
+    """Commit what must be in the store before a process starts; return what could not be written."""
+    deadline = time.monotonic() + patience_s
+    has_warned = False
+    while True:
+        try:
+            store.commit(records)
+        except StoreUnavailableError as error:
+            if time.monotonic() >= deadline:
+                text = (
+                    "store: not writable yet; until it is, a next run would not recognise our processes: {}"
+                )
+                logger.warning(text, str(error))
+                return records
+            if not has_warned:
+                logger.warning("store: no worker starts for up to {:g} s: {}", patience_s, str(error))
+                has_warned = True
+            time.sleep(RETRY_S)
+        else:
+            return ()
+
+
+def _reserved_numbers(specs: Iterable[WorkerSpec], remembered: Remembered) -> tuple[Record, ...]:
+    # Also of workers that are not declared now: they may be added while the store is unavailable.
+    known = {*remembered.generations, *remembered.workers, *(spec.id for spec in specs)}
+    latest = {id_: remembered.of(id_).last_generation for id_ in known}
+    latest[EVERY_OTHER] = remembered.generations.get(EVERY_OTHER, 0)
+    return tuple(GenerationsReserved(id_, mark_after(number)) for id_, number in latest.items())
+
+
+def _from_the_clock(remembered: Remembered, wall_ms: int) -> Remembered:
+    """Let all numbers continue with the time: without a reservation the next ones may be in use already."""
+    known = {*remembered.generations, *remembered.workers, EVERY_OTHER}
+    latest = {id_: max(wall_ms, remembered.generations.get(id_, 0)) for id_ in known}
+    return replace(remembered, generations=MappingProxyType(latest))
 
 
 def queues_to_watch(specs: Iterable[WorkerSpec]) -> WatchQueues:
@@ -128,7 +189,8 @@ def _alert_desk(
     broker: Ref,
     store: Store,
     policy: AlertPolicy | None,
-    specs: Iterable[WorkerSpec],
+    specs: Sequence[WorkerSpec],
+    remembered: Remembered,
 ) -> Ref | None:
     """The AlertDesk, if the policy asks for one."""
     if policy is None or not policy.enabled:
@@ -147,4 +209,9 @@ def _alert_desk(
         policy=policy,
         known=known,
         component_ids=ids,
+        open_breakers=frozenset(
+            spec.breaker.name
+            for spec in specs
+            if spec.breaker is not None and BREAKER_META + spec.breaker.name in remembered.meta
+        ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from ..deaths.death import signal_name, signal_number
 from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
 from ..messages import (
@@ -23,19 +24,25 @@ from ..messages import (
     StopResult,
     StopWorkers,
     WorkersChanged,
+    WorkerSignalled,
     WorkersStopped,
+    WorkerStatus,
 )
+from ..messages.argument_checks import wrong_entry, wrong_event
 from ..messages.internal.to_desks import QueuesTouched
 from ..messages.internal.to_persistence import Persist
+from ..messages.internal.to_supervisor import WorkersDeclared
 from ..ports import Store
 from ..processes.fingerprints import Fingerprints
 from ..runtime.resilient_actor import tell
+from ..spec.group_order import joined
 from ..spec.job_payload import checked_queue, new_job, payload_text
+from ..spec.policies.group import Group
+from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
-from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from .assembly import queues_to_watch
-from .declared_workers import DeclaredWorkers, distinct
+from .declared_workers import DeclaredWorkers, checked, distinct
 from .requests import REPLY_TIMEOUT_S, Reply, Requests
 from .watched_jobs import WatchedJobs
 
@@ -85,6 +92,17 @@ class Controls:
         """Clear a worker's counters and failure."""
         self._requests.supervisor(lambda inbox: ResetWorker(component_id, inbox))
 
+    def signal(self, worker: WorkerStatus, signal: int | str) -> None:
+        """Send the process of a worker a signal."""
+        number = signal_number(signal)
+        if number is None:
+            raise RequestRefusedError(f"{signal!r} is not a signal")
+        id_, generation = worker.component_id, worker.generation
+        if worker.pid is None:
+            raise RequestRefusedError(f"{id_} has no process to signal: it is {worker.shown}")
+        self._requests.running.processes.signal(id_, generation, number)
+        tell(self._requests.actors.persistence, WorkerSignalled(id_, generation, signal_name(number)))
+
     def pause(self, ids: tuple[str, ...] | None, reason: str, for_s: float | None) -> None:
         """Pause these workers, or the whole system."""
         self._requests.supervisor(lambda inbox: PauseWorkers(ids, inbox, reason, for_s))
@@ -97,36 +115,34 @@ class Controls:
 
     def add(self, spec: WorkerSpec) -> None:
         """Supervise one more worker."""
+        spec = joined(checked(spec), self._workers.specs)
         versions = self._fingerprints.versions([spec])
         self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions))
-        with self._workers.changing:
-            self._declare((*self._workers.specs, spec))
 
     def remove(self, component_id: str, timeout_s: float | None) -> None:
         """Stop a worker and forget it."""
         self._requests.supervisor(
             lambda inbox: RemoveWorker(component_id, inbox), self._stop_timeout_s(timeout_s)
         )
-        with self._workers.changing:
-            self._declare(tuple(spec for spec in self._workers.specs if spec.id != component_id))
 
-    def change(self, specs: Iterable[WorkerSpec]) -> Changes:
+    def change(self, specs: Iterable[WorkerSpec], groups: Iterable[Group]) -> Changes:
         """Supervise exactly these workers from now on."""
-        wanted = distinct(specs)
+        wanted = distinct(specs, groups)
         versions = self._fingerprints.versions(wanted)
         changed = self._requests.supervisor(lambda inbox: ChangeWorkers(wanted, inbox, versions))
         assert isinstance(changed, WorkersChanged)
-        with self._workers.changing:
-            self._declare(wanted)
         return changed.changes
 
-    def _declare(self, specs: tuple[WorkerSpec, ...]) -> None:
+    def tell(self, message: WorkersDeclared) -> None:
+        """Take over which workers the Supervisor supervises now, however it was told to."""
         before = self._workers.queues
-        self._workers.specs = specs
-        actors = self._requests.actors
+        self._workers.specs = message.specs
+        if self._requests.parts is None:
+            return
+        actors = self._requests.parts.actors
         if self._workers.queues != before:
             tell(actors.persistence, Persist((self._workers.queues_record,)))
-        tell(actors.watch, queues_to_watch(specs))
+        tell(actors.watch, queues_to_watch(message.specs))
 
     # ── jobs, alerts, events ─────────────────────────────────────────────────────────────
 
@@ -150,6 +166,8 @@ class Controls:
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""
+        if (wrong := wrong_entry(entry)) is not None:
+            raise TypeError(wrong)
         tell(self._requests.actors.persistence, Persist((entry,)))
 
     def acknowledge(self, alert_id: int, by: str) -> None:
@@ -164,6 +182,8 @@ class Controls:
 
     def announce(self, event: Event) -> None:
         """Publish an event of the host's own gateway."""
+        if (wrong := wrong_event(event)) is not None:
+            raise TypeError(wrong)
         tell(self._requests.actors.persistence, event)
 
 

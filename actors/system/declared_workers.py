@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable
 
 from ..errors import Problem, SpecError, UnknownWorkerError
 from ..facts.jobs import SERVED_QUEUES
 from ..facts.records import MetaSet
+from ..spec.group_order import arranged
+from ..spec.policies.group import Group
 from ..spec.start_order import check_order, longest_stop_s
 from ..spec.worker_spec import WorkerSpec, served_by
 
 
 class DeclaredWorkers:
-    """The current specs. Every reader sees one consistent tuple; hold `changing` to replace it."""
+    """The current specs, as the Supervisor reports them. Every reader sees one consistent tuple."""
 
-    def __init__(self, specs: Iterable[WorkerSpec]) -> None:
+    def __init__(self, specs: Iterable[WorkerSpec], groups: Iterable[Group] = ()) -> None:
         """Take the first specs.
 
         Raises:
-            SpecError: two workers share an id, or wait for each other.
+            SpecError: two workers share an id, or wait for each other; or a group is invalid.
         """
-        self.specs = distinct(specs)
-        self.changing = threading.RLock()
-        """Reentrant, because a signal handler may change specs in a thread that is changing them."""
+        self.specs = distinct(specs, groups)
 
     def get(self, component_id: str) -> WorkerSpec:
         """The spec of one worker.
@@ -57,16 +56,29 @@ class DeclaredWorkers:
         return longest_stop_s(self.specs)
 
 
-def distinct(specs: Iterable[WorkerSpec]) -> tuple[WorkerSpec, ...]:
-    """The specs as a tuple, if they can be supervised together.
+def checked(spec: WorkerSpec) -> WorkerSpec:
+    """The spec, if it is one.
 
     Raises:
-        SpecError: two workers share an id, or wait for each other.
+        TypeError: it is something else.
+    """
+    if not isinstance(spec, WorkerSpec):
+        raise TypeError(f"a worker must be a WorkerSpec, not {spec!r}")
+    return spec
+
+
+def distinct(specs: Iterable[WorkerSpec], groups: Iterable[Group] = ()) -> tuple[WorkerSpec, ...]:
+    """The specs as a tuple, with their places in the groups, if they can be supervised together.
+
+    Raises:
+        SpecError: two workers share an id, or wait for each other; or a group is invalid.
     """
     chosen: dict[str, WorkerSpec] = {}
     for spec in specs:
-        if spec.id in chosen:
+        if checked(spec).id in chosen:
             raise SpecError(spec.id, [Problem("id", "is used by two workers")])
         chosen[spec.id] = spec
-    check_order(chosen.values())
-    return tuple(chosen.values())
+    groups = tuple(groups)
+    placed = arranged(chosen.values(), groups) if groups else tuple(chosen.values())
+    check_order(placed)
+    return placed

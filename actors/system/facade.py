@@ -30,12 +30,13 @@ from ..facts.usage import Usage
 from ..messages import Event, StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver, Store
 from ..processes.fingerprints import Fingerprints
-from ..processes.watch.transcript import OutputLines
+from ..processes.watch.transcript import OutputLine, OutputLines
 from ..runtime.thread_runtime import ThreadRuntime
-from ..spec.alert_policy import AlertPolicy
-from ..spec.retention_policy import Retention
+from ..spec.policies.alert_policy import AlertPolicy
+from ..spec.policies.group import Group
+from ..spec.policies.retention_policy import Retention
+from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
-from ..spec.stop_urgency import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..views.timeline import Timeline
 from .controls import Controls
@@ -56,8 +57,10 @@ class System:
         specs: Iterable[WorkerSpec],
         *,
         store: Store,
+        groups: Iterable[Group] = (),
         max_concurrent_starts: int | None = None,
         guarded: bool = True,
+        adopts_orphans: bool = False,
         alerts: AlertPolicy | None = None,
         retention: Retention | None = None,
     ) -> None:
@@ -65,17 +68,20 @@ class System:
 
         Args:
             specs: the workers.
+            groups: the groups of workers that stand and fall together.
             store: where restart history is kept; the system closes it when it stops.
             max_concurrent_starts: how many workers may be starting at the same time.
             guarded: run a small process beside the host that ends the workers if the host is killed.
+            adopts_orphans: this process is a subreaper, and starts no children but the system's; what
+                a worker detached is then ended with the worker.
             alerts: the policy for alerts; None: this system keeps no alerts.
             retention: how much of the past is kept.
 
         Raises:
-            SpecError: two workers share an id, or wait for each other.
+            SpecError: two workers share an id, or wait for each other; or a group is invalid.
         """
         try:
-            self._workers = DeclaredWorkers(specs)
+            self._workers = DeclaredWorkers(specs, groups)
         except BaseException:
             store.close()  # the caller may hold no other reference to it
             raise
@@ -85,12 +91,13 @@ class System:
         self._queries = Queries(self._requests, self._workers, self._history)
         self._controls = Controls(self._requests, self._workers, store, fingerprints)
         self._lifecycle = Lifecycle(
-            Settings(max_concurrent_starts, guarded, alerts, retention),
+            Settings(max_concurrent_starts, guarded, adopts_orphans, alerts, retention),
             self._workers,
             store,
             requests=self._requests,
             fingerprints=fingerprints,
             samples=self._history.timelines,
+            declared=self._controls,
             make_runtime=self._make_runtime,
         )
 
@@ -199,6 +206,16 @@ class System:
         """Clear a worker's counters and failure; it is not started."""
         self._controls.reset(component_id)
 
+    def signal(self, component_id: str, signal: int | str) -> None:
+        """Send a worker's process a signal, such as `SIGHUP`; SIGKILL goes to its whole process group.
+
+        A process that it ends counts as dead, like any other.
+
+        Raises:
+            RequestRefusedError: the worker has no process, or there is no such signal.
+        """
+        self._controls.signal(self._queries.status(component_id), signal)
+
     def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
         """Pause these workers, or the whole system; a pause lasts across restarts of the supervisor.
 
@@ -218,9 +235,9 @@ class System:
         """Stop a worker and forget it."""
         self._controls.remove(component_id, timeout_s)
 
-    def change(self, specs: Iterable[WorkerSpec]) -> Changes:
-        """Supervise exactly these workers from now on; workers that did not change are left alone."""
-        return self._controls.change(specs)
+    def change(self, specs: Iterable[WorkerSpec], groups: Iterable[Group] = ()) -> Changes:
+        """Supervise exactly these workers and groups from now on; unchanged workers are left alone."""
+        return self._controls.change(specs, groups)
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""
@@ -231,7 +248,12 @@ class System:
         self._controls.acknowledge(alert_id, by)
 
     def announce(self, event: Event) -> None:
-        """Have an event of the host's own gateway numbered, persisted and published like any other."""
+        """Have an event of the host's own gateway numbered, persisted and published like any other.
+
+        Raises:
+            TypeError: it is not one of the events of `rekindle.actors.messages`, such as `GatewayLost`,
+                or a field of it has the wrong type. A host publishes events of its own types itself.
+        """
         self._controls.announce(event)
 
     def reap_strangers(self) -> None:
@@ -287,6 +309,17 @@ class System:
         """One worker."""
         return self._queries.status(component_id)
 
+    def check_answers(self) -> None:
+        """Raise `RequestTimeoutError` if the actors or the watcher of the processes do not answer.
+
+        A watcher that does not answer is also published as `SupervisionStalled`, once until it answers.
+        """
+        self._queries.check_answers()
+
+    def is_healthy(self, component_id: str, max_age_s: float | None = None) -> bool:
+        """Whether a worker is healthy, and its last heartbeat, if it sends any, is recent enough."""
+        return self._queries.is_healthy(component_id, max_age_s)
+
     def check(self, component_id: str) -> None:
         """Raise `UnknownWorkerError` if there is no such worker."""
         self._queries.status(component_id)
@@ -294,6 +327,10 @@ class System:
     def spec(self, component_id: str) -> WorkerSpec:
         """How a worker is declared."""
         return self._workers.get(component_id)
+
+    def secrets(self, component_id: str) -> frozenset[str]:
+        """What must not be shown of a worker: secrets of its environment, the database's password."""
+        return self._queries.secrets(component_id)
 
     def explain(self, component_id: str) -> str:
         """Why a worker is in its state, when it is tried again, and what you can do."""
@@ -311,6 +348,10 @@ class System:
         """Output of these workers, or of all: the lines after a line number, or the last lines of each."""
         return self._queries.written(*ids, after=after, last=last)
 
+    def follow_output(self, follower: Callable[[OutputLine], None]) -> None:
+        """Have this called with every line that a worker writes, on a thread of ours: it must not block."""
+        self._queries.follow_output(follower)
+
     def usages(self) -> dict[str, Usage]:
         """What every running worker uses at this moment, including the processes it started."""
         return self._queries.usages()
@@ -318,7 +359,8 @@ class System:
     def strays(self) -> tuple[tuple[int, str], ...]:
         """Processes that a worker started and that left its session, as (pid, component_id).
 
-        They outlive their worker, and are killed with everything else if the supervisor is killed.
+        Under `rekindle run` they end with their worker. In a host's process they outlive it, and are
+        killed with everything else if the host is killed.
         """
         return self._queries.strays()
 
@@ -372,11 +414,16 @@ class System:
     def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
         """Send every event from now on to a receiver, such as the ref of a host's actor.
 
+        A receiver has one subscription: a second call replaces the topics of the first. The system must
+        be open: an actor that subscribes in its `on_start` is started after `open` or `start`. `tell` of
+        the receiver runs on a thread of the system and must not wait; for a pykka ref it does not.
+
         With topics such as `worker:*:status` it gets a `Snapshot` first, then a `StateChanged` for
         every change; with topics of the event log, such as `event:*`, it gets numbered events.
 
         Raises:
-            RequestRefusedError: a topic is malformed.
+            RequestRefusedError: a topic is malformed, or the system is not open.
+            TypeError: the receiver has no `tell`.
         """
         self._queries.subscribe(receiver, *topics)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -21,10 +22,12 @@ from loguru import logger
 from rekindle.worker.guardian import marked_processes, sweep
 
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
-from ..facts.records import MetaSet, Remembered
+from ..facts.jobs import CURRENT_RUN
+from ..facts.records import HealthMirrored, MetaSet, Record, Remembered
 from ..messages import Shutdown, StopResult, WorkersStopped
 from ..messages.internal.to_broker import Subscribe
-from ..messages.internal.to_persistence import Flush, Flushed, Persist
+from ..messages.internal.to_persistence import Flush, Flushed, HandOver, Persist
+from ..messages.internal.to_supervisor import StallCheckDue
 from ..ports import Receiver, Store
 from ..prober import Prober
 from ..processes.fingerprints import Fingerprints
@@ -32,21 +35,22 @@ from ..processes.process_table import RealProcesses
 from ..release_desk import ReleaseDesk
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
-from ..spec.alert_policy import AlertPolicy
-from ..spec.retention_policy import Retention
-from ..spec.stop_urgency import Urgency
+from ..spec.policies.alert_policy import AlertPolicy
+from ..spec.policies.retention_policy import Retention
+from ..spec.policies.stop_policy import Urgency
 from ..supervision import held_work
-from .assembly import EVENT_LINGER_S, Actors, assemble
+from .assembly import EVENT_LINGER_S, RETRY_S, Actors, assemble
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
-from .requests import REPLY_TIMEOUT_S, Requests, RunningParts
-
-MARK = "system_mark"
-"""The setting that holds the mark of the latest run's processes."""
+from .requests import REPLY_TIMEOUT_S, Requests, RunningParts, refuse_to_wait
 
 FORMER_RUN_S = 10.0
 """How long the processes of a former run may take to end."""
+
+WRITABLE_S = 10.0
+"""How long a store that cannot be written is waited for: before the first worker starts, since without it
+no generation is reserved and a next run would not recognise our processes; and after the last one ended."""
 
 RELEASES_S = 2.0
 """How much longer than its tool a release may take when everything stops."""
@@ -57,6 +61,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     max_concurrent_starts: int | None
     guarded: bool
+    adopts_orphans: bool
     alerts: AlertPolicy | None
     retention: Retention | None
 
@@ -77,6 +82,7 @@ class Lifecycle:
         requests: Requests,
         fingerprints: Fingerprints,
         samples: Receiver,
+        declared: Receiver,
         make_runtime: Callable[[], ThreadRuntime],
     ) -> None:
         self._settings = settings
@@ -86,15 +92,22 @@ class Lifecycle:
         self._fingerprints = fingerprints
         self._samples = samples
         """Receives every event, for the timelines."""
+        self._declared = declared
+        """Gets `WorkersDeclared`."""
         self._make_runtime = make_runtime
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._releases: ReleaseDesk | None = None
         self._prober = Prober()
-        self._process = os.getpid()
-        """The process that created the system and opened its store; a fork may use neither."""
         self._lock = threading.RLock()
         self._is_opening = self._is_stopping = self._has_ended = False
+        self.unsaved_records = 0
+        """How many records could not be written before the end."""
+        self._left: tuple[Record, ...] = ()
+        self._is_handed_over = False
+        """Whether the persistence actor has been told to write nothing more."""
+        self._hurries = threading.Event()
+        """Set when a stop is to be more forceful: it no longer waits for the store."""
         self._callbacks: tuple[Callable[[], None], ...] = ()
 
     # ── opening ──────────────────────────────────────────────────────────────────────────
@@ -105,11 +118,7 @@ class Lifecycle:
         Raises:
             RequestRefusedError: the system has been stopped, or was created before a fork.
         """
-        if os.getpid() != self._process:
-            raise RequestRefusedError(
-                f"the system was created by process {self._process}, before a fork:"
-                " create it, and open its store, in the process that starts it"
-            )
+        self._requests.check_process()
         with self._lock:
             if self._has_ended:
                 raise RequestRefusedError("the system has been stopped: create a new one, with a new store")
@@ -135,16 +144,19 @@ class Lifecycle:
             self._processes = processes = RealProcesses(
                 runtime.clock,
                 guarded=self._settings.guarded,
+                adopts=self._settings.adopts_orphans,
                 database=self._store.address,
                 fingerprints=self._fingerprints,
             )
             self._prober.mark = processes.mark
+            self._take_back()
             remembered = self._store.load()
-            self._end_former_run(remembered, processes.mark)
+            self._end_former_run(remembered)
             self._releases = releases = ReleaseDesk(processes.mark)
             actors = self._assemble(runtime, processes, releases, remembered)
             releases.attend(actors.persistence)
             tell(actors.broker, Subscribe(self._samples, None))
+            tell(actors.supervisor, StallCheckDue(runtime.clock.monotonic()))
         except BaseException:
             self._tear_down()
             raise
@@ -166,22 +178,29 @@ class Lifecycle:
             retention=self._settings.retention,
             run=processes.mark,
             releases=releases,
+            declared=self._declared,
             alerts=self._settings.alerts,
             prober=self._prober,
+            opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
+            patience_s=WRITABLE_S,
         )
 
-    def _end_former_run(self, remembered: Remembered, mark: str) -> None:
+    def _take_back(self) -> None:
+        """Write what the former run could not write at its end."""
+        try:
+            if count := self._store.take_back():
+                logger.info("store: {} records that the former run could not write are stored now", count)
+        except StoreUnavailableError as error:
+            logger.warning("store: records of the former run are kept for the next start: {}", str(error))
+
+    def _end_former_run(self, remembered: Remembered) -> None:
         """End what a killed supervisor left behind, before anything is started beside it."""
-        former = remembered.meta.get(MARK)
+        former = remembered.meta.get(CURRENT_RUN)
         left = [] if former is None else marked_processes(former)
         if former is not None and left:
             logger.warning("system: ending {} processes that a former run left behind", len(left))
             if not sweep(former, FORMER_RUN_S):
                 raise RequestRefusedError(f"processes of a former run cannot be ended: {left}")
-        try:
-            self._store.commit([MetaSet(MARK, mark), self._workers.queues_record])
-        except StoreUnavailableError as error:
-            logger.warning("system: the next run will not recognise our processes: {}", str(error))
 
     def _release_left_work(self, actors: Actors, remembered: Remembered, mark: str) -> None:
         """Release what workers held that were killed together with their supervisor."""
@@ -197,8 +216,9 @@ class Lifecycle:
 
     def stop(self, timeout_s: float | None) -> tuple[StopResult, ...]:
         """Stop every worker, then everything else; a second call does nothing, nor does one in a fork."""
-        if os.getpid() != self._process:
+        if os.getpid() != self._requests.process:
             return ()
+        refuse_to_wait()
         with self._lock:
             already, self._is_stopping = self._is_stopping, True
             if already or self._is_opening:
@@ -215,6 +235,7 @@ class Lifecycle:
 
     def escalate_stop(self, urgency: Urgency) -> None:
         """Make a stop that is in progress more forceful; safe in any thread and in signal handlers."""
+        self._hurries.set()
         if self._requests.parts is not None:
             tell(self._requests.parts.actors.supervisor, Shutdown(None, urgency))
 
@@ -264,18 +285,54 @@ class Lifecycle:
                 logger.opt(exception=error).error("system: a callback of `at_stop` raised")
         if self._callbacks:
             self._flush()
+        self._keep_aside()
 
     def _flush(self) -> None:
-        inbox = Inbox()
-        if not tell(self._requests.actors.persistence, Flush(inbox)):
+        """Write what waits; a store that is unavailable has a few seconds to return, once."""
+        if self._is_handed_over:
             return
+        deadline = time.monotonic() + (0.0 if self.unsaved_records else WRITABLE_S)
         try:
-            flushed: Flushed = inbox.get(REPLY_TIMEOUT_S)
+            flushed = self._flushed(Flush)
+            if flushed.is_unavailable and _waiting(flushed) and not self.unsaved_records:
+                text = "store: {} records wait for it; the stop takes up to {:g} s"
+                logger.warning(text, len(_waiting(flushed)), WRITABLE_S)
+            while _waiting(flushed) and not flushed.is_final and time.monotonic() < deadline:
+                if flushed.is_unavailable and self._hurries.wait(RETRY_S):
+                    break
+                flushed = self._flushed(Flush)
         except RequestTimeoutError:
-            logger.error("store: no answer to the last flush; records may be lost")
+            flushed = self._hand_over()
+        self._left = _waiting(flushed)
+        self.unsaved_records = max(flushed.unsaved, len(self._left))
+
+    def _hand_over(self) -> Flushed:
+        """Take what waits from the persistence actor, since a commit neither succeeds nor fails."""
+        self._is_handed_over = True
+        logger.error("store: no answer to the last commit within {:g} s", REPLY_TIMEOUT_S)
+        try:
+            return self._flushed(HandOver)
+        except RequestTimeoutError:
+            return Flushed(1)  # at least
+
+    def _flushed(self, request: type[Flush | HandOver]) -> Flushed:
+        inbox = Inbox()
+        if not tell(self._requests.actors.persistence, request(inbox)):
+            return Flushed(0)
+        flushed: Flushed = inbox.get(REPLY_TIMEOUT_S)
+        return flushed
+
+    def _keep_aside(self) -> None:
+        """Keep what the last flush could not write; nothing is committed after this."""
+        if not self.unsaved_records:
+            return
+        run = "" if self._processes is None else self._processes.mark
+        where = self._store.keep_aside(self._left, run) if self._left else None
+        if where is None:
+            logger.error("store: {} records could not be written and are lost", self.unsaved_records)
         else:
-            if flushed.unsaved:
-                logger.error("store: {} records could not be written and are lost", flushed.unsaved)
+            text = "store: {} records could not be written; they are kept in {} and stored at the next start"
+            logger.error(text, self.unsaved_records, where)
 
     def _tear_down(self) -> None:
         self._requests.parts, self._has_ended = None, True
@@ -285,3 +342,8 @@ class Lifecycle:
             self._runtime.close()
         self._processes = self._runtime = None
         self._store.close()
+
+
+def _waiting(flushed: Flushed) -> tuple[Record, ...]:
+    """What waits and matters after this run, with the events."""
+    return tuple(record for record in flushed.left if not isinstance(record, HealthMirrored))

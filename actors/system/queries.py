@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,19 +10,30 @@ from contextlib import suppress
 from ..deaths.crash_bundle import Bundle
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreError
 from ..facts.alert import Alert
+from ..facts.health_status import Status
 from ..facts.records import DeathRecord
 from ..facts.usage import Usage
-from ..messages import AlertReport, ReportAlerts, ReportStatus, StatusReport, WorkerStatus
+from ..messages import (
+    AlertReport,
+    ReportAlerts,
+    ReportStatus,
+    StatusReport,
+    WorkerStatus,
+)
 from ..messages.internal.to_broker import Subscribe, Unsubscribe
 from ..messages.topics import problem
 from ..ports import Receiver
-from ..processes.watch.transcript import OutputLines, lines_of
+from ..processes.spawn.spawner import environment_of
+from ..processes.watch.output_tail import MOST_LINES as TAIL_LINES
+from ..processes.watch.transcript import OutputLine, OutputLines, lines_of
 from ..runtime.resilient_actor import tell
+from ..views.bug_report import cleaner, secrets_of
 from ..views.explanation import explain, stop_of
+from ..views.health_summary import health_summary
 from ..views.timeline import Timeline
 from .declared_workers import DeclaredWorkers
 from .inboxes import EventStream, LatestInbox
-from .requests import Requests
+from .requests import REPLY_TIMEOUT_S, Requests
 from .stored_history import History, mentions_worker
 
 POLL_S = 0.05
@@ -37,7 +49,7 @@ class Queries:
         self._history = history
 
     def report(self) -> StatusReport:
-        """Every worker and the state of the store."""
+        """Every worker, in the order of the specs, and the state of the store."""
         report = self._requests.supervisor(ReportStatus)
         assert isinstance(report, StatusReport)
         return report
@@ -45,6 +57,12 @@ class Queries:
     def status(self, component_id: str) -> WorkerStatus:
         """One worker."""
         return self._one_of(self.report(), component_id)
+
+    def is_healthy(self, component_id: str, max_age_s: float | None) -> bool:
+        """Whether a worker runs and is well."""
+        report = self.report()
+        is_up = self._one_of(report, component_id).status is Status.HEALTHY
+        return is_up and health_summary(report, (component_id,), max_age_s).healthy
 
     def _one_of(self, report: StatusReport, component_id: str) -> WorkerStatus:
         for worker in report.workers:
@@ -64,7 +82,13 @@ class Queries:
             if deaths:
                 bundle = self._history.evidence(component_id, deaths[0].generation)
             stop = stop_of(component_id, self._history.audited(), time.time_ns() // 1_000_000)
-        return explain(worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused)
+        text = explain(worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused)
+        return cleaner(self.secrets(component_id))(text)
+
+    def secrets(self, component_id: str) -> frozenset[str]:
+        """What must not be shown of a worker: secrets of its environment, the database's password."""
+        environment = environment_of(self._workers.get(component_id), os.environ)
+        return secrets_of(environment, self._history.address)
 
     def timeline(self, component_id: str, since_wall_ms: int, limit: int) -> Timeline:
         """What happened to a worker that is supervised now or has left something in the store."""
@@ -83,9 +107,8 @@ class Queries:
     # ── processes ────────────────────────────────────────────────────────────────────────
 
     def output(self, component_id: str) -> tuple[str, ...]:
-        """The last lines that a worker wrote."""
-        parts = self._requests.parts
-        return () if parts is None else parts.processes.output(component_id)
+        """The last lines that a worker wrote, also before its latest restart."""
+        return tuple(line.text for line in self.written(component_id, after=None, last=TAIL_LINES).lines)
 
     def written(self, *ids: str, after: int | None, last: int) -> OutputLines:
         """Output of these workers or of all."""
@@ -98,6 +121,10 @@ class Queries:
         chosen = ids or [spec.id for spec in self._workers.specs]
         return lines_of({id_: parts.processes.written(id_) for id_ in chosen}, recent, after, last)
 
+    def follow_output(self, follower: Callable[[OutputLine], None]) -> None:
+        """Have this called with every line that a worker writes; it must not block."""
+        self._requests.running.processes.transcript.follower = follower
+
     def usages(self) -> dict[str, Usage]:
         """What every running worker uses at this moment."""
         parts = self._requests.parts
@@ -106,6 +133,16 @@ class Queries:
         generations = {worker.component_id: worker.generation for worker in self.report().workers}
         found = {id_: parts.processes.usage(id_, number) for id_, number in generations.items()}
         return {id_: usage for id_, usage in found.items() if usage is not None}
+
+    def check_answers(self) -> None:
+        """Ask the actors and the thread that watches the processes."""
+        self.report()
+        waited_s = REPLY_TIMEOUT_S
+        if not self._requests.running.processes.watches(waited_s):
+            self.report()  # the Supervisor looks at the watcher and publishes the stall
+            raise RequestTimeoutError(
+                f"the thread that watches the processes did not answer within {waited_s:g} s"
+            )
 
     def strays(self) -> tuple[tuple[int, str], ...]:
         """Processes that left the session of their worker."""
@@ -122,6 +159,10 @@ class Queries:
 
     def subscribe(self, receiver: Receiver, *topics: str) -> None:
         """Send events to a receiver, or the states and events of these topics."""
+        if not callable(getattr(receiver, "tell", None)):
+            raise TypeError(
+                f"a receiver must have a method `tell`, such as the ref of an actor, not {receiver!r}"
+            )
         wrong = next((text for text in map(problem, topics) if text is not None), None)
         if wrong is not None:
             raise RequestRefusedError(wrong)

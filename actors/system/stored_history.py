@@ -17,6 +17,8 @@ class History:
     def __init__(self, store: Store) -> None:
         self.timelines = TimelineReader(store)
         self._store = store
+        self.address = store.address
+        """The address of the database, with its password, if it has one."""
 
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths of one worker or of all, newest first."""

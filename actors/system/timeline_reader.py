@@ -64,7 +64,7 @@ class TimelineReader:
             jobs = self._store.jobs
         except RequestRefusedError:  # a store without queues
             return ()
-        return jobs.taken_by(component_id, since_wall_ms=since_wall_ms, limit=MOST_JOBS)
+        return jobs.taken_by(component_id, since_wall_ms=since_wall_ms, limit=MOST_JOBS, longest=0)
 
     def _usages(self, component_id: str, since_wall_ms: int, limit: int) -> list[UsageNoted]:
         """The samples in the store, and the samples on their way there."""

@@ -26,18 +26,25 @@ class WatchedJobs:
         return self._jobs.get(job_id)
 
     def find(
-        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+        self,
+        *,
+        queue: str | None = None,
+        state: str | None = None,
+        limit: int = 100,
+        longest: int | None = None,
     ) -> tuple[JobView, ...]:
         """Jobs, the newest first; those of one queue or in one state only."""
-        return self._jobs.find(queue=queue, state=state, limit=limit)
+        return self._jobs.find(queue=queue, state=state, limit=limit, longest=longest)
 
-    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+    def taken_by(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100, longest: int | None = None
+    ) -> tuple[JobView, ...]:
         """The jobs that a worker was the last to take, the latest first, as far back as is quickly found."""
-        return self._jobs.taken_by(component_id, since_wall_ms=since_wall_ms, limit=limit)
+        return self._jobs.taken_by(component_id, since_wall_ms=since_wall_ms, limit=limit, longest=longest)
 
-    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+    def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
         """Those of these jobs that there are, by number."""
-        return self._jobs.named(job_ids)
+        return self._jobs.named(job_ids, longest=longest)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""

@@ -7,7 +7,6 @@ A death has two sentences: what happened, and what was decided.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -27,15 +26,21 @@ from ..messages import (
     BreakerOpened,
     Budget,
     CanaryStarted,
+    EssentialEnded,
     Event,
     EventsLost,
     FailureLifted,
     GatewayLost,
     GatewayRestored,
+    GroupEscalated,
+    GroupGivenUp,
+    GroupRestarting,
+    GroupRestored,
     JobConvicted,
     JobRequeued,
     PauseBegan,
     PauseEnded,
+    RecordSetAside,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
@@ -45,11 +50,13 @@ from ..messages import (
     StopStepTaken,
     StoreDegraded,
     StoreRecovered,
+    SupervisionStalled,
     WorkerDied,
     WorkerFailed,
     WorkerRecycled,
     WorkerRemoved,
     WorkerReset,
+    WorkerSignalled,
     WorkerStarted,
     WorkerStopped,
     WorkerStopping,
@@ -59,31 +66,9 @@ from ..messages import (
 )
 from ..messages.event_json import document, event_of
 from ..supervision.worker import StopReason
+from .group_sentences import group_sentence
 from .reason_words import stop_reason_words
-
-
-class Level(StrEnum):
-    """How much an event matters."""
-
-    TRACE = "trace"
-    """Another event says the same: views of several events leave it out."""
-    DEBUG = "debug"
-    INFO = "info"
-    SUCCESS = "success"
-    WARNING = "warning"
-    ERROR = "error"
-    CRITICAL = "critical"
-
-
-class Sentence(msgspec.Struct, frozen=True):
-    """What one event says."""
-
-    kind: str
-    """start, health, lost, death, decision, failed, stop, pause, reset, recycle, job, resource,
-    sample, alert, breaker, store, gateway, internal, gap or other."""
-    text: str
-    level: Level = Level.INFO
-
+from .sentence import Level, Sentence
 
 # ── What the views use ───────────────────────────────────────────────────────────────────
 
@@ -132,18 +117,23 @@ def _sentence(event: Event) -> Sentence:
             return death_sentences(event)[0]
         case StatusChanged():
             return _status_changed(event)
-        case WorkerStarted(generation=generation, pid=pid):
-            return Sentence("start", f"started, pid {pid}, generation {generation}")
+        case WorkerStarted(generation=generation, pid=pid, note=note):
+            how = f"; {note}" if note else ""
+            return Sentence("start", f"started, pid {pid}, generation {generation}{how}")
         case WorkerFailed(reason=reason):
             return Sentence("failed", f"was given up: {reason}", Level.ERROR)
         case WorkerStopping(reason=StopReason.RECYCLE):
             return Sentence("stop", "is stopping: it gets a new process", Level.TRACE)
+        case WorkerStopping(reason=StopReason.GROUP, because=culprit) if culprit:
+            return Sentence("stop", f"is stopping because {culprit} of the same group died")
         case WorkerStopping(reason=reason):
             return Sentence("stop", f"is stopping: {stop_reason_words(reason)}", Level.DEBUG)
         case StopStepTaken(step="stacks"):
             return Sentence("stop", "was asked for the stacks of its threads")
         case StopStepTaken(step=step):
             return Sentence("stop", f"was sent {step}")
+        case WorkerSignalled(signal=signal):
+            return Sentence("signal", f"was sent {signal} by order")
         case WorkerStopped(exit=exit_, forced=forced):
             how = "" if forced is None or forced == exit_.signal else f" after {signal_name(forced)}"
             return Sentence("stop", f"stopped: {exit_}{how}")
@@ -173,6 +163,8 @@ def _sentence(event: Event) -> Sentence:
             return Sentence("job", f"left work item {item}: {detail}")
         case WorkReleaseFailed(work_item=item, reason=reason):
             return Sentence("job", f"left work item {item}, which was not released: {reason}", Level.WARNING)
+        case GroupRestarting() | GroupGivenUp() | GroupEscalated() | GroupRestored() | EssentialEnded():
+            return group_sentence(event)
         case CanaryStarted(breaker=breaker):
             return Sentence("breaker", f"restarts first, as the canary of breaker {breaker}")
         case _:
@@ -186,10 +178,12 @@ def _wider_sentence(
     | PauseEnded
     | AlertChanged
     | ActorReplaced
+    | SupervisionStalled
     | StoreDegraded
     | StoreRecovered
     | StoodDown
     | EventsLost
+    | RecordSetAside
     | GatewayLost
     | GatewayRestored,
 ) -> Sentence:
@@ -212,6 +206,9 @@ def _wider_sentence(
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}, the actor was restarted: {error}"
             return Sentence("internal", text, Level.ERROR)
+        case SupervisionStalled(for_s=for_s, part=part):
+            text = f"supervision stalled: the {part} did nothing for {span(for_s * 1000)}"
+            return Sentence("internal", text, Level.WARNING)
         case StoreDegraded(reason=reason):
             return Sentence("store", f"store unavailable, continuing in memory: {reason}", Level.WARNING)
         case StoreRecovered():
@@ -221,6 +218,10 @@ def _wider_sentence(
         case EventsLost(count=count, first_id=first, last_id=last):
             text = f"{count} events (#{first} to #{last}) were lost while the store was unavailable"
             return Sentence("gap", text, Level.WARNING)
+        case RecordSetAside(kind=kind, error=error):
+            return Sentence(
+                "store", f"a record ({kind}) cannot be written and is set aside: {error}", Level.ERROR
+            )
         case GatewayLost(gateway=gateway, reason=reason):
             return Sentence("gateway", f"gateway {gateway} does not deliver: {reason}", Level.WARNING)
         case GatewayRestored(gateway=gateway, detail=detail):
@@ -265,6 +266,8 @@ def _alert_changed(event: AlertChanged) -> Sentence:
     match event.happening:
         case Happening.REPEATED:
             return Sentence("alert", f"{what}, {alert.occurrences} times now: {alert.message}", Level.TRACE)
+        case Happening.AMENDED:
+            return Sentence("alert", f"{what}: {alert.message}", Level.TRACE)
         case Happening.ACKNOWLEDGED:
             return Sentence("alert", f"{what} by {alert.acknowledged_by}: {alert.message}")
         case Happening.OPENED:
@@ -283,16 +286,27 @@ _SAYS_MORE = frozenset(
 """Findings that say more than the exit code or the signal does."""
 
 
+CALM_RESTARTS = 3
+"""From the next restart in a row on, a death is an error in the log."""
+
+
 def death_sentences(event: WorkerDied) -> tuple[Sentence, Sentence]:
     """What happened, and what was decided."""
     lasted = span(event.death.uptime_ms)
     job = "" if event.death.job is None else f" in job {event.death.job}"
     how = _how(event.death, event.finding, event.confidence)
+    if event.last_error:
+        how = f"{how}: {event.last_error}"
     if event.is_finished:
         return Sentence("death", f"finished after {lasted}: {how}"), Sentence("decision", _decision(event))
     is_given_up = event.action == Action.MARK_FAILED
     decision = Sentence("failed" if is_given_up else "decision", _decision(event))
-    return Sentence("death", f"died after {lasted}{job}: {how}", Level.WARNING), decision
+    # It does not recover by restarts alone: a person should look before it is given up.
+    keeps_dying = event.action == Action.RESTART and event.streak_count > CALM_RESTARTS
+    level = Level.ERROR if keeps_dying else Level.WARNING
+    if event.death.cause is Cause.SPAWN_FAILED and event.death.detail:
+        return Sentence("death", f"could not start: {event.death.detail}", level), decision
+    return Sentence("death", f"died after {lasted}{job}: {how}", level), decision
 
 
 def recorded_death_sentences(death: DeathRecord) -> tuple[Sentence, Sentence]:
@@ -346,7 +360,8 @@ def _used(budget: Budget | None) -> list[str]:
     if budget is None:
         return []
     window, lifetime = budget.max_in_window, budget.max_lifetime
-    in_window = f"{budget.in_window} of {window} in {span(budget.window_s * 1000)}"
+    what = " deaths" if budget.counts_deaths else ""
+    in_window = f"{budget.in_window} of {window}{what} in {span(budget.window_s * 1000)}"
     total = f"{budget.lifetime} of {lifetime}" if lifetime is not None else str(budget.lifetime)
     return [f"{total} in total" if window is None else f"{in_window}, {total} in total"]
 

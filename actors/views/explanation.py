@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from rekindle.worker.plain_text import span
+from rekindle.worker.plain_text import printable, span
 
 from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Cause, Exit
 from ..deaths.findings import Confidence, Finding
+from ..deaths.last_error import last_lines
+from ..deaths.left_processes import daemon_hint
 from ..facts.audit_entry import AuditEntry, AuditResult
 from ..facts.health_status import ShownStatus, Status
 from ..facts.records import DeathRecord
@@ -43,6 +45,8 @@ def stop_of(component_id: str, newest_first: Iterable[AuditEntry], now_wall_ms: 
 
 
 def _who(entry: AuditEntry) -> str:
+    if entry.uid is None and entry.claimed_user is not None:
+        return f"an operator ({entry.claimed_user})"
     who = "an operator" if entry.uid is None else f"user {entry.uid}"
     return who if entry.claimed_user is None else f"{who} (as {entry.claimed_user})"
 
@@ -64,7 +68,8 @@ def explain(
         stop: the command that stopped it, if known.
         everything_paused: the whole system is paused, not only this worker.
     """
-    return "\n".join(_sentences(worker, deaths, bundle, stop, everything_paused))
+    # What workers wrote is in them: a line end must not look like the beginning of another sentence.
+    return "\n".join(map(printable, _sentences(worker, deaths, bundle, stop, everything_paused)))
 
 
 def _sentences(
@@ -75,10 +80,17 @@ def _sentences(
     everything_paused: bool,
 ) -> Iterator[str]:
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
+    if worker.start_note:
+        yield f"Its process was {worker.start_note}."
     if worker.paused:
         yield _pause(worker)
     if deaths:
         yield _last_death(deaths[0], worker.failure_reason, bundle)
+    if bundle is not None:
+        yield from _last_lines(bundle, worker.failure_reason or "")
+        yield f"More: rekindle history {worker.component_id} --bundle last"
+    if deaths and worker.pid is None and (hint := _daemon_hint(deaths[0], bundle)):
+        yield f"It {hint}"
     yield from _budget(worker)
     advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker)
     if advice:
@@ -91,6 +103,8 @@ def _state(worker: WorkerStatus) -> str:
         case ShownStatus.STARTING if worker.waits_for:
             are = "is" if len(worker.waits_for) == 1 else "are"
             return f"{name} waits to start until {' and '.join(worker.waits_for)} {are} healthy."
+        case ShownStatus.STARTING if worker.why:
+            return f"{name} is {worker.why}."
         case ShownStatus.STARTING:
             return f"{name} is starting (pid {worker.pid}) and has not reported healthy yet."
         case ShownStatus.HEALTHY if worker.status is not Status.HEALTHY:
@@ -102,6 +116,8 @@ def _state(worker: WorkerStatus) -> str:
             return f"{name} crashed and restarts in {when} ({worker.why})."
         case ShownStatus.FAILED:
             return f"{name} was given up: {worker.failure_reason}."
+        case ShownStatus.DONE:
+            return f"{name} is done: it {worker.why}."
         case _:
             return f"{name} is {worker.shown}: {worker.why}."
 
@@ -128,6 +144,22 @@ def _last_death(death: DeathRecord, said: str | None, bundle: Bundle | None) -> 
     )
 
 
+def _last_lines(bundle: Bundle, said: str) -> Iterator[str]:
+    """What it wrote last, unless the finding or the failure says all of it."""
+    lines = last_lines(bundle.output) if bundle.last_error else ()
+    if not lines or bundle.finding is Finding.EXCEPTION or (len(lines) == 1 and lines[0] in said):
+        return
+    yield "Its last lines:"
+    yield from (f"  {line}" for line in lines)
+
+
+def _daemon_hint(death: DeathRecord, bundle: Bundle | None) -> str:
+    if death.cause is not Cause.EXITED:
+        return ""
+    left = None if bundle is None else bundle.left
+    return daemon_hint(Exit(death.exit_code, death.signal), death.uptime_ms, left)
+
+
 def _how(death: DeathRecord, bundle: Bundle | None) -> str:
     """How it died, with the finding if it adds something."""
     if bundle is not None and bundle.finding is Finding.NOT_STARTED:
@@ -146,7 +178,9 @@ def _budget(worker: WorkerStatus) -> Iterator[str]:
     budget = worker.budget
     used = []
     if budget.max_in_window is not None:
-        used.append(f"{budget.in_window} of {budget.max_in_window} within {span(budget.window_s * 1000)}")
+        what = " deaths" if budget.counts_deaths else ""
+        within = span(budget.window_s * 1000)
+        used.append(f"{budget.in_window} of {budget.max_in_window}{what} within {within}")
     if budget.max_lifetime is not None:
         used.append(f"{budget.lifetime} of {budget.max_lifetime} in its lifetime")
     if budget.max_consecutive is not None:
@@ -175,5 +209,7 @@ def _advice(worker: WorkerStatus) -> str:
             return f"To start it now: rekindle start {name}; to hold it: rekindle pause {name}."
         case ShownStatus.CRASHED | ShownStatus.STOPPED:
             return f"To start it: rekindle start {name}."
+        case ShownStatus.DONE:
+            return f"To run it again: rekindle start {name}."
         case _:
             return ""

@@ -31,6 +31,8 @@ def stop_reason_words(code: str) -> str:
             return "the supervisor is shutting down"
         case StopReason.REFUSED:
             return "it is marked as failed"
+        case StopReason.GROUP:
+            return "another worker of its group died"
 
 
 def rest_words(rest: Rest) -> str:
@@ -50,3 +52,5 @@ def rest_words(rest: Rest) -> str:
             return "finished"
         case Rest.HELD:
             return "held back"
+        case Rest.GROUP:
+            return "its group is given up"

@@ -1,44 +1,61 @@
 """Pure: masks secrets before text is shown.
 
-It masks passwords in URLs, keys with a known prefix, what follows `Bearer` and `Basic`, and values
-under a name such as `api_key`. Text that only mentions them ("token: expected ')'") stays. Every
-pattern runs in linear time, because the text comes from workers.
+It masks passwords in URLs, private keys, keys with a known prefix, what follows `Bearer` and `Basic`,
+and values under a name such as `api_key`. Text that only mentions them ("token: expected ')'") stays.
+Every pattern runs in linear time, because the text comes from workers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-MASK = "***"
+from .known_secrets import MASK, without_known_keys, without_url_passwords
 
 _SECRET = re.compile(
-    r"passw|passphrase|pwd|secret|token|credential|private|cookie|dsn"
-    r"|(^|[_-])(key|apikey|auth|authorization)($|[_-])",
+    r"passw|passphrase|pwd|kennwort|secret|token|credential|private|cookie|dsn"
+    r"|(account|access|shared|master|primary|signing|encryption|api)[_-]?key"
+    r"|(^|[_-])(key|auth|authorization|pass|pw|sig|signature)($|[_-])",
     re.IGNORECASE,
 )
-_USERINFO = re.compile(r"(?P<before>(?<=[A-Za-z0-9+.-]://)[^\s/@:]*):[^\s/@]*@")
+_QUERY = re.compile(
+    r"(?P<before>[?&](?:password|sslpassword|passcode|passwd|pwd|secret|token)=)[^\s&#\"'<>]+", re.IGNORECASE
+)
 _ASSIGNED = re.compile(r"(?P<name>-*[A-Za-z0-9_-]+)=.+", re.DOTALL)
 
-_KNOWN_KEY = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:AKIA|ASIA|AGPA|AIDA|ANPA|ANVA|AROA)[A-Z0-9]{16}(?![A-Za-z0-9])"
-    r"|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|(?<![\w-])eyJ[\w-]{10,}\.[\w-]+(?:\.[\w-]*)?"
-    r")"
-)
+_SHORT_PASSWORD = re.compile(r"-p(?![0-9.:/]*$)(?=.*[^a-z-])[^=/\s]{3,}")
+"""`-pS3cret`, as mysql takes it; not `-print`, `-p8080` or `-p80:80`."""
+_NOT_A_PASSWORD = re.compile(r"-.*|[0-9.:-]+(?:/(?:tcp|udp))?|[./~].*|.*/.*\.[a-z]{1,5}", re.DOTALL)
+"""What follows `-p` as a port, a path or another option."""
+_FURTHER_OPTION = re.compile(r"--[a-z].*|-[A-Za-z]", re.DOTALL)
+_LOGIN = re.compile(r"(?![0-9:]*$)[^:/\s]{1,64}:.+", re.DOTALL)
+
 _SCHEME = re.compile(
     r"(?<![A-Za-z0-9])(?P<scheme>Bearer|Basic)(?P<space>[ \t]{1,4})(?P<value>[\w.~+/=-]{8,})", re.IGNORECASE
 )
 _COOKIES = re.compile(r"(?P<before>cookie:[ \t]{0,4})[^\s=;\"']{1,64}=[^\n\"']*", re.IGNORECASE)
 _NAME = re.compile(
-    r"(?P<name>passw(?:or)?d|passphrase|pwd|secret|token|authorization|credentials?"
-    r"|(?:api|access|private|secret|signing|encryption)[_-]?key)"
+    r"(?P<name>passw(?:or)?[dt]|kennwort|passphrase|pwd|secret|token|authorization|credentials?"
+    r"|(?:api|access|private|secret|signing|encryption|account)[_-]?key)"
     r"(?P<rest>[_-][\w-]{0,32}|(?-i:[A-Z])[A-Za-z0-9]{0,20}|[0-9]{1,3})?"
     r"(?P<quoted>\\?[\"'])?"
     r"(?P<is>[ \t]{0,4}(?:=>|:?=(?!=)|:(?![:/]))[ \t]{0,4})",
     re.IGNORECASE,
 )
+_WEAK_NAME = re.compile(
+    r"(?P<name>(?<![A-Za-z])(?:pass|pw)|(?<=[?&])sig|(?:X-Amz-|X-Goog-)signature"
+    r"|(?-i:(?<=[A-Z0-9]_)(?:KEY|AUTH))|(?<![\w-])_auth)"
+    r"(?P<rest>(?!))?(?P<quoted>\\?[\"'])?(?P<is>[ \t]?(?:=(?!=)|(?(quoted):(?![:/])|(?!)))[ \t]?)",
+    re.IGNORECASE,
+)
+"""Names that stand for a secret only if a value is assigned to them: `DB_PASS=`, `"pass":`, `&sig=`."""
+_OPTION = re.compile(
+    r"(?P<before>(?<![^\s\"'])--?(?:[A-Za-z0-9]{1,20}-){0,4}(?:pass(?:word|wd|phrase)?|pw|pwd|token|secret|api-?key)"
+    r"[ \t]{1,4}\"?'?)(?P<value>[^\s\"'-][^\s\"']*|-[^\s\"'-][^\s\"']{2,})"
+    r"|(?P<login>(?<!\S)-u[ \t]{0,4}[^\s:\"'/]{1,64}:)[^\s\"']+",
+    re.IGNORECASE,
+)
+"""The options of a command within a text: `--token abc`, `-u user:password`."""
 _VALUE = re.compile(
     r"(?P<open>\\?\"|\\?')(?P<inner>(?:(?!(?P=open))(?:\\.|[^\n]))*)"
     r"|(?P<scheme>(?:Bearer|Basic|Digest|Token|ApiKey)[ \t]{1,4})?"
@@ -64,16 +81,17 @@ def is_secret(name: str) -> bool:
 
 
 def without_password(text: str) -> str:
-    """The text with the passwords of its URLs masked."""
-    return _USERINFO.sub(rf"\g<before>:{MASK}@", text)
+    """The text with the passwords of its URLs masked, also those in a query (`?password=`)."""
+    return _QUERY.sub(rf"\g<before>{MASK}", without_url_passwords(text))
 
 
 def masked_text(text: str) -> str:
     """An untrusted text with everything masked that looks like a secret."""
-    text = _KNOWN_KEY.sub(MASK, without_password(text))
+    text = without_known_keys(without_password(text))
     text = _SCHEME.sub(_without_credentials, text)
     text = _COOKIES.sub(rf"\g<before>{MASK}", text)
-    return _without_named(text)
+    text = _OPTION.sub(_without_value, text)
+    return _without_named(_without_named(text, _NAME), _WEAK_NAME)
 
 
 def masked(name: str, value: object) -> object:
@@ -94,20 +112,33 @@ def masked(name: str, value: object) -> object:
 def masked_words(words: Sequence[object]) -> list[object]:
     """The words of a command, with the values of `--password`, `--token=` and similar options masked."""
     result: list[object] = []
-    hides_next = False
+    hides_next: Callable[[str], bool] | None = None
     for word in words:
         if not isinstance(word, str):
             result.append(masked("", word))
             continue
         assigned = _ASSIGNED.fullmatch(word)
-        if hides_next and not word.startswith("-"):
+        if hides_next is not None and hides_next(word):
             result.append(MASK)
         elif assigned is not None and is_secret(assigned["name"]):
             result.append(f"{assigned['name']}={MASK}")
+        elif _SHORT_PASSWORD.fullmatch(word) is not None:
+            result.append(f"-p{MASK}")
+        elif len(result) > 0 and result[-1] in ("-u", "--user") and _LOGIN.fullmatch(word) is not None:
+            result.append(f"{word.partition(':')[0]}:{MASK}")
         else:
             result.append(masked_text(word))
-        hides_next = assigned is None and word.startswith("-") and is_secret(word)
+        hides_next = _hidden_after(word) if assigned is None else None
     return result
+
+
+def _hidden_after(option: str) -> Callable[[str], bool] | None:
+    """Which words are the secret of an option that stands before them."""
+    if option == "-p":
+        return lambda word: _NOT_A_PASSWORD.fullmatch(word) is None
+    if option.startswith("-") and is_secret(option):
+        return lambda word: _FURTHER_OPTION.fullmatch(word) is None
+    return None
 
 
 def _without_credentials(found: re.Match[str]) -> str:
@@ -118,11 +149,19 @@ def _without_credentials(found: re.Match[str]) -> str:
     return f"{found['scheme']}{found['space']}{MASK}" if mixed or long else found[0]
 
 
-def _without_named(text: str) -> str:
+def _without_value(found: re.Match[str]) -> str:
+    """An option of a command without its value; prose about an option stays."""
+    if found["login"] is not None:
+        return f"{found['login']}{MASK}"
+    is_prose = found["value"].isalpha() and found["value"].islower() and len(found["value"]) < 8
+    return found[0] if is_prose else f"{found['before']}{MASK}"
+
+
+def _without_named(text: str, names: re.Pattern[str]) -> str:
     """The text with the values under secret names masked."""
     parts: list[str] = []
     done = 0
-    for head in _NAME.finditer(text):
+    for head in names.finditer(text):
         if head.start() < done:
             continue  # inside a masked value
         value = _VALUE.match(text, head.end())

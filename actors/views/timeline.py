@@ -21,7 +21,15 @@ from .timeline_entries import TimelineEntry, entries_of, entries_of_death, entry
 from .timeline_jobs import with_jobs
 
 _WIDE = frozenset(
-    {"pause_began", "pause_ended", "store_degraded", "store_recovered", "stood_down", "events_lost"}
+    {
+        "pause_began",
+        "pause_ended",
+        "store_degraded",
+        "store_recovered",
+        "stood_down",
+        "events_lost",
+        "supervision_stalled",
+    }
 )
 """Events about the system, shown for every worker."""
 

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from ..facts.records import DeathRecord, EventRecord, UsageNoted
-from .event_sentences import Level, recorded_death_sentences, sentences_of, usage_words
+from .event_sentences import recorded_death_sentences, sentences_of, usage_words
+from .sentence import Level
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ def worker_status(
     pause_ends_in_s: float | None = None,
     waits_for: tuple[str, ...] = (),
     held: str | None = None,
+    leaving: bool = False,
 ) -> WorkerStatus:
     """The status of a worker."""
     phase = worker.phase
@@ -38,7 +39,7 @@ def worker_status(
         shown=shown(worker),
         generation=worker.generation,
         pid=phase.pid if isinstance(phase, Up | Stopping) else None,
-        uptime_s=None if up is None else (now_ms - up.since_ms) / 1000,
+        uptime_s=None if up is None or up.pid is None else (now_ms - up.since_ms) / 1000,
         restart_count=worker.restarts.restart_count,
         streak_count=worker.restarts.streak_count,
         next_attempt_in_s=None if due_ms is None else max(0, due_ms - now_ms) / 1000,
@@ -47,11 +48,15 @@ def worker_status(
         paused=pause is not None,
         why=f"waits for {', '.join(waits_for)}" if waits_for else (held or why(worker)),
         why_code=None if waits_for or held else _why_code(worker),
+        last_error=_last_error(worker),
         budget=budget(worker.spec.restart, worker.restarts, now_ms),
         waits_for=waits_for,
+        leaving=leaving,
+        pause_mode=worker.spec.pause_mode,
         pause_reason="" if pause is None else pause.reason,
         pause_ends_in_s=pause_ends_in_s,
         retried_if_changed=is_retried_if_changed(worker),
+        kind=worker.spec.kind,
     )
 
 
@@ -74,6 +79,8 @@ def shown(worker: Worker) -> ShownStatus:
             return ShownStatus.FAILED
         case Idle(rest=Rest.LEFT | Rest.HELD):
             return ShownStatus.CRASHED
+        case Idle(rest=Rest.DONE) if worker.spec.is_task:
+            return ShownStatus.DONE
         case Idle():
             return ShownStatus.STOPPED
 
@@ -81,8 +88,8 @@ def shown(worker: Worker) -> ShownStatus:
 def why(worker: Worker) -> str:
     """Why the worker is not running; empty while it is."""
     match worker.phase:
-        case Up():
-            return ""
+        case Up(delayed=error):
+            return f"not started yet: {error}; tried again every second" if error else ""
         case BackingOff(record=record):
             return record.reason
         case Stopping():
@@ -91,6 +98,14 @@ def why(worker: Worker) -> str:
             return reason
         case Idle(rest=rest, why=text):
             return text or rest_words(rest)
+
+
+def _last_error(worker: Worker) -> str:
+    match worker.phase:
+        case BackingOff(record=record) if record.bundle is not None:
+            return record.bundle.last_error
+        case _:
+            return ""
 
 
 def _why_code(worker: Worker) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
+from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
 from rekindle.worker.jobs.database_files import identity
 
 _SMALLEST_DATABASE = 512
@@ -25,6 +25,25 @@ _LOCK_POLL_S = 0.02
 def side_file(database: Path, suffix: str) -> Path:
     """A file beside the database: `.lock`, `-wal`."""
     return database.with_name(database.name + suffix)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where another user could exchange the file, or choose which file it is.
+
+    Raises:
+        StoreError: it is a link of another user, or every user may write to its directory.
+    """
+    with suppress(OSError):
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) and found.st_uid not in (0, os.geteuid()):
+            raise StoreError(f"the store {path} is a symbolic link of another user (uid {found.st_uid})")
+    with suppress(OSError):
+        mode = path.resolve().parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            folder = path.resolve().parent
+            raise StoreError(
+                f"the store {path} is not safe: every user may write to {folder}: chmod o-w {folder}"
+            )
 
 
 def prepare(database: Path, create: Callable[[Path], None]) -> None:

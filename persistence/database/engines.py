@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
+from rekindle.actors.views.redaction import without_password
 from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost
 
 BEGIN_WRITING = "BEGIN IMMEDIATE"
@@ -30,16 +31,21 @@ def path_or_url(where: str) -> str | URL:
         return where
     try:
         url = make_url(where)
-    except ArgumentError as error:
-        raise StoreError(f"{where!r} is not the address of a store") from error
+    except (ArgumentError, ValueError):  # ValueError: a port that is not a number, an open bracket
+        # Without its text, which may contain the password.
+        raise StoreError(f"{without_password(where)!r} is not the address of a store") from None
     match url.get_backend_name():
         case "sqlite" if url.database:
             return url.database
         case "postgresql" | "postgres":
             return url
         case _:
-            shown = url.render_as_string(hide_password=True)
-            raise StoreError(f"{shown!r} names neither an SQLite file nor a PostgreSQL database")
+            raise StoreError(f"{shown_url(url)!r} names neither an SQLite file nor a PostgreSQL database")
+
+
+def shown_url(url: URL) -> str:
+    """A URL for people: without its password, which may also stand in the query (`?password=`)."""
+    return without_password(url.render_as_string(hide_password=True))
 
 
 def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> Engine:
@@ -88,17 +94,13 @@ def postgresql_engine(url: URL, *, lock_timeout_ms: int) -> Engine:
     Raises:
         StoreError: psycopg is not installed.
     """
+    _require_psycopg()
     patience: dict[str, Any] = {"connect_timeout": 3, "tcp_user_timeout": 5000}
-    try:
-        engine = create_engine(
-            url.set(drivername="postgresql+psycopg"),
-            poolclass=NullPool,
-            connect_args={name: value for name, value in patience.items() if name not in url.query},
-        )
-    except ImportError as error:
-        raise StoreError(
-            "a PostgreSQL store needs psycopg, which is not installed: pip install 'rekindle[postgres]'"
-        ) from error
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        poolclass=NullPool,
+        connect_args={name: value for name, value in patience.items() if name not in url.query},
+    )
 
     def set_up(connection: Any, _record: object) -> None:
         connection.autocommit = True
@@ -107,6 +109,26 @@ def postgresql_engine(url: URL, *, lock_timeout_ms: int) -> Engine:
 
     event.listen(engine, "connect", set_up)
     return engine
+
+
+def check_driver(where: str) -> None:
+    """Refuse an address whose database cannot be reached from this installation.
+
+    Raises:
+        StoreError: the address is invalid, or psycopg is not installed.
+    """
+    if isinstance(path_or_url(where), URL):
+        _require_psycopg()
+
+
+def _require_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise StoreError(
+            "a PostgreSQL store needs psycopg, which is not installed: "
+            "pip install 'rekindle-supervisor[postgres]'"
+        ) from error
 
 
 def _uri_escaped(path: str) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from rekindle.actors.errors import StoreDamagedError, StoreUnavailableError
 
 from .database_file import prepare
-from .engines import path_or_url, postgresql_engine, sqlite_engine
+from .engines import path_or_url, postgresql_engine, shown_url, sqlite_engine
 
 _PATIENCE_MS = 2000
 
@@ -27,7 +27,7 @@ def read_only_engine(where: str) -> tuple[Engine, str]:
     if isinstance(found, str):
         return _sqlite(found)
     engine = postgresql_engine(found, lock_timeout_ms=_PATIENCE_MS)
-    return engine, found.render_as_string(hide_password=True)
+    return engine, shown_url(found)
 
 
 def _sqlite(path: str) -> tuple[Engine, str]:

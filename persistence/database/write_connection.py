@@ -3,11 +3,13 @@
 SQLAlchemy makes the connection and all statements. The driver begins and ends the transaction:
 SQLAlchemy's own bookkeeping takes 0.1 of the 0.6 ms that a worker's restart waits for the commit of its
 death, and those statements need none of it. Statements through SQLAlchemy's connection join the same
-transaction.
+transaction. If a listener of SQLAlchemy's events or its log wants to see statements, all of them go through
+that connection.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -44,6 +46,8 @@ class Writing:
         self._has_warned = False
         self.cursor: DBAPICursor
         """The driver's own, for compiled statements."""
+        self.observed: Connection | None = None
+        """The connection for compiled statements, too, while something observes SQLAlchemy's statements."""
 
     @property
     def connection(self) -> Connection:
@@ -61,6 +65,7 @@ class Writing:
         is_new = self._kept is None
         if is_new:
             self._connect()
+        self.observed = self._kept if _is_observed(self._engine) else None
         if self._begin is not None:
             self._driver.execute(self._begin)
         if is_new:
@@ -116,3 +121,18 @@ class Writing:
         # It may be broken, so nothing more is sent to it.
         kept.invalidate()
         kept.close()
+
+
+_log = logging.getLogger("sqlalchemy.engine.Engine")
+
+
+def _is_observed(engine: Engine) -> bool:
+    """Whether a listener or SQLAlchemy's log is to see every statement."""
+    events = engine.dispatch
+    return bool(
+        events.before_cursor_execute
+        or events.after_cursor_execute
+        or events.before_execute
+        or events.after_execute
+        or _log.isEnabledFor(logging.INFO)
+    )

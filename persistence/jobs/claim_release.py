@@ -1,18 +1,26 @@
-"""Releases the job claims of dead workers, inside the transaction that stores their end."""
+"""Releases the job claims of workers that ended, inside the transaction that stores their end.
+
+A job is blamed only for a death that is recorded, and once for each. The end of a worker that was stopped,
+or that ended with its supervisor, is not a reason to suspect the job.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from loguru import logger
+from msgspec.structs import replace
 from sqlalchemy import Connection, text
 
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.jobs import LAST_LINES, JobSettled, judged, sound_count
+from rekindle.actors.facts.jobs import BLAMELESS_CAUSES, LAST_LINES, JobSettled, judged, sound_count
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.worker.guardian import sweep
 from rekindle.worker.jobs import session_name
 
 from ..sql.encoding import storable
@@ -21,17 +29,27 @@ from . import job_statements as sql
 SESSION_END_S = 2.0
 """How long to wait for the end of dead workers' PostgreSQL sessions."""
 
+PROCESS_END_S = 2.0
+"""How long to wait for the end of the processes of a former run."""
+
 POLL_S = 0.005
 
-_OURS = "datname = current_database() AND pid <> pg_backend_pid()"
+_MARK = re.compile("[0-9a-f]{32}")
+"""What marks the processes of a run. Another program may have claimed jobs with a name of its own."""
+
+_OURS = (
+    "datname = current_database() AND pid <> pg_backend_pid()"
+    f" AND starts_with(application_name, {session_name.OF_STORE})"
+).replace("::", r"\:\:")
+_NAMED = f"{session_name.OF_STORE} || :name".replace("::", r"\:\:")
 # A statement of its own: within a transaction PostgreSQL shows the same sessions until this is run.
 _CLEAR = text("SELECT pg_stat_clear_snapshot()")
 _END_ONE = text(
-    f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS} AND application_name = :name"
+    f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS} AND application_name = {_NAMED}"
 )
 _END_FORMER = text(
     f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS}"
-    " AND starts_with(application_name, :all) AND NOT starts_with(application_name, :name)"
+    f" AND NOT starts_with(application_name, {_NAMED})"
 )
 
 
@@ -40,15 +58,22 @@ def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSe
     _end_sessions(connection, record)
     of_one = {"worker": record.component_id, "number": record.generation, "run": record.run}
     rows = connection.execute(sql.CLAIMS_OF_ONE, of_one).all()
-    return _settle(connection, ((row, record) for row in rows))
+    return _settle(connection, [(row, _as_recorded(connection, row, record)) for row in rows])
 
 
 def release_former_claims(connection: Connection, record: FormerClaimsReleased) -> list[JobSettled]:
-    """The same for every claim of other runs."""
+    """The same for every claim of other runs, once no process of theirs is left.
+
+    From the beginning of this transaction on they claim nothing more (`worker/jobs/sql.py`).
+    """
     _end_sessions(connection, record)
-    rows = connection.execute(sql.CLAIMS_OF_FORMER_RUNS, {"run": record.run}).all()
+    held = connection.execute(sql.CLAIMS_OF_FORMER_RUNS, {"run": record.run}).all()
+    alive = _still_alive({row.claimed_run for row in held if row.claimed_run})
+    rows = [row for row in held if row.claimed_run not in alive]
+    ends = [record.of(row.claimed_by or "", row.claimed_generation or 0) for row in rows]
     return _settle(
-        connection, ((row, record.of(row.claimed_by or "", row.claimed_generation or 0)) for row in rows)
+        connection,
+        [(row, _as_recorded(connection, row, end)) for row, end in zip(rows, ends, strict=True)],
     )
 
 
@@ -70,13 +95,36 @@ def _end_sessions(connection: Connection, gone: ClaimsReleased | FormerClaimsRel
         statement = _END_ONE
         names = {"name": session_name.of_worker(gone.component_id, gone.generation, gone.run)}
     else:
-        statement, names = _END_FORMER, {"all": session_name.PREFIX, "name": session_name.of_run(gone.run)}
+        statement, names = _END_FORMER, {"name": session_name.of_run(gone.run)}
     deadline = time.monotonic() + SESSION_END_S
     while connection.execute(statement, names).first() is not None:
         if time.monotonic() > deadline:
             raise StoreUnavailableError("sessions of dead workers did not end in time")
         time.sleep(POLL_S)
         connection.execute(_CLEAR)
+
+
+def _still_alive(runs: Collection[str]) -> set[str]:
+    """End the processes of these runs; the runs of which some cannot be ended, which keep their claims."""
+    alive = {run for run in runs if _MARK.fullmatch(run) and not sweep(run, PROCESS_END_S)}
+    if alive:
+        logger.error("store: processes of a former run cannot be ended; the jobs that they hold stay theirs")
+    return alive
+
+
+def _as_recorded(connection: Connection, row: Any, end: ClaimsReleased) -> ClaimsReleased:
+    """The end of a job's worker; it counts only if the death is recorded and not yet held against the job."""
+    if not end.may_blame(row.id, sound_count(row.attempts) or 0):
+        return replace(end, counted=False)
+    worker = {"worker": end.component_id, "number": end.generation}
+    death = connection.execute(sql.DEATH_OF, worker).first()
+    blamed = connection.execute(sql.BLAMED, {**worker, "job": row.id}).first()
+    if death is None or death.cause in BLAMELESS_CAUSES or blamed is not None:
+        return replace(end, counted=False)
+    if end.cause:
+        return end
+    exit_ = Exit(death.exit_code, death.signal)
+    return replace(end, cause=str(exit_), exit_code=exit_.code, signal=exit_.signal)
 
 
 def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) -> list[JobSettled]:

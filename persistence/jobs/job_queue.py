@@ -110,26 +110,40 @@ class JobQueue:
         raise UnknownJobError(job_id)
 
     def find(
-        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+        self,
+        *,
+        queue: str | None = None,
+        state: str | None = None,
+        limit: int = 100,
+        longest: int | None = None,
     ) -> tuple[JobView, ...]:
-        """Jobs, newest first; only those of one queue or in one state if given."""
-        with self._reading() as connection:
-            return tuple(view(row) for row in connection.execute(sql.found(queue, state, limit)))
+        """Jobs, newest first; only those of one queue or in one state if given.
 
-    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+        With `longest`, here and below, no more than so many characters of payload and result are read.
+        """
+        statement = sql.found(queue, state, limit, longest)
+        with self._reading() as connection:
+            return tuple(view(row, longest) for row in connection.execute(statement))
+
+    def taken_by(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100, longest: int | None = None
+    ) -> tuple[JobView, ...]:
         """The jobs that this worker was the last to claim, latest first; only recent jobs are searched."""
-        statement = sql.taken_by(component_id, since_wall_ms, limit)
+        statement = sql.taken_by(component_id, since_wall_ms, limit, longest)
         with self._reading() as connection:
-            return tuple(view(row) for row in connection.execute(statement))
+            return tuple(view(row, longest) for row in connection.execute(statement))
 
-    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+    def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
         """The jobs with these numbers, as far as they exist, in order of number."""
         with self._reading() as connection:
-            rows = [row for lot in _lots(job_ids) for row in connection.execute(sql.named(lot))]
-        return tuple(map(view, rows))
+            return tuple(
+                view(row, longest)
+                for lot in _lots(job_ids)
+                for row in connection.execute(sql.named(lot, longest))
+            )
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
-        """The evidence against jobs, oldest first."""
+        """The evidence against jobs, oldest first; no more than the latest thousand or so."""
         with self._reading() as connection:
             rows = [row for lot in _lots(job_ids) for row in connection.execute(sql.crashes(lot))]
         return tuple(map(crash, sorted(rows, key=lambda row: row.id)))

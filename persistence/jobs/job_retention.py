@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, delete, func, or_, select
 
 from rekindle.actors.facts.jobs import JobState
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 
 from ..schema.tables import JOB, JOB_CRASH
 from .job_statements import is_in

@@ -9,14 +9,21 @@ from typing import Any
 
 from rekindle.actors.facts.jobs import JobCrash, JobView, QueueStats, queue_stats, sound_count
 
-_FIELDS = JobView.__struct_fields__
+_CUT = {"payload_cut": "payload", "result_cut": "result"}
+_FIELDS = tuple(name for name in JobView.__struct_fields__ if name not in _CUT)
 _COUNTS = ("attempts", "crash_count", "error_count")
 
 
-def view(row: Any) -> JobView:
-    """The job of a row; an invalid count is shown as 0, as it is counted."""
+def view(row: Any, longest: int | None = None) -> JobView:
+    """The job of a row; an invalid count is shown as 0, as it is counted.
+
+    With `longest`, the row has one character more of a payload or result that is longer.
+    """
     values = {name: getattr(row, name) for name in _FIELDS}
     values.update({name: sound_count(values[name]) or 0 for name in _COUNTS})
+    for flag, name in _CUT.items():
+        if longest is not None and len(values[name] or "") > longest:
+            values |= {name: values[name][:longest], flag: True}
     return JobView(**values)
 
 

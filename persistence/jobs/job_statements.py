@@ -26,8 +26,9 @@ from sqlalchemy import (
 )
 
 from rekindle.actors.facts.jobs import JobState
+from rekindle.worker.jobs.job import LONGEST_ERROR
 
-from ..schema.tables import JOB, JOB_CRASH
+from ..schema.tables import DEATH, JOB, JOB_CRASH
 
 CHANNEL = "rekindle_jobs"
 """The channel that idle workers listen to on PostgreSQL."""
@@ -48,6 +49,7 @@ _CLAIM_COLUMNS = (
     JOB.c.alone,
     JOB.c.claimed_by,
     JOB.c.claimed_generation,
+    JOB.c.claimed_run,
 )
 CLAIMS_OF_ONE: Select[*tuple[Any, ...]] = (
     select(*_CLAIM_COLUMNS)
@@ -78,6 +80,18 @@ SETTLE: Update = (
         finished_at_wall_ms=bindparam("toxic_since"),
     )
 )
+DEATH_OF: Select[*tuple[Any, ...]] = select(DEATH.c.cause, DEATH.c.exit_code, DEATH.c.signal).where(
+    DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number")
+)
+BLAMED: Select[*tuple[Any, ...]] = (
+    select(JOB_CRASH.c.id)
+    .where(
+        JOB_CRASH.c.job_id == bindparam("job"),
+        JOB_CRASH.c.component_id == bindparam("worker"),
+        JOB_CRASH.c.generation == bindparam("number"),
+    )
+    .limit(1)
+)
 ADD_CRASHES = JOB_CRASH.insert()
 RETRY: Update = (
     update(JOB)
@@ -96,9 +110,20 @@ DROP: Delete = delete(JOB).where(JOB.c.id == bindparam("job"))
 DROP_CRASHES: Delete = delete(JOB_CRASH).where(JOB_CRASH.c.job_id == bindparam("job"))
 
 
-def named(job_ids: Collection[int]) -> Select[*tuple[Any, ...]]:
+def _shortened(longest: int | None) -> tuple[Any, ...]:
+    """The columns of a job; with `longest`, of a longer payload or result one character more."""
+    if longest is None:
+        return tuple(JOB.c)
+    limits = {"payload": longest + 1, "result": longest + 1, "error": LONGEST_ERROR}
+    return tuple(
+        func.substr(column, 1, limits[column.name]).label(column.name) if column.name in limits else column
+        for column in JOB.c
+    )
+
+
+def named(job_ids: Collection[int], longest: int | None = None) -> Select[*tuple[Any, ...]]:
     """Some jobs, by number."""
-    return select(JOB).where(JOB.c.id.in_(job_ids)).order_by(JOB.c.id)
+    return select(*_shortened(longest)).where(JOB.c.id.in_(job_ids)).order_by(JOB.c.id)
 
 
 def states(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
@@ -106,9 +131,11 @@ def states(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
     return select(JOB.c.id, JOB.c.state).where(JOB.c.id.in_(job_ids)).with_for_update()
 
 
-def found(queue: str | None, state: str | None, limit: int) -> Select[*tuple[Any, ...]]:
+def found(
+    queue: str | None, state: str | None, limit: int, longest: int | None = None
+) -> Select[*tuple[Any, ...]]:
     """Jobs, newest first."""
-    statement = select(JOB).order_by(JOB.c.id.desc()).limit(max(limit, 0))
+    statement = select(*_shortened(longest)).order_by(JOB.c.id.desc()).limit(max(limit, 0))
     if queue is not None:
         statement = statement.where(JOB.c.queue == queue)
     if state in tuple(JobState):
@@ -120,18 +147,30 @@ MOST_LOOKED_AT = 20_000
 """How many of the latest jobs are searched for those of one worker: an index would slow every claim."""
 
 
-def taken_by(component_id: str, since_wall_ms: int, limit: int) -> Select[*tuple[Any, ...]]:
+def taken_by(
+    component_id: str, since_wall_ms: int, limit: int, longest: int | None = None
+) -> Select[*tuple[Any, ...]]:
     """Jobs that this worker was the last to claim, latest first."""
-    taken = select(JOB).where(JOB.c.started_at_wall_ms.is_not(None)).order_by(JOB.c.id.desc())
+    taken = (
+        select(JOB.c.id, JOB.c.claimed_by, JOB.c.started_at_wall_ms)
+        .where(JOB.c.started_at_wall_ms.is_not(None))
+        .order_by(JOB.c.id.desc())
+    )
     latest = taken.limit(MOST_LOOKED_AT).subquery()
     of_worker = (latest.c.claimed_by == component_id, latest.c.started_at_wall_ms >= since_wall_ms)
-    newest_first = (latest.c.started_at_wall_ms.desc(), latest.c.id.desc())
-    return select(latest).where(*of_worker).order_by(*newest_first).limit(max(limit, 0))
+    newest_first = (JOB.c.started_at_wall_ms.desc(), JOB.c.id.desc())
+    jobs = select(*_shortened(longest)).join(latest, JOB.c.id == latest.c.id)
+    return jobs.where(*of_worker).order_by(*newest_first).limit(max(limit, 0))
+
+
+MOST_CRASHES = 1000
+"""How much evidence against some jobs is read at a time: a job may be retried without a limit."""
 
 
 def crashes(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
-    """The evidence against jobs, oldest first."""
-    return select(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(job_ids)).order_by(JOB_CRASH.c.id)
+    """The latest evidence against jobs."""
+    of_jobs = select(JOB_CRASH).where(JOB_CRASH.c.job_id.in_(job_ids))
+    return of_jobs.order_by(JOB_CRASH.c.id.desc()).limit(MOST_CRASHES)
 
 
 def _stats() -> Select[*tuple[Any, ...]]:

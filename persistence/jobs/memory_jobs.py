@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from loguru import logger
 from msgspec.structs import replace
 
+from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.facts.jobs import (
+    BLAMELESS_CAUSES,
     LAST_LINES,
     RETRIABLE,
     JobCrash,
@@ -24,8 +26,14 @@ from rekindle.actors.facts.jobs import (
     queue_stats,
     sound_count,
 )
-from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerClaimsReleased
+from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.worker.jobs.claims import Claimant
+
+from .memory_claims import MemoryClaims
+
+Deaths = Mapping[tuple[str, int], DeathRecord]
+"""The recorded deaths, by worker and generation."""
 
 
 def _wall_ms() -> int:
@@ -36,7 +44,8 @@ class MemoryJobs:
     """Keeps the jobs in a dictionary. No process but this one can reach them."""
 
     def __init__(self, wall_ms: Callable[[], int] = _wall_ms) -> None:
-        self._wall_ms = wall_ms
+        self.wall_ms = wall_ms
+        """The clock; a simulation sets its own."""
         self._numbers = itertools.count(1)
         self._jobs: dict[int, JobView] = {}
         self._runs: dict[int, tuple[str, bool]] = {}
@@ -45,7 +54,7 @@ class MemoryJobs:
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put the jobs into the queue; return their numbers."""
-        now = self._wall_ms()
+        now = self.wall_ms()
         ids = tuple(next(self._numbers) for _ in jobs)
         for id_, job in zip(ids, jobs, strict=True):
             self._jobs[id_] = JobView(
@@ -77,23 +86,31 @@ class MemoryJobs:
         return self._jobs[job_id]
 
     def find(
-        self, *, queue: str | None = None, state: str | None = None, limit: int = 100
+        self,
+        *,
+        queue: str | None = None,
+        state: str | None = None,
+        limit: int = 100,
+        longest: int | None = None,
     ) -> tuple[JobView, ...]:
         """Jobs, newest first."""
         newest = sorted(self._jobs.values(), key=lambda job: -job.id)
         chosen = (job for job in newest if queue in (None, job.queue) and state in (None, job.state))
-        return tuple(itertools.islice(chosen, max(limit, 0)))
+        return tuple(_cut(job, longest) for job in itertools.islice(chosen, max(limit, 0)))
 
-    def taken_by(self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100) -> tuple[JobView, ...]:
+    def taken_by(
+        self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100, longest: int | None = None
+    ) -> tuple[JobView, ...]:
         """The jobs that this worker was the last to claim, latest first."""
         taken = [job for job in self._jobs.values() if job.claimed_by == component_id]
         newest = sorted(taken, key=lambda job: (job.started_at_wall_ms or 0, job.id), reverse=True)
         chosen = (job for job in newest if (job.started_at_wall_ms or 0) >= since_wall_ms)
-        return tuple(itertools.islice(chosen, max(limit, 0)))
+        return tuple(_cut(job, longest) for job in itertools.islice(chosen, max(limit, 0)))
 
-    def named(self, job_ids: Collection[int]) -> tuple[JobView, ...]:
+    def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
         """The jobs with these numbers, as far as they exist, in order of number."""
-        return tuple(self._jobs[job_id] for job_id in sorted(set(job_ids)) if job_id in self._jobs)
+        known = (self._jobs[job_id] for job_id in sorted(set(job_ids)) if job_id in self._jobs)
+        return tuple(_cut(job, longest) for job in known)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
@@ -128,7 +145,7 @@ class MemoryJobs:
                 error=None,
                 toxic_since_wall_ms=None,
                 finished_at_wall_ms=None,
-                not_before_wall_ms=self._wall_ms(),
+                not_before_wall_ms=self.wall_ms(),
             )
 
     def drop(self, job_ids: Sequence[int]) -> None:
@@ -168,20 +185,31 @@ class MemoryJobs:
 
     # ── what a worker does ───────────────────────────────────────────────────────────────
 
+    def claims(self, claimant: Claimant) -> MemoryClaims:
+        """What a worker has instead of a connection."""
+        return MemoryClaims(self, claimant)
+
     def claim(
-        self, queue: str, worker: str, generation: int, run: str, *, alone: bool = False
+        self,
+        queue: str,
+        worker: str,
+        generation: int,
+        run: str,
+        *,
+        alone: bool = False,
+        free: bool = True,
+        isolate: bool = False,
     ) -> JobView | None:
-        """Claim the first due job of a queue, as a worker would."""
-        now = self._wall_ms()
-        due = [
-            job
-            for job in self._jobs.values()
-            if job.queue == queue and job.state == JobState.PENDING and job.not_before_wall_ms <= now
-        ]
+        """Claim the first due job of a queue, as a worker would; `isolate`: a suspect only if it is free."""
+        now = self.wall_ms()
+        due = self._due(queue)
         if not due:
             return None
         first = min(due, key=lambda job: (job.priority, job.not_before_wall_ms, job.id))
-        self._runs[first.id] = (run, alone)
+        is_suspect = isolate and first.crash_count > 0
+        if is_suspect and not free:
+            return None
+        self._runs[first.id] = (run, alone or is_suspect)
         return self._change(
             first.id,
             state=JobState.RUNNING.value,
@@ -191,41 +219,85 @@ class MemoryJobs:
             started_at_wall_ms=now,
         )
 
+    def is_suspect_due(self, queue: str) -> bool:
+        """Whether a job on which a worker died waits in this queue."""
+        return any(job.crash_count > 0 for job in self._due(queue))
+
+    def _due(self, queue: str) -> list[JobView]:
+        now = self.wall_ms()
+        return [
+            job
+            for job in self._jobs.values()
+            if job.queue == queue and job.state == JobState.PENDING and job.not_before_wall_ms <= now
+        ]
+
     def finish(self, claim: JobView, result: str | None = None) -> bool:
         """Record a result; False if the claim is stale."""
-        now = self._jobs.get(claim.id)
-        if now is None or now.state != JobState.RUNNING or now.attempts != claim.attempts:
-            return False
-        self._change(
+        return self.end(
             claim.id,
+            claim.attempts,
             state=JobState.DONE.value,
             result=result,
             error=None,
             crash_count=0,
-            finished_at_wall_ms=self._wall_ms(),
+            finished_at_wall_ms=self.wall_ms(),
         )
+
+    def end(self, job_id: int, attempt: int, **changes: object) -> bool:
+        """Record how an execution ended; False if its claim is not in force."""
+        now = self._jobs.get(job_id)
+        if now is None or now.state != JobState.RUNNING or now.attempts != attempt:
+            return False
+        self._change(job_id, **changes)
         return True
+
+    def is_alone(self, job_id: int) -> bool:
+        """Whether a claimed job is executed alone."""
+        return self._runs[job_id][1]
+
+    def of_claimant(self, worker: str, generation: int, run: str) -> tuple[JobView, ...]:
+        """The jobs that this incarnation holds."""
+        return tuple(
+            job
+            for job in self._jobs.values()
+            if job.state == JobState.RUNNING
+            and (job.claimed_by, job.claimed_generation, self._runs[job.id][0]) == (worker, generation, run)
+        )
 
     # ── the jobs of dead workers ─────────────────────────────────────────────────────────
 
-    def release(self, end: ClaimsReleased) -> list[JobSettled]:
+    def release(self, end: ClaimsReleased, deaths: Deaths) -> list[JobSettled]:
         """Requeue the jobs that one incarnation had claimed, or mark them toxic."""
-        claimant = (end.component_id, end.generation)
-        return [
-            self._settle(job, end)
-            for job in tuple(self._jobs.values())
-            if job.state == JobState.RUNNING
-            and (job.claimed_by, job.claimed_generation) == claimant
-            and self._runs[job.id][0] == end.run
-        ]
+        held = self.of_claimant(end.component_id, end.generation, end.run)
+        return [self._settle(job, self._as_recorded(job, end, deaths)) for job in held]
 
-    def release_former(self, record: FormerClaimsReleased) -> list[JobSettled]:
+    def release_former(self, record: FormerClaimsReleased, deaths: Deaths) -> list[JobSettled]:
         """The same for every claim of other runs."""
         return [
-            self._settle(job, record.of(job.claimed_by or "", job.claimed_generation or 0))
+            self._settle(
+                job,
+                self._as_recorded(job, record.of(job.claimed_by or "", job.claimed_generation or 0), deaths),
+            )
             for job in tuple(self._jobs.values())
             if job.state == JobState.RUNNING and self._runs[job.id][0] != record.run
         ]
+
+    def _as_recorded(self, job: JobView, end: ClaimsReleased, deaths: Deaths) -> ClaimsReleased:
+        """The end; it counts only if the death is recorded and not yet held against the job."""
+        worker = (end.component_id, end.generation)
+        death = deaths.get(worker)
+        blamed = any((each.component_id, each.generation) == worker for each in self.crashes([job.id]))
+        if (
+            not end.may_blame(job.id, job.attempts)
+            or death is None
+            or death.cause in BLAMELESS_CAUSES
+            or blamed
+        ):
+            return replace(end, counted=False)
+        exit_ = Exit(death.exit_code, death.signal)
+        if end.cause:
+            return end
+        return replace(end, cause=str(exit_), exit_code=exit_.code, signal=exit_.signal)
 
     def _settle(self, job: JobView, end: ClaimsReleased) -> JobSettled:
         count = sound_count(job.crash_count)
@@ -259,6 +331,14 @@ class MemoryJobs:
     def _change(self, job_id: int, **changes: object) -> JobView:
         changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)
         return changed
+
+
+def _cut(job: JobView, longest: int | None) -> JobView:
+    if longest is not None and len(job.payload) > longest:
+        job = replace(job, payload=job.payload[:longest], payload_cut=True)
+    if longest is not None and job.result is not None and len(job.result) > longest:
+        job = replace(job, result=job.result[:longest], result_cut=True)
+    return job
 
 
 def _crash(job: JobView, end: ClaimsReleased) -> JobCrash:

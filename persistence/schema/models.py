@@ -27,6 +27,7 @@ class RestartPolicyRow(Model):
     updated_at_wall_ms: Mapped[int]
     reset_at_wall_ms: Mapped[int | None]
     failed_fingerprint: Mapped[str | None]
+    restarts_before_reset: Mapped[int]
 
 
 class DeathRow(Model):
@@ -75,6 +76,18 @@ class HealthRow(Model):
     current_job: Mapped[str | None]
     last_heartbeat_wall_ms: Mapped[int | None]
     updated_at_wall_ms: Mapped[int]
+
+
+class GenerationRow(Model):
+    """The numbers of a worker's processes: the mark, the latest one started, the latest one stopped."""
+
+    __table__ = tables.GENERATION
+
+    component_id: Mapped[str]
+    reserved: Mapped[int]
+    started: Mapped[int]
+    started_at_wall_ms: Mapped[int]
+    ended: Mapped[int]
 
 
 class MetaRow(Model):

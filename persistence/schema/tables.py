@@ -49,6 +49,8 @@ POLICY = Table(
     Column("updated_at_wall_ms", BigInteger, nullable=False),
     Column("reset_at_wall_ms", BigInteger, nullable=True),
     Column("failed_fingerprint", Text, nullable=True),
+    # Restarts in the history that resets took off the counter: both together are all of them.
+    Column("restarts_before_reset", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("restart_count >= 0", name="restart_count"),
     CheckConstraint("streak_count >= 0", name="streak_count"),
 )
@@ -109,6 +111,16 @@ HEALTH = Table(
     Column("current_job", Text, nullable=True),
     Column("last_heartbeat_wall_ms", BigInteger, nullable=True),
     Column("updated_at_wall_ms", BigInteger, nullable=False),
+)
+GENERATION = Table(
+    "rekindle_generation",
+    METADATA,
+    # Empty: every worker without a row of its own.
+    Column("component_id", Text, primary_key=True),
+    Column("reserved", BigInteger, nullable=False),
+    Column("started", BigInteger, nullable=False),
+    Column("started_at_wall_ms", BigInteger, nullable=False),
+    Column("ended", BigInteger, nullable=False),
 )
 META = Table(
     "rekindle_meta",

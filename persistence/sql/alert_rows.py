@@ -21,6 +21,7 @@ _BODY = (
     "occurrences",
     "recent_count",
     "queue",
+    "breaker",
     "work_item",
     "assignee_cleared",
     "restart_available",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
+from rekindle.actors.facts.generations import EVERY_OTHER, LostLife
 from rekindle.actors.facts.records import DeathRecord, EventRecord, Remembered, RememberedWorker
 
 from .encoding import job_from
@@ -34,13 +35,16 @@ def remembered(
     meta: Iterable[Any],
     last_event_id: int,
     traces: Iterable[Any],
+    numbers: Sequence[Any],
+    seen_at_wall_ms: int,
 ) -> Remembered:
     """The history that a supervisor starts from; the deaths of a worker come oldest first."""
     stamps: dict[str, list[int]] = defaultdict(list)
     last: dict[str, Any] = {}
     for death in deaths:
         worker, _, died_at, *_ = death
-        if death.action != Action.HELD:  # a breaker was open: the death does not count
+        # A breaker was open, or its supervisor was killed: the death does not count.
+        if death.action != Action.HELD and death.cause != Cause.SUPERVISOR_LOST:
             stamps[worker].append(died_at)
         last[worker] = death
     counters = {row.component_id: row for row in policies}
@@ -52,15 +56,30 @@ def remembered(
         workers=MappingProxyType(workers),
         meta=MappingProxyType({row.key: row.value for row in meta}),
         last_event_id=last_event_id,
-        generations=MappingProxyType(_latest(traces)),
+        generations=MappingProxyType(used_generations(numbers, traces)),
+        lost=lost_lives(numbers, {worker: row.generation for worker, row in last.items()}, seen_at_wall_ms),
     )
 
 
-def _latest(traces: Iterable[Any]) -> dict[str, int]:
-    latest: dict[str, int] = {}
+def used_generations(rows: Iterable[Any], traces: Iterable[Any]) -> dict[str, int]:
+    """The highest number that each worker may have used, its deaths left aside."""
+    used = {row.component_id: int(row.reserved) for row in rows}
+    unnamed = used.get(EVERY_OTHER, 0)
     for worker, generation in traces:
-        latest[worker] = max(generation, latest.get(worker, 0))
-    return latest
+        used[worker] = max(generation, used.get(worker, unnamed))
+    return used
+
+
+def lost_lives(rows: Iterable[Any], died: Mapping[str, int], seen_at: int) -> tuple[LostLife, ...]:
+    """The processes that were started and have no end: no stop, and no death of that number or later.
+
+    By name, so that the same state always leads to the same decisions in the same order.
+    """
+    return tuple(
+        LostLife(row.component_id, row.started, row.started_at_wall_ms, max(seen_at, row.started_at_wall_ms))
+        for row in sorted(rows, key=lambda row: str(row.component_id))
+        if row.started > max(row.ended, died.get(row.component_id, 0))
+    )
 
 
 def death_record(row: Any) -> DeathRecord:

@@ -113,6 +113,9 @@ def bundle_from(text: str) -> Bundle | None:
         return None
 
 
+WITHOUT_DETAILS = "restarts, counted without their details"
+
+
 def stand_in(record: RestartsCounted) -> DeathRecord:
     """The last of the deaths that were lost, in place of all of them.
 
@@ -128,7 +131,7 @@ def stand_in(record: RestartsCounted) -> DeathRecord:
         uptime_ms=0,
         job=None,
         action=Action.RESTART,
-        reason=f"{record.restarts} restarts, counted without their details",
+        reason=f"{record.restarts} {WITHOUT_DETAILS}",
     )
 
 

@@ -38,6 +38,7 @@ from ..schema.tables import (
     POLICY,
     USAGE,
 )
+from .generation_rows import GenerationUpserts, generation_upserts
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
@@ -55,12 +56,14 @@ class Upserts(msgspec.Struct, frozen=True):
     """Changes no row if an event with that number exists."""
     count_restart: Insert
     count_lost_restarts: Insert
+    count_late_restart: Insert
     mark_failed: Insert
     set_meta: Insert
     mirror: Insert
     keep_alert: Insert
     keep_bundle: Insert
     note_usage: Insert
+    generation: GenerationUpserts
 
 
 def upserts(dialect: str) -> Upserts:
@@ -71,12 +74,14 @@ def upserts(dialect: str) -> Upserts:
         add_event=insert(EVENT).on_conflict_do_nothing(index_elements=["id"]),
         count_restart=_count_restart(insert),
         count_lost_restarts=_count_lost_restarts(insert),
+        count_late_restart=_count_late_restart(insert),
         mark_failed=_mark_failed(insert),
         set_meta=_replace(insert, META, "key"),
         mirror=_replace(insert, HEALTH, "component_id"),
         keep_alert=_replace(insert, ALERT, "id"),
         keep_bundle=_replace(insert, BUNDLE, "component_id", "generation"),
         note_usage=insert(USAGE).on_conflict_do_nothing(index_elements=["component_id", "at_wall_ms"]),
+        generation=generation_upserts(insert),
     )
 
 
@@ -130,6 +135,26 @@ def _count_lost_restarts(insert: Any) -> Insert:
                 (last > new.last_restart_wall_ms, last), else_=new.last_restart_wall_ms
             ),
             "updated_at_wall_ms": new.updated_at_wall_ms,
+        },
+    )
+    return result
+
+
+def _count_late_restart(insert: Any) -> Insert:
+    """A restart of a former run: streak and failure stay, and a later reset has taken it off."""
+    statement = insert(POLICY).values(
+        component_id=bindparam("worker"),
+        restart_count=1,
+        streak_count=0,
+        last_restart_wall_ms=bindparam("at"),
+        updated_at_wall_ms=bindparam("at"),
+    )
+    was_reset = case((POLICY.c.reset_at_wall_ms >= statement.excluded.last_restart_wall_ms, 1), else_=0)
+    result: Insert = statement.on_conflict_do_update(
+        index_elements=["component_id"],
+        set_={
+            "restart_count": POLICY.c.restart_count + 1 - was_reset,
+            "restarts_before_reset": POLICY.c.restarts_before_reset + was_reset,
         },
     )
     return result
@@ -191,18 +216,19 @@ RESET: Update = (
         failed_fingerprint=None,
         updated_at_wall_ms=bindparam("at"),
         reset_at_wall_ms=bindparam("at"),
+        restarts_before_reset=POLICY.c.restarts_before_reset + POLICY.c.restart_count,
     )
 )
 PRUNE_BUNDLES: Delete = delete(BUNDLE).where(
     BUNDLE.c.component_id == bindparam("worker"), BUNDLE.c.generation <= bindparam("up_to")
 )
 ADD_AUDIT: Insert = AUDIT.insert()
-REMOVE_STATE: Delete = delete(POLICY).where(_THIS_WORKER)
 REMOVE_MIRROR: Delete = delete(HEALTH).where(HEALTH.c.component_id == bindparam("worker"))
 REMOVE_META: Delete = delete(META).where(META.c.key == bindparam("name"))
 WIPE_MIRROR: Delete = delete(HEALTH)
 
 LOAD_POLICIES: Select[*tuple[Any, ...]] = select(POLICY)
+LAST_EVENT_AT: Select[*tuple[Any, ...]] = select(EVENT.c.at_wall_ms).order_by(EVENT.c.id.desc()).limit(1)
 EVENT_SPAN: Select[*tuple[Any, ...]] = select(func.min(EVENT.c.id), func.max(EVENT.c.id))
 LOAD_TRACES: CompoundSelect[*tuple[Any, ...]] = union_all(
     select(HEALTH.c.component_id, HEALTH.c.generation),
@@ -234,6 +260,7 @@ def _recent_deaths() -> Select[*tuple[Any, ...]]:
         DEATH.c.died_at_wall_ms,
         DEATH.c.action,
         DEATH.c.delay_ms,
+        DEATH.c.cause,
     )
     return (
         select(*columns)

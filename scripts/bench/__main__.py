@@ -1,8 +1,9 @@
 """Measures Rekindle, prints the figures, and writes them as JSON on request.
 
 The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `costs` (memory, threads
-and CPU time while nothing happens), `events` (from SIGKILL to the event at clients) and `chaos` (storms
-and scenarios in virtual time). With --against, each part measures this checkout and another one by turns.
+and CPU time while nothing happens), `events` (from SIGKILL to the event at clients), `output` (how fast a
+worker can write, beside a plain pipe) and `chaos` (storms and scenarios in virtual time). With --against,
+each part but `output` measures this checkout and another one by turns.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from .comparison import (
 from .events import lines, measure_events
 from .floor import Programs, programs
 from .measure import Summary
+from .output import line, measure_output
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
 
-PARTS = ("restarts", "costs", "events", "chaos")
+PARTS = ("restarts", "costs", "events", "output", "chaos")
 
 
 def main() -> None:
@@ -92,6 +94,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         events = measure_events(built, rounds=options.rounds)
         print("\n".join(lines(events)), flush=True)
         figures["events"] = asdict(events)
+    if "output" in options.parts:
+        print("measuring output ...", flush=True)
+        output = measure_output()
+        print(line(output), flush=True)
+        figures["output"] = asdict(output)
     if "chaos" in options.parts:
         print("measuring chaos in virtual time ...", flush=True)
         chaos = measure_chaos()
@@ -123,8 +130,10 @@ def _comparisons(sides: Sides, built: Programs, options: argparse.Namespace) -> 
                 yield from compare_costs(sides, built)
             case "events":
                 yield from compare_events(sides, built, rounds=rounds)
-            case _:
+            case "chaos":
                 yield from compare_chaos(sides)
+            case _:
+                pass  # `output` has its yardstick in every run
 
 
 def _table(restarts: RestartFigures) -> str:

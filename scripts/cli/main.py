@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from rekindle import __version__
+
 from .commands.help import TopLevel
 from .commands.index import Commands
 
 
 @click.group(cls=TopLevel, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="rekindle", prog_name="rekindle")
+@click.version_option(__version__, prog_name="rekindle")
 def main() -> None:
     """Rekindle supervises worker processes and restarts those that crash.
 

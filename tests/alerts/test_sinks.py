@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +22,7 @@ from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
 from rekindle.actors.gateways.sinks.notification import Filter, Notification, RateLimit
 from rekindle.actors.messages import AlertChanged, WorkerStarted
+from rekindle.actors.processes.strays import reap_orphans
 from rekindle.actors.runtime.thread_runtime import RealClock
 
 ALERT = Alert(
@@ -106,6 +109,29 @@ def test_any_answer_but_a_yes_is_a_failure(receiver: Receiver, status: int) -> N
     assert len(receiver.bodies) == 1, "a redirect was followed"
 
 
+def test_a_receiver_that_drips_its_answer_is_cut_off_after_the_time_for_all_of_it() -> None:
+    """The timeout was for each read: such a receiver held the sink for good."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                while not over.wait(0.05):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        sink = WebhookSink(f"http://127.0.0.1:{server.getsockname()[1]}/", timeout_s=0.5)
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            sink.send(NOTICE)
+        assert time.monotonic() - began < 10
+        over.set()
+        thread.join(10)
+
+
 def test_a_message_that_was_not_accepted_is_sent_again_unchanged(receiver: Receiver) -> None:
     receiver.answers = [500, 503]
     with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
@@ -182,6 +208,30 @@ def test_a_command_that_hangs_is_cut_off_with_all_that_it_started() -> None:
     with pytest.raises(OSError, match=r"took longer than 0\.2 s"):
         CommandSink(("bash", "-c", "sleep 1000 & sleep 1000"), timeout_s=0.2).send(NOTICE)
     assert time.monotonic() - began < 10
+
+
+def test_a_failing_command_is_never_taken_as_sent_while_the_supervisor_reaps_orphans() -> None:
+    """`rekindle run` reaps every child that it does not know; the command's status is not its business."""
+    is_over = threading.Event()
+
+    def reap() -> None:
+        while not is_over.is_set():
+            reap_orphans(())
+
+    reaper = threading.Thread(target=reap)
+    reaper.start()
+    try:
+        for _ in range(30):
+            with pytest.raises(OSError, match="exited with code 7: no route"):
+                CommandSink(("sh", "-c", "echo no route; exit 7")).send(NOTICE)
+    finally:
+        is_over.set()
+        reaper.join()
+
+
+def test_a_command_that_does_not_read_a_long_alert_is_not_waited_for() -> None:
+    notice = replace(NOTICE, alert=structs.replace(ALERT, message="x" * 1_000_000))
+    CommandSink(("true",)).send(notice)
 
 
 # ── Which of them, and how many ──────────────────────────────────────────────────────────

@@ -1,118 +1,37 @@
-"""Supervisors that were broken on purpose: chaos finds each, and makes what it found small."""
+"""Supervisors that were broken on purpose: chaos convicts each of them, and shows a short counterexample.
+
+Each mutant runs the scenario that shows it within a few seeds. `./scripts/chaos/mutants` searches for all
+of them from the beginning, as `rekindle chaos --all` would.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import replace as changed
-from typing import Any
+from itertools import islice
 
 import pytest
-from msgspec.structs import replace
+from tests.chaos.mutants import decisions
+from tests.chaos.mutants.catalogue import CATALOGUE
+from tests.chaos.mutants.mutant import MOST_LINES, Mutant, all_runs, runs_of, search
 from tests.chaos.sample_scenarios import ENDLESS, play
 
-from rekindle.actors import supervision
-from rekindle.actors.persistence_actor import PersistenceActor
-from rekindle.actors.rules import restarts, stop_ladder
-from rekindle.actors.simulation import (
-    Outcome,
-    Scenario,
-    Step,
-    dies_after,
-    hangs,
-    ignores_term,
-    shrink,
-)
-from rekindle.actors.spec.stop_urgency import Urgency
-from rekindle.actors.supervision import backoff, on_command, on_death, on_process
-from rekindle.actors.supervision.worker import BackingOff, Rest, Worker, World
-from rekindle.actors.supervision.worker import Step as WorkerStep
+from rekindle.actors.simulation import Scenario, Step, dies_after, hangs, ignores_term, shrink
 from rekindle.cli.chaos.seed_search import Narrowing, repeats, smallest
 
-SEEDS = 40
+MOST_SEEDS = 100
 
 
-def forgets_the_generation(patch: pytest.MonkeyPatch) -> None:
-    """T8: any timer ends any wait, whichever incarnation it belongs to."""
-
-    def elapsed(worker: Worker, _timer: object, world: World) -> WorkerStep:
-        if not isinstance(worker.phase, BackingOff):
-            return WorkerStep(worker)
-        return backoff.proceed(worker, replace(worker.phase, elapsed=True), world)
-
-    patch.setattr(supervision, "backoff_elapsed", elapsed)
-
-
-def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
-    """T16: a worker that is taken for dead is replaced while it still runs."""
-    right = backoff.proceed
-
-    def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
-        return right(replace(worker, lingering=None), phase, world)
-
-    for module in (backoff, on_process):
-        patch.setattr(module, "proceed", proceed)
-
-    def advance(state: Any, trigger: Any, terms: Any) -> Any:
-        if isinstance(trigger, stop_ladder.Start) and not isinstance(state, stop_ladder.Spawning):
-            spawning = stop_ladder.Spawning(trigger.generation)
-            return stop_ladder.Step(spawning, (stop_ladder.Spawn(trigger.generation),))
-        return stop_ladder.advance(state, trigger, terms)
-
-    patch.setattr("rekindle.actors.worker_proxy.advance", advance)
+@pytest.mark.parametrize("mutant", CATALOGUE, ids=lambda mutant: mutant.name)
+def test_a_planted_mistake_is_convicted_by_a_short_counterexample(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant.plant(monkeypatch)
+    convicted = search(runs_of(mutant.scenario, MOST_SEEDS))
+    assert convicted is not None
+    assert len(convicted.report) <= MOST_LINES, "\n".join(convicted.report)
 
 
-def restarts_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
-    """T9: a stop during the delay is answered, and a second later the worker runs."""
-    right = supervision.stop
-
-    def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, rest: Rest = Rest.STOPPED) -> WorkerStep:
-        if isinstance(worker.phase, BackingOff):
-            return WorkerStep(worker, on_command._rested(worker, urgency))
-        return right(worker, urgency, rest)
-
-    for module in (supervision, on_command):
-        patch.setattr(module, "stop", stop)
-
-
-def loses_what_it_could_not_write(patch: pytest.MonkeyPatch) -> None:
-    """A record that the store refused is gone."""
-    right = PersistenceActor._failed
-
-    def failed(self: PersistenceActor, error: Any) -> None:
-        self._in_flight = None
-        right(self, error)
-
-    patch.setattr(PersistenceActor, "_failed", failed)
-
-
-def counts_before_it_decides(patch: pytest.MonkeyPatch) -> None:
-    """One restart more than the policy allows."""
-    right = restarts.decide
-
-    def decide(policy: Any, state: Any, death: Any, around: Any) -> Any:
-        return right(policy, replace(state, streak_count=max(0, state.streak_count - 1)), death, around)
-
-    patch.setattr(on_death, "decide", decide)
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A mistake, and the rule that it breaks."""
-
-    make: Callable[[pytest.MonkeyPatch], None]
-    rule: str
-    moves: int
-    """The most moves that are needed to show it."""
-
-
-BROKEN = [
-    Broken(forgets_the_generation, "no restart before its delay is over", 2),
-    Broken(starts_beside_the_old_one, "lives never overlap", 1),
-    Broken(restarts_what_was_stopped, "no start while stopping, paused or failed", 2),
-    Broken(loses_what_it_could_not_write, "nothing decided is lost", 2),
-    Broken(counts_before_it_decides, "counters equal the history", 0),
-]
+def test_no_mistake_is_found_where_none_is_planted() -> None:
+    assert search(islice(all_runs(), 300)) is None
 
 
 def world() -> Scenario:
@@ -127,40 +46,10 @@ def world() -> Scenario:
     )
 
 
-def found(rule: str) -> Outcome:
-    """The first run in which this rule is broken."""
-    for seed in range(SEEDS):
-        outcome = play(world(), seed)
-        if any(violation.rule == rule for violation in outcome.violations):
-            return outcome
-    raise AssertionError(f"nobody noticed in {SEEDS} runs")
-
-
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.make.__name__)
-def test_a_broken_supervisor_is_found_and_what_shows_it_is_small(
-    broken: Broken, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken.make(monkeypatch)
-    outcome = found(broken.rule)
-    outcome = only(outcome, broken.rule)
-    small = smallest(outcome)
-    assert {violation.rule for violation in small.violations} >= {broken.rule}
-    assert len(small.steps) <= broken.moves
-    assert len(small.scenario.roles) == 1
-    assert len(small.history) < len(outcome.history)
-
-
-def only(outcome: Outcome, rule: str) -> Outcome:
-    """The outcome with this rule's violations first."""
-    ordered = sorted(outcome.violations, key=lambda violation: violation.rule != rule)
-    return changed(outcome, violations=tuple(ordered))
-
-
 def test_the_command_that_is_printed_repeats_the_smallest_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    forgets_the_generation(monkeypatch)
-    small = smallest(
-        only(found("no restart before its delay is over"), "no restart before its delay is over")
-    )
+    decisions.forgets_the_generation_of_a_timer(monkeypatch)
+    broken = next(outcome for seed in range(40) if (outcome := play(world(), seed)).violations)
+    small = smallest(broken)
     words = repeats("world.toml", small, world()).split()
     options = dict(zip(words[3::2], words[4::2], strict=True))
     narrowing = Narrowing(

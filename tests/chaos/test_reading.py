@@ -149,7 +149,7 @@ REFUSED = [
     ('[random]\nmoves = 3\nwords = ["dance"]\n', 4, "words", "'dance' is not one of kill, freeze"),
     ("does = { dies_after = -3 }\n", 2, "dies_after", "dies_after = -3.0: must not be negative"),
     ("does = { dies_afer = 3 }\n", 2, "dies_afer", "did you mean 'dies_after'?"),
-    ('preset = "eager"\n', 2, "preset", 'preset = "eager": must be one of steady, patient'),
+    ('preset = "eager"\n', 2, "preset", 'preset = "eager": must be one of steady, service, patient'),
     ("restart = { max_lifetime = 0 }\n", 2, "max_lifetime", "must"),
     ("lasts = 3\n", 2, "lasts", "is not a known key"),
 ]

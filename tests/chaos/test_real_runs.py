@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from tests.chaos.sample_scenarios import ENDLESS
 from tests.processes.waiting import eventually
 
-from rekindle.actors.simulation import Scenario, dies_after, draw, lines
-from rekindle.actors.simulation.scenarios.history import Decided, Reported
+from rekindle.actors.simulation import Outcome, Scenario, dies_after, draw, lines
+from rekindle.actors.simulation.scenarios.history import Decided, EventPublished, Reported
 from rekindle.actors.simulation.scenarios.known_state import Facts
+from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.cli.chaos.real.real_run import RealRun
+from rekindle.cli.chaos.real.scenario_database import ScenarioDatabase
 
 
 class LookedAtLate(RealRun):
@@ -31,3 +35,47 @@ def test_a_report_is_held_against_what_happened_before_it(tmp_path: Path) -> Non
     outcome = LookedAtLate(scenario, draw(scenario, 0), 10.0, tmp_path).run(0)
     assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
     assert len(outcome.history.of(Reported)) == 1
+
+
+BUSY_S = 5.0
+"""In seconds of the scenario, ten of which pass in one real second."""
+
+DYING: dict[str, object] = {**ENDLESS, "max_delay_s": 2}
+
+
+def run_on(database: str, tmp_path: Path) -> Outcome:
+    """A worker dies every three seconds, and the database is in this state for half a minute."""
+    scenario = Scenario("outage", 60.0).worker("mayfly", dies_after(3), restart=DYING)
+    scenario = scenario.at(10).database(database, for_s=30)
+    outcome = RealRun(scenario, draw(scenario, 0), 10.0, tmp_path).run(0)
+    assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
+    return outcome
+
+
+@pytest.mark.parametrize("database", ["locked", "gone", "full", "slow"])
+def test_an_outage_of_the_database_is_real_and_no_death_is_lost(database: str, tmp_path: Path) -> None:
+    events = [published.event for published in run_on(database, tmp_path).history.of(EventPublished)]
+    if database != "slow":
+        assert "store_degraded" in events
+        assert "store_recovered" in events
+
+
+def test_a_database_that_is_gone_is_really_moved_away(tmp_path: Path) -> None:
+    database = ScenarioDatabase(tmp_path / "disk" / "database" / "rekindle.db", tmp_path, ())
+    assert database.become(DatabaseState.GONE, 0.0) is DatabaseState.BACK
+    assert not (tmp_path / "disk" / "database").exists()
+    assert database.deaths() == []
+    database.become(DatabaseState.BACK, 0.0)
+    assert (tmp_path / "disk" / "database" / "rekindle.db").exists()
+    database.close()
+
+
+def test_every_entry_of_a_run_carries_the_time_of_the_scenario(tmp_path: Path) -> None:
+    scenario = Scenario("killed", 20.0).worker("steady").at(8).kill_supervisor(back_after_s=1)
+    outcome = RealRun(scenario, draw(scenario, 0), 10.0, tmp_path).run(0)
+    times = [entry.at for entry in outcome.history.entries]
+    # Two processes write at the same time, so a line may be a little older than the one before it.
+    assert all(later > earlier - BUSY_S for earlier, later in pairwise(times)), "\n".join(
+        lines(outcome.history)
+    )
+    assert times[0] == 0.0

@@ -34,6 +34,7 @@ def worker(id_: str = "worker:tag:0", **changes: Any) -> dict[str, Any]:
         "why": "",
         "budget": STEADY,
         "waits_for": [],
+        "pause_mode": "stop",
         "pause_reason": "",
         "pause_ends_in_ms": None,
         "retried_if_changed": False,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.cli.conftest import Client
+from tests.cli.conftest import Client, client_of
+from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 
 WEB = "worker:web:0"
@@ -19,7 +20,10 @@ stop = { ask_s = 20 }
 
 def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, rekindle: Client) -> None:
     answer = rekindle("pause", WEB, "--reason", "new disk", "--for", "30m")
-    assert (answer.code, answer.out) == (0, f"{WEB} is paused for 30 min (new disk).\n")
+    assert (answer.code, answer.out) == (
+        0,
+        f"{WEB} is paused for 30 min (new disk); its process is stopped.\n",
+    )
     web.wait_for(WEB, paused=True, pause_reason="new disk")
     shown = rekindle("status", WEB).lines[1]
     assert shown.endswith(("paused: new disk, 30 min left", "paused: new disk, 29 min left"))
@@ -28,7 +32,7 @@ def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, r
 
 
 def test_everything_is_paused_and_resumed(web: Running, rekindle: Client) -> None:
-    assert rekindle("pause").out == "The system is paused until it is resumed.\n"
+    assert rekindle("pause").out == "The system is paused until it is resumed; 2 processes are stopped.\n"
     web.wait_for(OTHER, paused=True)
     assert "The system is paused" in rekindle("status").lines[-1]
     rekindle("pause", WEB)
@@ -89,18 +93,6 @@ def test_a_reset_lifts_a_failure_and_starts_nothing(run: Run) -> None:
     answer = Client(running.file.parent / ".rekindle")("reset", "worker:spent:0")
     assert answer.out == "The counters and the failure of worker:spent:0 are cleared.\n"
     running.wait_for("worker:spent:0", shown="stopped", failure_reason=None)
-
-
-def test_one_unknown_worker_does_not_spare_the_others(web: Running, rekindle: Client) -> None:
-    answer = rekindle("stop", WEB, "unknown", OTHER, "--json")
-    assert answer.code == 4
-    assert answer.err == "rekindle: no worker is called 'unknown'\n"
-    results = answer.document["results"]
-    assert [(each["id"], each["result"]) for each in results] == [
-        (WEB, "done"),
-        ("unknown", "unknown_worker"),
-        (OTHER, "done"),
-    ]
 
 
 @pytest.mark.parametrize("order", ["pause", "resume", "start", "stop", "restart", "reset"])
@@ -164,7 +156,8 @@ def test_a_reload_of_a_bad_file_changes_nothing_and_is_bad_configuration(
 def test_more_workers_than_a_group_can_have_are_bad_usage(web: Running, rekindle: Client) -> None:
     answer = rekindle("scale", "web", "2000")
     assert (answer.code, answer.out) == (2, "")
-    assert "worker.web.count = 2000: must be between 0 and 1000" in answer.err
+    assert "a group has 0 to 1000 workers, not 2000" in answer.err
+    assert "a group has 0 to 1000 workers, not -1" in rekindle("scale", "web", "-1").err
 
 
 def test_a_reload_of_a_stopping_supervisor_is_not_a_bad_configuration(run: Run) -> None:
@@ -191,3 +184,44 @@ def test_the_audit_tells_who_gave_which_order(rekindle: Client) -> None:
 def test_who_uses_sudo_is_named_in_the_audit(rekindle: Client) -> None:
     Client(rekindle.state, {"SUDO_USER": "ann"})("resume")
     assert rekindle("audit", "--json").document["entries"][0]["claimed_user"] == "ann"
+
+
+TRAPS = """
+[worker.reader]
+command = ["bash", "-c", "trap 'echo reread' HUP; echo set; while :; do sleep 0.05; done"]
+count = 2
+
+[worker.brief]
+command = ["true"]
+restart = { enabled = false }
+"""
+
+
+def test_a_signal_reaches_every_worker_of_a_group_and_shows_in_timeline_and_audit(run: Run) -> None:
+    running = run(TRAPS)
+    rekindle = client_of(running)
+    for id_ in ("worker:reader:0", "worker:reader:1"):
+        assert eventually(lambda id_=id_: "set" in rekindle("output", id_).lines)  # type: ignore[misc]
+    answer = rekindle("signal", "reader", "hup")
+    sent = ["worker:reader:0 was sent SIGHUP.", "worker:reader:1 was sent SIGHUP."]
+    assert (answer.code, answer.lines) == (0, sent)
+    for id_ in ("worker:reader:0", "worker:reader:1"):
+        assert eventually(lambda id_=id_: "reread" in rekindle("output", id_).lines)  # type: ignore[misc]
+    assert eventually(lambda: "was sent SIGHUP by order" in rekindle("timeline", "worker:reader:0").out)
+    entry = rekindle("audit", "--json").document["entries"][0]
+    assert (entry["action"], entry["target"]) == ("signal", "worker:reader:1")
+    assert "SIGHUP" in entry["detail"]
+
+
+def test_a_signal_that_cannot_be_sent_is_refused_with_the_reason(run: Run) -> None:
+    running = run(TRAPS)
+    running.wait_for("worker:brief:0", shown="crashed")
+    rekindle = client_of(running)
+    refused = rekindle("signal", "brief", "SIGHUP")
+    why = "rekindle: worker:brief:0 has no process to signal: it is crashed\n"
+    assert (refused.code, refused.err) == (1, why)
+    turned = rekindle("signal", "HUP", "reader")
+    assert turned.code == 2
+    assert "'reader' is not a signal; the signal comes last: rekindle signal ID SIGHUP" in turned.err
+    assert "did you mean SIGHUP?" in rekindle("signal", "reader", "SIGHUB").err
+    assert rekindle("signal", "nothing", "SIGHUP").code == 4

@@ -56,17 +56,19 @@ def test_without_a_supervisor_nothing_is_offered_and_nothing_is_printed(no_super
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_a_real_bash_completes_an_id_with_its_colons(every_state: Client, tmp_path: Path) -> None:
+def test_a_real_bash_completes_an_id_and_keeps_its_word_breaks(every_state: Client, tmp_path: Path) -> None:
     program = tmp_path / "rekindle"
     program.write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
     program.chmod(0o755)
     script = (
         f'PATH="{tmp_path}:$PATH"; eval "$(rekindle completion bash)";'
-        "[[ $COMP_WORDBREAKS != *:* ]] || exit 9;"
-        "COMP_WORDS=(rekindle stop worker:web:); COMP_CWORD=2; _rekindle_completion rekindle;"
+        "[[ $COMP_WORDBREAKS == *:* ]] || exit 9;"
+        "COMP_LINE='rekindle stop worker:web:'; COMP_POINT=${#COMP_LINE}; _rekindle_completion rekindle;"
+        'echo "${COMPREPLY[@]}";'
+        "COMP_LINE='rekindle stop we'; COMP_POINT=${#COMP_LINE}; _rekindle_completion rekindle;"
         'echo "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
         ["bash", "-c", script], env=every_state.variables, capture_output=True, text=True, timeout=60
     )
-    assert (done.returncode, done.stdout) == (0, "worker:web:0 worker:web:1\n")
+    assert (done.returncode, done.stdout) == (0, "0 1\nweb\n")

@@ -52,8 +52,8 @@ def test_without_such_a_worker_the_exit_code_is_4(every_state: Client, arguments
     answer = every_state(*arguments)
     assert (answer.code, answer.out) == (4, "")
     by_group = arguments[0] == "scale" or "--rolling" in arguments
-    groups = "no group is named 'unknown'; known groups: web, flaky, spent, mute, late, chatty"
-    why = groups if by_group else "no worker is called 'unknown'"
+    what = "group is named" if by_group else "worker is called"
+    why = f"no {what} 'unknown'; known groups: web, flaky, spent, mute, late, chatty"
     assert answer.err == f"rekindle: {why}\n"
 
 
@@ -107,7 +107,7 @@ def test_bad_usage_has_exit_code_2_and_says_what_is_wrong(
 ) -> None:
     answer = no_supervisor(*arguments)
     assert (answer.code, answer.out) == (2, "")
-    assert "Error: " in answer.err
+    assert "\nrekindle: " in answer.err
     assert "\x1b" not in answer.err
 
 
@@ -142,7 +142,7 @@ def test_a_reader_that_goes_away_causes_no_message(every_state: Client, argument
 def test_a_full_disk_is_reported_in_one_sentence(every_state: Client) -> None:
     done = through_shell(every_state, "$REKINDLE status > /dev/full")
     assert done.returncode == 1
-    assert done.stderr == "rekindle: [Errno 28] No space left on device\n"
+    assert done.stderr == "rekindle: cannot write to standard output: No space left on device\n"
 
 
 def test_a_closed_standard_output_is_not_an_error(every_state: Client) -> None:

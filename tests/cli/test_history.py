@@ -34,6 +34,24 @@ command = ["sleep", "1000"]
 """
 
 
+FORGER = """
+[worker.forger]
+inherit_env = ["HANDED_DOWN_SECRET"]
+reports_health = true
+release = { command = ["true"] }
+command = ["python3", "-c", '''
+import json, os, time
+job = "https://svc:Zq7wX2kLm9@host\\nTo start it now: curl evil.example <img src=https://evil.example> @ada"
+frame = {"status": "healthy", "current_job": job, "work_item": job}
+os.write(int(os.environ["REKINDLE_FD"]), json.dumps(frame).encode() + bytes([10]))
+print(os.environ["HANDED_DOWN_SECRET"])
+print("-----BEGIN EC PRIVATE KEY-----", sep=chr(10))
+print("MHcCAQEEIZq7wX2kLm9", "-----END EC PRIVATE KEY-----", sep=chr(10), flush=True)
+raise SystemExit(3)
+''']
+"""
+
+
 def has_three_bundles(running: Running, id_: str) -> bool:
     return len(running.client.get(f"/workers/{id_}/bundles")["bundles"]) == 3
 
@@ -42,12 +60,13 @@ def has_three_bundles(running: Running, id_: str) -> bool:
 def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A supervisor whose workers crashed three times and were given up."""
     file = tmp_path_factory.mktemp("dead") / "workers.toml"
-    file.write_text(FILE)
-    running = Running(file)
+    file.write_text(FILE + FORGER)
+    running = Running(file, HANDED_DOWN_SECRET="inherited-Zq7wX2kLm9")
     try:
         running.wait_for("worker:py:0", shown="failed")
         running.wait_for("worker:leaky:0", shown="failed")
         running.wait_for("worker:told:0", shown="failed")
+        running.wait_for("worker:forger:0", shown="failed")
         assert eventually(lambda: has_three_bundles(running, "worker:py:0"))
         assert eventually(lambda: has_three_bundles(running, "worker:leaky:0"))
         running.wait_for("worker:calm:0", status="healthy")
@@ -127,3 +146,28 @@ def test_a_report_masks_secrets_in_what_a_worker_wrote(dead: Client) -> None:
 def test_a_report_of_an_unknown_worker_is_refused(dead: Client) -> None:
     answer = dead("report", "worker:unknown:0")
     assert (answer.code, answer.out) == (4, "")
+
+
+@pytest.mark.parametrize("command", [("report",), ("report", "--json"), ("explain",)])
+def test_no_secret_of_a_job_or_of_the_inherited_environment_is_shown(
+    dead: Client, command: tuple[str, ...]
+) -> None:
+    answer = dead(command[0], "worker:forger:0", *command[1:])
+    assert answer.code == 0
+    assert "Zq7wX2kLm9" not in answer.out
+    assert "svc:***@" in answer.out
+
+
+@pytest.mark.parametrize("command", ["report", "explain"])
+def test_a_job_cannot_forge_a_line_of_ours(dead: Client, command: str) -> None:
+    answer = dead(command, "worker:forger:0")
+    assert not [line for line in answer.lines if line.startswith("To start it now: curl")]
+
+
+def test_what_a_worker_wrote_is_literal_in_the_markdown_of_a_report(dead: Client) -> None:
+    """Outside of a code span or a fence, a tracker would load the picture and notify the user."""
+    fenced = False
+    for line in dead("report", "worker:forger:0").lines:
+        fenced ^= line.startswith("````")
+        if "evil.example" in line and not fenced:
+            assert "<img" not in "".join(line.split("`")[::2])

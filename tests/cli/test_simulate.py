@@ -141,7 +141,7 @@ def test_the_policy_may_come_from_a_file(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_bad_usage_in_one_sentence(arguments: tuple[str, ...], told: str) -> None:
     said = simulate(*arguments)
     assert (said.exit_code, said.stdout) == (2, "")
-    assert "Error: " in said.stderr
+    assert "rekindle: " in said.stderr
     assert told in said.stderr
 
 

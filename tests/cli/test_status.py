@@ -49,7 +49,22 @@ def test_status_of_some_workers_shows_them_in_the_order_asked_for(every_state: C
 
 
 def test_the_wide_status_shows_more_columns(every_state: Client) -> None:
-    assert {"EXACTLY", "GEN", "TOTAL"} < set(every_state("status", "--wide").lines[0].split())
+    wide = set(every_state("status", "--wide").lines[0].split())
+    assert {"STATE", "HEARD", "GEN", "TOTAL", "PAUSE"} < wide
+
+
+def test_the_check_fails_and_says_in_one_line_which_workers_are_down(every_state: Client) -> None:
+    answer = every_state("status", "--check")
+    down = "2 of 7 workers failed or crashed: worker:flaky:0 crashed, worker:spent:0 failed"
+    assert (answer.code, answer.out, answer.err) == (1, f"{down}\n", "")
+    assert every_state("status", "--check", "--json").code == 1
+    assert every_state("status", "--check", "--watch").code == 2
+
+
+def test_the_check_of_workers_that_run_or_start_succeeds(every_state: Client) -> None:
+    answer = every_state("status", "web", "mute", "--check")
+    assert (answer.code, answer.out) == (0, "ok: 3 workers, none failed or crashed\n")
+    assert every_state("status", "nothing", "--check").code == 4
 
 
 def test_explain_answers_in_sentences(every_state: Client) -> None:
@@ -116,7 +131,7 @@ def test_f8_resources_lists_who_left_the_session_of_its_worker(run: Run) -> None
     assert stray["id"] == "worker:fork:0"
     assert os.getsid(stray["pid"]) == stray["pid"]
     line = rekindle("resources").lines[-1]
-    assert line == f"worker:fork:0: process {stray['pid']} left the worker's session and outlives it"
+    assert line == f"worker:fork:0: process {stray['pid']} detached from its worker and is still running"
 
 
 def test_resources_of_a_worker_that_is_not_there_is_an_error(every_state: Client) -> None:

@@ -30,10 +30,10 @@ def test_the_table_is_read_at_a_glance() -> None:
 
 
 def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count() -> None:
-    recovering = worker(status="recovering", generation=7, restart_count=6)
+    recovering = worker("w:0", status="recovering", generation=7, restart_count=6)
     assert status_lines(report(recovering), wide=True) == [
-        "WORKER        STATUS   PID   UPTIME  JOB  RESTARTS  EXACTLY     GEN  TOTAL  NEXT",
-        "worker:tag:0  healthy  4711  12 s    -    0/5       recovering  7    6      recovering",
+        "WORKER  STATUS   PID   UPTIME  JOB  RESTARTS  STATE       HEARD  GEN  TOTAL  PAUSE  NEXT",
+        "w:0     healthy  4711  12 s    -    0/5       recovering  -      7    6      stop   recovering",
     ]
 
 
@@ -103,7 +103,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, colour: bool) -> None:
 
 def test_a_narrow_terminal_loses_the_end_of_the_last_column_first() -> None:
     lines = status_lines(report(down("failed", failure_reason="so it is said")), width=59)
-    assert lines[1] == "worker:tag:0  failed  -    -       -    0/5       failed: …"
+    assert lines[1] == "worker:tag:0  failed  -    -       -    0         failed: …"
 
 
 def test_the_job_of_a_worker_cannot_draw_on_the_terminal_or_fill_it() -> None:

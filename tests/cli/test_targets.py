@@ -28,6 +28,7 @@ def test_a_group_is_what_stands_between_kind_and_number(component_id: str, group
 def test_a_group_is_stopped_started_paused_and_resumed_by_its_name(web: Running, rekindle: Client) -> None:
     both = ["worker:web:0", "worker:web:1"]
     stopped = rekindle("stop", "web", "--json").document["results"]
+    assert [each["component_id"] for each in stopped] == both
     assert [(each["id"], each["detail"]["gone"]) for each in stopped] == [(id_, True) for id_ in both]
     assert rekindle("start", "web").lines == [f"{id_} is starting." for id_ in both]
     assert [each["id"] for each in rekindle("pause", "web", "--json").document["results"]] == both
@@ -62,11 +63,23 @@ def test_who_asks_about_one_worker_may_name_its_group_if_it_is_alone_in_it(
     assert "worker:web:0, worker:web:1" in several.err
 
 
-def test_an_unknown_name_is_an_error_and_the_others_are_served(web: Running, rekindle: Client) -> None:
-    answer = rekindle("reset", "wbe", "web")
-    assert answer.code == 4
-    assert len(answer.lines) == 2
-    assert "wbe" in answer.err
+@pytest.mark.parametrize("names", [("wbe", "web"), ("web", "wbe"), ("worker:web:0", "worker:wbe:0")])
+def test_an_unknown_name_is_an_error_and_nothing_is_done(
+    web: Running, rekindle: Client, names: tuple[str, str]
+) -> None:
+    before = web.worker("worker:web:0")["pid"]
+    answer = rekindle("restart", *names)
+    assert (answer.code, answer.out) == (4, "")
+    meant = "web" if ":" not in names[0] else "worker:web:0"
+    assert answer.err.endswith(f"; did you mean {meant}?\n")
+    assert web.worker("worker:web:0")["pid"] == before
+
+
+def test_a_name_like_no_other_lists_the_groups(rekindle: Client) -> None:
+    for command in ("explain", "stop", "status"):
+        assert (
+            rekindle(command, "nosuch").err == "rekindle: no worker is called 'nosuch'; known groups: web\n"
+        )
 
 
 def test_without_a_supervisor_a_name_is_exit_code_3(no_supervisor: Client) -> None:

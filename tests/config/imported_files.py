@@ -9,7 +9,8 @@ from typing import Any
 
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.rules.restarts import Circumstances, RestartState, decide
-from rekindle.actors.spec.worker_spec import Command, WorkerSpec
+from rekindle.actors.spec.program import Command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.cli.config import parse
 from rekindle.cli.config.foreign.importer import imported
 

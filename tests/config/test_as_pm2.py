@@ -8,7 +8,7 @@ import pytest
 from tests.config.imported_files import app, argv, fates, from_pm2, remarks, specs
 
 from rekindle.actors.deaths.death import Action
-from rekindle.actors.spec.worker_spec import RestartOn
+from rekindle.actors.spec.policies.restart_policy import RestartOn
 
 RESTART, FAILED = Action.RESTART, Action.MARK_FAILED
 CLUSTER = "PM2 runs these as a cluster with one port; in Rekindle each needs its own."

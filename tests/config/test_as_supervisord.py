@@ -9,7 +9,7 @@ from tests.config.imported_files import argv, fates, from_supervisord, program, 
 from tests.running.conftest import Run, run
 
 from rekindle.actors.deaths.death import Action
-from rekindle.actors.spec.worker_spec import RestartOn
+from rekindle.actors.spec.policies.restart_policy import RestartOn
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.foreign.importer import imported
 

@@ -8,7 +8,7 @@ import pytest
 from tests.config.imported_files import argv, from_pm2, from_supervisord, remarks, specs
 from tests.running.conftest import Run, run
 
-from rekindle.actors.spec.worker_spec import RestartOn
+from rekindle.actors.spec.policies.restart_policy import RestartOn
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.foreign.importer import imported
 

@@ -48,7 +48,7 @@ def test_warnings_are_shown_and_do_not_fail(file: Path) -> None:
     assert result.exit_code == 0
     assert result.output.splitlines() == [
         f"{file}: warning: does not declare any workers: nothing will run",
-        f"{file}: 0 workers, no problems",
+        f"{file}: 0 workers, 1 warning",
     ]
 
 
@@ -84,7 +84,7 @@ def test_what_a_worker_needs_and_is_not_there_is_warned_of(file: Path) -> None:
         f'{file}:12: warning: worker.part.python: there is no module "rekindle.nosuch" on its import path',
         f'{file}:14: warning: worker.file.command: there is no file "./nosuchfile"',
         f'{file}:16: warning: worker.text.command: there is no file "./workers.toml"',
-        f"{file}: 7 workers, no problems",
+        f"{file}: 7 workers, 7 warnings",
     ]
 
 
@@ -168,7 +168,7 @@ def test_what_is_shown_is_a_file_that_means_the_same(file: Path) -> None:
     assert as_text(shown) == as_text(load(file))
 
 
-@pytest.mark.parametrize("preset", ["steady", "patient", "notify", "plugin"])
+@pytest.mark.parametrize("preset", ["steady", "service", "patient", "notify", "plugin"])
 def test_every_preset_is_shown_in_full(preset: str) -> None:
     config = good(f'[worker.a]\ncommand = ["x"]\npreset = "{preset}"\n[worker.b]\npython = "a:b"\ncount = 0')
     assert good(as_text(config)).specs() == config.specs()

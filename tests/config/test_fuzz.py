@@ -103,7 +103,7 @@ GOOD = st.fixed_dictionaries(
     optional={
         "after": st.lists(st.sampled_from(["a", "b", "worker:b:0"]), max_size=2),
         "env": st.dictionaries(TEXT, TEXT, max_size=2),
-        "preset": st.sampled_from(["steady", "patient", "notify", "plugin"]),
+        "preset": st.sampled_from(["steady", "service", "patient", "notify", "plugin"]),
         "min_healthy": st.integers(0, 3),
         "restart": st.fixed_dictionaries(
             {}, optional={"jitter": st.floats(0, 1), "max_delay_s": st.integers()}

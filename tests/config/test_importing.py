@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.config.files import PATH, good
 
+from rekindle.actors.spec.policies.work_release import Recipe, is_wanted
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import ConfigError, parse
 from rekindle.cli.config.foreign.importer import imported
@@ -82,14 +83,32 @@ def test_a_restart_block_of_its_own_is_understood() -> None:
 def test_the_crash_recovery_block_becomes_defaults_under_the_preset_made_from_it() -> None:
     text = from_yaml(CRASH_RECOVERY) + '[worker.a]\ncommand = ["x"]\n'
     (spec,) = good(text).specs()
-    assert spec.restart == replace(PRESETS["notify"].restart, enabled=False, max_in_window=4, window_s=300.0)
+    assert spec.restart == replace(PRESETS["notify"].restart, enabled=False, max_in_window=3, window_s=300.0)
     assert spec.jobs == PRESETS["notify"].jobs
 
 
-def test_omitted_settings_and_settings_without_equivalent_are_reported() -> None:
+def test_a_single_allowed_crash_means_that_no_crash_is_followed_by_a_restart() -> None:
+    old = CRASH_RECOVERY.replace("window: 4", "window: 1").replace(
+        "restart_enabled: false", "restart_enabled: true"
+    )
+    (spec,) = good(from_yaml(old) + '[worker.a]\ncommand = ["x"]\n').specs()
+    assert spec.restart == replace(PRESETS["notify"].restart, enabled=False, window_s=300.0)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_assignees_and_notifications_mean_what_they_meant(wanted: bool) -> None:
+    old = CRASH_RECOVERY.replace("enabled: true", f"enabled: {wanted}".lower())
+    old = old.replace("notifications: true", f"notifications: {wanted}".lower())
+    config = good(from_yaml(old) + '[worker.a]\ncommand = ["x"]\ncwd = "."\n')
+    (spec,) = config.specs()
+    assert spec.release is not None
+    assert (spec.release.recipe, is_wanted(spec.release, spec.cwd)) == (Recipe.BR, wanted)
+    assert config.alerts.policy.enabled is wanted
+
+
+def test_omitted_settings_are_reported() -> None:
     text = from_yaml(CRASH_RECOVERY)
     assert "# Left out: theme.\n# Left out: models.\n" in text
-    assert "# clear_assignees_enabled: the job of a dead worker is always released." in text
     assert "# Left out: plugins.p.module." in from_json('{"plugins": {"p": {"restart": {}, "module": "m"}}}')
 
 
@@ -106,6 +125,24 @@ def test_every_problem_of_the_old_file_is_reported_by_its_own_keys() -> None:
         "plugins.json: plugins.dice-roller.restart.max_attempts = 0: must be at least 1",
         "plugins.json: plugins.dice-roller.restart.initial_delay = -1.0: must be at least 0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("Procfile", "web: gunicorn app\nclock: python clock.py\n", "a Procfile"),
+        ("processes", "# all\nweb: gunicorn app\n", "a Procfile"),
+        ("web.service", "[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n", "a systemd unit"),
+        ("circus.ini", "[circus]\n[watcher:web]\ncmd = sleep 1\n", "a circus file"),
+        ("compose.yaml", "services:\n  web:\n    image: x\n", "a Compose file"),
+        ("workers.toml", '[worker.a]\ncommand = ["true"]\n', "a TOML file"),
+    ],
+)
+def test_a_file_of_another_program_is_named_with_what_is_known(name: str, text: str, kind: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"is {kind}, which cannot be imported; known are files of supervisord"
+    ):
+        imported(text, Path("/srv") / name)
 
 
 def test_a_hostile_plugin_name_is_refused() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.config.files import good, reason, refused, warned
 
 from rekindle.cli.config import ConfigError, load
 from rekindle.cli.config.file_tables import File, keys_of
+from rekindle.cli.config.toml.syntax_errors import NAME_RULE
+from rekindle.cli.main import main
 
 MANY = """\
 state_dir = ""
@@ -68,7 +72,7 @@ workers.toml:2: database = "mysql://root:***@db/x": must be a path, sqlite:///PA
 workers.toml:3: max_concurrent_starts = 0: must be at least 1
 workers.toml:4: colour = "blue": is not a known key; known keys: KNOWN
 workers.toml:7: gateways.http = true: is not a known key: this table is reserved and has no settings yet
-workers.toml:10: defaults.preset = "steadi": must be one of steady, patient, notify, plugin; \
+workers.toml:10: defaults.preset = "steadi": must be one of steady, service, patient, notify, plugin; \
 did you mean 'steady'?
 workers.toml:11: defaults.count = 3: is a setting of a single worker group, not of the defaults
 workers.toml:12: defaults.restart.max_delay_s = -1: must be at least 0
@@ -88,9 +92,9 @@ workers.toml:26: worker.db.after = ["cache"]: is a cycle: db → cache → db
 workers.toml:29: worker.cache.command = []: does not name a program
 workers.toml:30: worker.cache.count = -1: must be between 0 and 1000
 workers.toml:31: worker.cache.min_healthy = 9: must not exceed count (1)
-workers.toml:34: worker."../x": is not a valid worker name; it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
+workers.toml:34: worker."../x": is not a valid worker name; NAMES
 workers.toml:35: worker."../x".pdeathsig = true: is for commands only
-workers.toml:38: worker."a.b>*": is not a valid worker name; it must match [A-Za-z0-9_][A-Za-z0-9_-]{0,47}
+workers.toml:38: worker."a.b>*": is not a valid worker name; NAMES
 workers.toml:38: worker."a.b>*": must not have both a command and a python function
 workers.toml:42: worker.slow: must have a command or a python function to run
 workers.toml:43: worker.slow.reports_health = "yes": must be true or false
@@ -103,7 +107,7 @@ workers.toml:48: worker.slow.stop.kill_s = -0.5: must be at least 0
 
 
 def test_every_problem_of_a_file_is_reported_at_once_with_file_line_key_value_and_reason() -> None:
-    said = SAID.replace("KNOWN", ", ".join(keys_of(File)))
+    said = SAID.replace("KNOWN", ", ".join(keys_of(File))).replace("NAMES", NAME_RULE)
     assert sorted(refused(MANY)) == sorted(said.splitlines())
 
 
@@ -222,7 +226,9 @@ def test_a_hostile_name_is_refused_and_shown_harmlessly(name: str) -> None:
 
 def test_a_name_that_stands_twice_is_refused_with_its_place() -> None:
     (line,) = refused(one("") + one(""))
-    assert line.startswith("workers.toml:4:10: is not TOML: Cannot declare ('worker', 'a') twice")
+    assert line.startswith(
+        "workers.toml:4:10: is not TOML: [worker.a] stands twice; the first one is in line 1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -338,3 +344,73 @@ def test_a_stop_signal_that_there_is_not_is_refused(value: str) -> None:
             "use a name such as SIGTERM or a number"
         )
     ]
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://u:Zq7wX2kLm9@host:port/db", "postgresql://u:Zq7wX2kLm9@[::1/db"]
+)
+def test_a_database_address_that_cannot_be_read_is_refused_with_its_line(
+    tmp_path: Path, address: str
+) -> None:
+    """It ended in a raw ValueError, after the check had found nothing."""
+    file = tmp_path / "workers.toml"
+    file.write_text(f'\ndatabase = "{address}"\n[worker.w]\ncommand = ["sleep", "1"]\n')
+    for command in ("check", "run"):
+        words = ["config", "check", str(file)] if command == "check" else ["run", str(file)]
+        found = CliRunner().invoke(main, words)
+        assert found.exit_code == 2, found.output
+        assert "workers.toml:2" in found.output
+        assert "Zq7wX2kLm9" not in found.output
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:99999/",
+        "http://u:pw@host/",
+        "http://host/a b",
+        "http://host/\\r\\nX: y",
+        "http://[::1/",
+        "ftp://host/",
+        "http://host:0/",
+    ],
+)
+def test_a_webhook_that_could_never_be_sent_to_is_refused(tmp_path: Path, address: str) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text(f'[worker.w]\ncommand = ["sleep", "1"]\n[alerts.sink.a]\nwebhook = "{address}"\n')
+    with pytest.raises(ConfigError) as raised:
+        load(file)
+    assert "workers.toml:4: alerts.sink.a.webhook" in str(raised.value.problems[0])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_does_not_run_a_file_that_every_user_may_change(tmp_path: Path) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text('[worker.w]\ncommand = ["sleep", "1"]\n')
+    file.chmod(0o666)
+    with pytest.raises(ConfigError, match="every user may change this file"):
+        load(file)
+    file.chmod(0o644)
+    os.chown(file, 65534, 65534)
+    assert "belongs to another user (uid 65534)" in str(load(file).warnings[0])
+
+
+def test_queues_of_a_command_without_a_channel_are_refused_with_their_line(tmp_path: Path) -> None:
+    """It ended in a raw SpecError."""
+    file = tmp_path / "workers.toml"
+    file.write_text('[worker.w]\ncommand = ["sleep", "1"]\njobs = { queues = ["a"] }\n')
+    with pytest.raises(ConfigError) as raised:
+        load(file)
+    assert "workers.toml:3: worker.w.jobs.queues" in str(raised.value)
+
+
+def test_a_kind_that_does_not_exist_is_refused_with_the_nearest_word() -> None:
+    said = reason('[worker.a]\ncommand = ["true"]\nkind = "onec"\n', "worker.a.kind")
+    assert "must be one of service, once; did you mean 'once'?" in said
+
+
+def test_a_task_is_not_recycled() -> None:
+    said = reason(
+        '[worker.a]\ncommand = ["true"]\nkind = "once"\nrecycle = { after_s = 60 }\n', "worker.a.recycle"
+    )
+    assert said == "is for services only: the process of a task ends by itself"

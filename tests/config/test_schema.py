@@ -10,7 +10,14 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.config.files import good, refused
 
-from rekindle.actors.spec import job_policy, resource_limits, worker_spec
+from rekindle.actors.spec import worker_spec
+from rekindle.actors.spec.policies import (
+    health_policy,
+    job_policy,
+    resource_limits,
+    restart_policy,
+    stop_policy,
+)
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import file_tables, schema
 from rekindle.cli.config.config_text import as_text
@@ -104,9 +111,9 @@ def test_every_table_is_closed_and_every_setting_described() -> None:
 @pytest.mark.parametrize(
     ("table", "policy"),
     [
-        ("Restart", worker_spec.RestartPolicy),
-        ("Health", worker_spec.HealthPolicy),
-        ("Stop", worker_spec.StopPolicy),
+        ("Restart", restart_policy.RestartPolicy),
+        ("Health", health_policy.HealthPolicy),
+        ("Stop", stop_policy.StopPolicy),
         ("Limits", resource_limits.ResourceLimits),
         ("Recycle", resource_limits.RecyclePolicy),
         ("Jobs", job_policy.JobPolicy),
@@ -117,7 +124,7 @@ def test_every_field_of_a_policy_can_be_set_in_the_file(table: str, policy: Any)
 
 
 def test_every_setting_of_a_worker_can_be_set_in_the_file() -> None:
-    settings = {each.name for each in fields(worker_spec.WorkerSpec)} - {"id", "run", "group"}
+    settings = {each.name for each in fields(worker_spec.WorkerSpec)} - {"id", "run", "group", "membership"}
     assert settings <= set(file_tables.keys_of(file_tables.Worker))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.contract.records import death
+
 from rekindle.actors.facts.jobs import JobSettled, JobView, NewJob
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.actors.ports import Store
@@ -64,12 +66,18 @@ class Queues:
     def end(
         self, worker: str = TAG, generation: int = 1, *, counted: bool = True, **evidence: Any
     ) -> tuple[JobSettled, ...]:
-        """What became of the jobs of a worker that is gone."""
+        """What became of the jobs of a worker that is gone; a death that counts is recorded first."""
+        if counted:
+            self.record_death(worker, generation)
         record = ClaimsReleased(
             component_id=worker, generation=generation, run=evidence.pop("run", RUN), at_wall_ms=NOW,
             counted=counted, **evidence,
         )  # fmt: skip
         return self.store.commit([record])
+
+    def record_death(self, worker: str = TAG, generation: int = 1, **changes: object) -> None:
+        """Have the supervisor record that a worker was killed."""
+        self.store.commit([death(generation, component_id=worker, **changes)])
 
     def crash(self, job_id: int, times: int = 1, first_generation: int = 1, **evidence: Any) -> None:
         """Have workers die on a job, one after the other."""

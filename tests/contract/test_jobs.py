@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
-from tests.contract.queues import NOW, TAG, Queues, new
+from tests.contract.queues import NOW, RUN, TAG, Queues, new
 
+from rekindle.actors.deaths.death import Cause
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.facts.jobs import JobState
-from rekindle.actors.facts.records import FormerClaimsReleased
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.actors.spec.policies.retention_policy import Retention
 
 
 def test_jr_02_the_job_of_a_dead_worker_is_pending_again_with_one_crash(queues: Queues) -> None:
@@ -131,21 +132,71 @@ def test_a_late_release_leaves_the_claims_of_the_next_incarnation_alone(queues: 
     assert queues.end(run="another run", generation=2) == ()
 
 
-def test_the_claims_of_a_former_run_are_released_and_counted(queues: Queues) -> None:
+def test_the_claims_of_a_former_run_are_released_and_not_counted(queues: Queues) -> None:
+    """A worker that ended with its supervisor left no death: the job is not to blame."""
     old, new_ = queues.add(), queues.add()
     queues.claim(run="former")
     queues.claim(run="next run")
     (settled,) = queues.start_next_run("next run")
-    assert (settled.job_id, settled.crash_count) == (old, 1)
+    assert (settled.job_id, settled.counted, settled.crash_count) == (old, False, 0)
     assert queues.jobs.get(new_).state == "running"
-    assert queues.jobs.crashes([old])[0].cause == "ended with its supervisor"
+    assert queues.jobs.crashes([old]) == ()
 
 
-def test_the_budget_of_a_former_run_s_worker_is_its_own(queues: Queues) -> None:
+def test_a_former_run_s_recorded_death_counts_with_its_own_cause_and_budget(queues: Queues) -> None:
+    """The former run was killed between the commit of the death and the release of the claim."""
     job = queues.add()
     queues.claim(run="former")
+    queues.record_death()
     (settled,) = queues.store.commit([_former({TAG: 0})])
     assert (settled.job_id, settled.state) == (job, JobState.TOXIC)
+    (crash,) = queues.jobs.crashes([job])
+    assert (crash.cause, crash.signal, crash.generation) == ("killed by SIGKILL", 9, 1)
+
+
+def test_a_job_is_not_blamed_for_a_death_that_is_not_recorded(queues: Queues) -> None:
+    job = queues.add()
+    queues.claim()
+    unrecorded = ClaimsReleased(
+        component_id=TAG, generation=1, run=RUN, at_wall_ms=NOW, counted=True, cause="not recorded"
+    )
+    (settled,) = queues.store.commit([unrecorded])
+    assert (settled.counted, settled.crash_count) == (False, 0)
+    assert queues.jobs.crashes([job]) == ()
+
+
+def test_a_job_is_not_blamed_for_the_loss_of_the_supervisor(queues: Queues) -> None:
+    job = queues.add()
+    queues.claim(run="former")
+    queues.record_death(cause=Cause.SUPERVISOR_LOST, signal=None)
+    (settled,) = queues.start_next_run("next run")
+    assert (settled.counted, settled.crash_count, queues.jobs.crashes([job])) == (False, 0, ())
+
+
+def test_a_job_is_blamed_once_for_one_death(queues: Queues) -> None:
+    """The same incarnation is found to hold the job again, as after a release that was committed twice."""
+    job = queues.add()
+    queues.crash(job)
+    queues.claim(generation=1, run="former")
+    (settled,) = queues.start_next_run("next run")
+    assert (settled.counted, settled.crash_count) == (False, 1)
+    assert len(queues.jobs.crashes([job])) == 1
+
+
+def test_a_list_reads_no_more_of_payload_and_result_than_it_is_asked_to(queues: Queues) -> None:
+    long, short = queues.add(payload=f'"{"ä" * 5000}"'), queues.add(payload='"short"')
+    for _ in range(2):
+        queues.finish(queues.claim(), f'"{"r" * 100}"')
+    for found in (
+        queues.jobs.find(longest=50)[::-1],
+        queues.jobs.named([long, short], longest=50),
+        queues.jobs.taken_by(TAG, longest=50)[::-1],
+    ):
+        first, second = found
+        assert (first.payload, first.payload_cut, first.result_cut) == ('"' + "ä" * 49, True, True)
+        assert (second.payload, second.payload_cut, second.result) == ('"short"', False, '"' + "r" * 49)
+    whole = queues.jobs.find()[1]
+    assert (len(whole.payload), whole.payload_cut, len(whole.result or "")) == (5002, False, 102)
 
 
 def test_jobs_come_by_priority_then_in_the_order_of_their_time(queues: Queues) -> None:

@@ -13,7 +13,7 @@ from tests.contract.mounts import remount, small_file_system
 from tests.contract.records import death, known
 
 from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
-from rekindle.persistence import open_store
+from rekindle.persistence import open_past, open_store
 
 
 def make_database(path: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_address_of_something_else_is_refused(where: str) -> None:
 
 def test_a_missing_driver_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"needs psycopg.*pip install 'rekindle\[postgres\]'"):
+    with pytest.raises(StoreError, match=r"needs psycopg.*pip install 'rekindle-supervisor\[postgres\]'"):
         open_store("postgresql://user:secret@localhost/db")
 
 
@@ -196,3 +196,41 @@ def test_an_unreachable_server_is_reported_without_the_password() -> None:
         open_store("postgresql://user:secret@127.0.0.1:1/db")
     assert "secret" not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://127.0.0.1:1/db?user=u&password=Zq7wX2kLm9&connect_timeout=1",
+        "postgresql://u:Zq7wX2kLm9@127.0.0.1:1/db?sslpassword=Zq7wX2kLm9&connect_timeout=1",
+        "postgresql://u:Zq7wX2kLm9@127.0.0.1:port/db",
+        "postgresql://u:Zq7wX2kLm9@[::1/db",
+        "mysql://u:Zq7wX2kLm9@127.0.0.1/db?password=Zq7wX2kLm9",
+    ],
+)
+def test_no_error_of_a_store_shows_its_password(address: str) -> None:
+    for opened in (open_store, open_past):
+        with pytest.raises(StoreError) as raised:
+            opened(address)
+        assert "Zq7wX2kLm9" not in f"{raised.value!r} {raised.value} {raised.value.__cause__}"
+
+
+def test_a_store_where_every_user_may_write_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(StoreError, match="every user may write"):
+        open_store(folder / "rekindle.db")
+    folder.chmod(0o1777)  # as /tmp: others cannot replace the file
+    open_store(folder / "rekindle.db").close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_store_behind_the_link_of_another_user_is_refused(tmp_path: Path) -> None:
+    """Root created a file where the link pointed."""
+    link, target = tmp_path / "rekindle.db", tmp_path / "target.db"
+    link.symlink_to(target)
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(StoreError, match="symbolic link of another user"):
+        open_store(link)
+    assert not target.exists()

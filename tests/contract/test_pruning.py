@@ -16,7 +16,7 @@ from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.records import RECENT_DEATHS, DeathRecord, EndKept
 from rekindle.actors.ports import Store
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.persistence import open_store
 from rekindle.persistence import retention as pruning
 from rekindle.persistence.store import SqlStore

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Engine, Integer, inspect, select, text
+from sqlalchemy import event as sqlalchemy_event
 from tests.contract.records import NOW, TAG, death, event, final_death, known
 
-from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.errors import RecordRefusedError, StoreUnavailableError
 from rekindle.actors.facts.records import HealthMirrored, MetaSet, MirrorWiped, StateRemoved
 from rekindle.persistence import open_store
 from rekindle.persistence.schema.models import EventRow, HealthRow, RestartPolicyRow
@@ -119,7 +120,7 @@ def test_a_removed_worker_leaves_the_mirror(sql_store: SqlStore, rows: Engine) -
 def test_a_batch_is_stored_as_a_whole_or_not_at_all(sql_store: SqlStore, rows: Engine) -> None:
     with rows.begin() as connection:
         connection.execute(text("CREATE UNIQUE INDEX one_of_a_kind ON rekindle_meta (value)"))
-    with pytest.raises(StoreUnavailableError):
+    with pytest.raises(RecordRefusedError):
         sql_store.commit([death(1), MetaSet("a", "same"), MetaSet("b", "same"), death(2)])
     assert (sql_store.load().workers, sql_store.load().meta, sql_store.deaths()) == ({}, {}, ())
     sql_store.commit([death(1), MetaSet("a", "same")])
@@ -164,3 +165,25 @@ def test_a_closed_store_reports_that_it_is_closed(sql_store: SqlStore) -> None:
     sql_store.close()
     with pytest.raises(StoreUnavailableError, match="is closed"):
         sql_store.commit([death(1)])
+
+
+def test_a_listener_of_sqlalchemy_sees_every_statement_of_a_death(sql_store: SqlStore) -> None:
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        seen.append(statement)
+
+    sql_store.commit([death(1)])
+    sqlalchemy_event.listen(Engine, "before_cursor_execute", note)
+    try:
+        sql_store.commit([death(2), death(2), event(1)])
+        sql_store.commit([final_death(3)])
+    finally:
+        sqlalchemy_event.remove(Engine, "before_cursor_execute", note)
+    sql_store.commit([death(4)])
+    for table in ("rekindle_death", "rekindle_worker_restart_policy", "rekindle_event"):
+        assert any(f"INSERT INTO {table} " in statement for statement in seen), table
+    remembered = known(sql_store)
+    assert (remembered.restart_count, remembered.failure_reason) == (3, "too many restarts")
+    assert len(sql_store.deaths()) == 4
+    assert [each.id for each in sql_store.events().events] == [1]

@@ -45,7 +45,13 @@ def without_half_pairs(found: Bundle) -> Bundle:
         return text.replace("\ud800", "?")
 
     output = tuple((stream, whole(line)) for stream, line in found.output)
-    return replace(found, output=output, last_words=whole(found.last_words), sentence=whole(found.sentence))
+    return replace(
+        found,
+        output=output,
+        last_words=whole(found.last_words),
+        last_error=whole(found.last_error),
+        sentence=whole(found.sentence),
+    )
 
 
 def with_bundle(generation: int = 1) -> DeathRecord:

@@ -95,6 +95,18 @@ def test_ev_09_a_frame_is_an_event_one_line_of_data_and_its_number(served: Serve
         assert (died["component_id"], died["signal"], died["type"]) == (WORKER, 9, "worker_died")
 
 
+def test_a_topic_without_a_state_begins_with_an_empty_snapshot(served: Served) -> None:
+    with reading(served.path, "?topics=queue:jobs") as reader:
+        assert reader.event()["event"] == "connected"
+        assert reader.event("snapshot")["states"] == []
+
+
+def test_the_health_of_the_system_has_a_time_before_anything_happens(served: Served) -> None:
+    with reading(served.path, "?topics=system:health") as reader:
+        (state,) = reader.event("snapshot")["states"]
+    assert (state["health"]["status"], state["timestamp"] > 1_600_000_000_000) == ("healthy", True)
+
+
 def test_ev_04_a_snapshot_comes_before_any_change_and_contains_the_workers(served: Served) -> None:
     """EV-04."""
     served.system.wait_for(WORKER, Status.HEALTHY, timeout_s=PATIENCE_S)
@@ -123,6 +135,7 @@ def test_ev_05_a_change_of_a_worker_comes_in_its_envelope(served: Served) -> Non
             "status": "crashed",
             "pid": None,
             "current_job": None,
+            "health": "dead",
         }
         back = reader.event("worker_update")
         assert (back["worker"]["status"], type(back["worker"]["pid"])) == ("starting", int)

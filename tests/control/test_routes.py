@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tests.control.conftest import WORKER, Serve, Served
 from tests.control.test_hostile_clients import answer, connected
-from tests.processes.policies import shell
+from tests.processes.policies import python, shell
 from tests.processes.waiting import eventually
 
+from rekindle.actors import JobPolicy
 from rekindle.actors.gateways.api.routes import ROUTES
 from rekindle.cli.client import RequestRefusedError, path_of
 
@@ -28,6 +29,14 @@ def test_info_tells_of_the_supervisor_itself(served: Served) -> None:
     assert info["state_directory"] == str(served.path.parent)
     assert info["started_at_wall_ms"] > 1_600_000_000_000
     assert (info["workers"], info["paused"], info["unsaved"], info["degraded"]) == (1, False, 0, None)
+
+
+def test_info_tells_how_many_jobs_wait(serve: Serve) -> None:
+    served = serve(python("wait", WORKER, jobs=JobPolicy(queues=("tag", "other"))))
+    assert served.client.get("/info")["queue_depth"] == 0
+    for queue in ("tag", "tag", "other"):
+        served.system.enqueue(queue, {})
+    assert eventually(lambda: served.client.get("/info")["queue_depth"] == 3)
 
 
 def test_every_worker_is_listed_with_words_and_milliseconds(served: Served) -> None:
@@ -217,4 +226,5 @@ def sent_and_kept_open(served: Served, request: str) -> bytes:
 def test_the_description_lists_exactly_the_routes_that_there_are(served: Served) -> None:
     described: dict[str, dict[str, Any]] = served.client.get("/openapi.json")["paths"]
     listed = {(method.upper(), path) for path, methods in described.items() for method in methods}
-    assert listed == {(route.method, route.url) for route in ROUTES}
+    probes = {("GET", "/livez"), ("GET", "/readyz")}  # over TCP
+    assert listed == {(route.method, route.url) for route in ROUTES} | probes

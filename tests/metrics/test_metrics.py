@@ -22,7 +22,7 @@ from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.gateway_errors import MissingExtraError
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics import Metrics
-from rekindle.actors.spec.worker_spec import command
+from rekindle.actors.spec.program import command
 
 W = "worker:tag:0"
 
@@ -133,5 +133,5 @@ def test_a_missing_extra_is_named_with_what_installs_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'rekindle\[metrics\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'rekindle-supervisor\[metrics\]'"):
         SystemWithMetrics(run(sleeper(W)), tmp_path)

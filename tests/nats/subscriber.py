@@ -74,6 +74,11 @@ class Subscriber:
         """The numbers of the received events."""
         return [each.body["id"] for each in list(self.heard) if "id" in each.body]
 
+    def publish(self, subject: str, *, reply: str) -> None:
+        """Send an empty request whose answer is to go to any subject."""
+        self.do(self._client.publish(subject, b"", reply=reply))
+        self.do(self._client.flush())
+
     def ask(self, subject: str, body: object = None) -> Msg:
         """The answer to a request."""
         data = b"" if body is None else json.dumps(body).encode()

@@ -112,5 +112,5 @@ def test_a_missing_extra_is_named_with_what_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "nats", None)
     monkeypatch.setitem(sys.modules, "nats.aio.client", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'rekindle\[nats\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'rekindle-supervisor\[nats\]'"):
         gateways(log, "nats://127.0.0.1:1")

@@ -23,7 +23,7 @@ from rekindle.actors.facts.audit_entry import AuditResult
 from rekindle.actors.gateways.api.routes import ROUTES
 from rekindle.actors.gateways.nats import Commands, NatsGateway, NatsSettings
 from rekindle.actors.gateways.nats.nats_commands import commands
-from rekindle.actors.spec.worker_spec import command
+from rekindle.actors.spec.program import command
 from rekindle.persistence import open_store
 
 W = "worker:trivia:0"
@@ -208,6 +208,7 @@ def test_an_order_that_makes_no_sense_is_answered_with_a_problem(
             ("restart", [], "422", "invalid"),
             ("bundle", {"target": W}, "422", "invalid"),
             ("bundle", {"target": W, "generation": 0}, "422", "invalid"),
+            ("bundle", {"target": W, "generation": 10**20}, "422", "invalid"),
             ("bundles", {"target": W, "generation": 1}, "422", "invalid"),
             ("explode", {"target": W}, "404", "no_such_command"),
             ("metrics", {}, "404", "no_such_command"),
@@ -217,3 +218,36 @@ def test_an_order_that_makes_no_sense_is_answered_with_a_problem(
             assert (given, problem["error"]) == (status, error), word
             assert problem["message"]
         assert answer(subscriber, "info")[1]["version"] == "1.2.3"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "rekindle.worker.web.0.died",
+        "rekindle.system.store_degraded",
+        "rekindle.command.pause",
+        "other.application",
+        "$JS.API.STREAM.PURGE.REKINDLE",
+    ],
+)
+def test_a_reply_goes_to_an_inbox_and_nowhere_else(
+    hosts: Hosts, nats_service: NatsService, reply: str
+) -> None:
+    """A client that may only look had Rekindle publish wherever it liked, and could empty the stream."""
+    _, gateway = hosts(nats_service, commands=Commands(enabled=True))
+    assert eventually(lambda: gateway.state().connected)
+    with Subscriber(nats_service.url, reply) as subscriber:
+        subscriber.publish("rekindle.command.workers", reply=reply)
+        assert subscriber.ask("rekindle.command.workers").data
+        assert not [heard for heard in subscriber.heard if "workers" in heard.body]
+
+
+def test_a_client_with_inboxes_of_its_own_is_answered_where_the_settings_say_so(
+    hosts: Hosts, nats_service: NatsService
+) -> None:
+    _, gateway = hosts(nats_service, commands=Commands(enabled=True, reply_prefix="replies.ada"))
+    assert eventually(lambda: gateway.state().connected)
+    with Subscriber(nats_service.url, "replies.>") as subscriber:
+        reply = "replies.ada.1"
+        subscriber.publish("rekindle.command.workers", reply=reply)
+        assert subscriber.hears(lambda heard: [each for each in heard if each.subject == reply])

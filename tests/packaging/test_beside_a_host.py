@@ -65,6 +65,17 @@ def test_the_actors_load_no_database_library(installed_wheel: Path, tmp_path: Pa
     assert loaded.isdisjoint({"sqlalchemy", "alembic", "rekindle.persistence"})
 
 
+def test_the_package_knows_its_version(installed_wheel: Path, tmp_path: Path) -> None:
+    assert (
+        run(installed_wheel, "-c", "import rekindle; print(rekindle.__version__)", cwd=tmp_path) == "0.1.0\n"
+    )
+
+
+def test_python_m_rekindle_is_the_command(installed_wheel: Path, tmp_path: Path) -> None:
+    said = run(installed_wheel, "-m", "rekindle", "--version", cwd=tmp_path)
+    assert said == "rekindle, version 0.1.0\n"
+
+
 def test_pytest_finds_the_plugin_of_the_wheel(installed_wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("def work(worker):\n    worker.wait(100)\n")
     (tmp_path / "test_app.py").write_text(

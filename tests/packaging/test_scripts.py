@@ -1,4 +1,4 @@
-"""`scripts/run`, in a copy of the checkout whose `rekindle` only says how it was called."""
+"""The scripts, in a copy of the checkout whose programs only say how they were called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = {"python": "#!/bin/sh\n", "rekindle": '#!/bin/sh\necho "$PWD" "$@"\n'}
+COMMANDS = {"python": '#!/bin/sh\n[ "$1" = -c ] || echo "$@"\n', "rekindle": '#!/bin/sh\necho "$PWD" "$@"\n'}
 
 
 @pytest.fixture
@@ -18,7 +18,13 @@ def checkout(tmp_path: Path, source_tree: Path) -> Path:
     bin_ = folder / ".venv" / "bin"
     for new in (folder / "scripts", bin_):
         new.mkdir(parents=True)
-    for name in ("pyproject.toml", "scripts/run", "scripts/venv.sh", "scripts/constraints.txt"):
+    for name in (
+        "pyproject.toml",
+        "scripts/run",
+        "scripts/build",
+        "scripts/venv.sh",
+        "scripts/constraints.txt",
+    ):
         shutil.copy(source_tree / name, folder / name)
     for name, text in COMMANDS.items():
         (bin_ / name).write_text(text)
@@ -44,3 +50,11 @@ def test_a_file_is_found_behind_the_options(checkout: Path, tmp_path: Path) -> N
 
 def test_without_a_file_it_is_the_demo(checkout: Path) -> None:
     assert called(checkout, "--for", "20", cwd=checkout) == f"{checkout} demo --for 20\n"
+
+
+def test_a_build_installs_the_build_tools_and_not_the_development_set(checkout: Path) -> None:
+    build = [str(checkout / "scripts" / "build")]
+    done = subprocess.run(build, check=True, capture_output=True, text=True)
+    installed = [line for line in done.stdout.splitlines() if "pip install" in line]
+    assert installed == ["-m pip install --quiet build hatchling --constraint scripts/constraints.txt"]
+    assert done.stdout.splitlines()[-1] == "-m build --no-isolation --outdir dist ."

@@ -25,12 +25,20 @@ def names(wheel: Path) -> set[str]:
 
 def test_the_wheel_brings_one_top_level_name(names: set[str]) -> None:
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"rekindle", "rekindle-0.1.0.dist-info"}
+    assert tops == {"rekindle", "rekindle_supervisor-0.1.0.dist-info"}
 
 
-def test_the_wheel_leaves_rekindle_a_plain_folder_of_its_packages(names: set[str]) -> None:
+def test_the_wheel_has_the_packages_and_the_two_files_beside_them(names: set[str]) -> None:
     inside = {name.split("/")[1] for name in names if name.startswith("rekindle/")}
-    assert inside == {"actors", "cli", "migrations", "persistence", "testing", "worker"}
+    packages = {"actors", "cli", "migrations", "persistence", "testing", "worker"}
+    assert inside == packages | {"__init__.py", "__main__.py"}
+
+
+def test_the_distribution_does_not_have_the_name_of_another_program_on_the_index(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        metadata = archive.read("rekindle_supervisor-0.1.0.dist-info/METADATA").decode()
+    assert "\nName: rekindle-supervisor\n" in metadata
+    assert "rekindle[" not in metadata
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -76,11 +84,11 @@ def test_tests_and_tools_stay_out_of_the_wheel(names: set[str]) -> None:
 
 
 def test_the_licence_is_in_the_wheel(names: set[str]) -> None:
-    assert "rekindle-0.1.0.dist-info/licenses/LICENSE" in names
+    assert "rekindle_supervisor-0.1.0.dist-info/licenses/LICENSE" in names
 
 
 def test_the_wheel_installs_the_command(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
-        entry_points = archive.read("rekindle-0.1.0.dist-info/entry_points.txt").decode()
+        entry_points = archive.read("rekindle_supervisor-0.1.0.dist-info/entry_points.txt").decode()
     assert "rekindle = rekindle.cli.main:main" in entry_points
     assert "[pytest11]\nrekindle = rekindle.testing.plugin" in entry_points

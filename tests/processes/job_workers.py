@@ -11,6 +11,7 @@ from typing import Any
 
 from rekindle.worker import Worker
 from rekindle.worker.jobs import Job, JobWorker
+from rekindle.worker.jobs.claims import Claim, Claims, Ending
 
 
 class Obedient(JobWorker):
@@ -21,6 +22,19 @@ class Obedient(JobWorker):
         result = act(job)
         note(f"ended {job.id} {job.attempt} {os.getpid()}")
         return result
+
+
+class KilledAfterTheClaim(JobWorker):
+    """Is killed three times between the claim of a job and the beginning of its execution."""
+
+    def _exchange(self, claims: Claims, ending: Ending | None) -> Claim | None:
+        claim = super()._exchange(claims, ending)
+        if claim is not None and claim.attempt < 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return claim
+
+    def process(self, job: Job) -> object:
+        return job.attempt
 
 
 def act(job: Job) -> object:
@@ -44,6 +58,8 @@ def act(job: Job) -> object:
         case "finish although asked to stop":
             while not job.stopping:
                 time.sleep(0.005)
+        case "return":
+            return "x" * payload["bytes"]
         case "not json":
             return object()
         case _:
@@ -64,6 +80,11 @@ def note(line: str) -> None:
         descriptor = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(descriptor, f"{line}\n".encode())
         os.close(descriptor)
+
+
+def elsewhere(worker: Worker) -> None:
+    """Serves the queues of another database than its supervisor's."""
+    JobWorker(worker, process=act, database=os.environ["ELSEWHERE"]).run()
 
 
 def as_a_function(worker: Worker) -> None:

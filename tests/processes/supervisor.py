@@ -1,6 +1,7 @@
 """A supervisor that a test may kill: `python -m tests.processes.supervisor SETUP DATABASE`.
 
-It prints its mark, and then a line whenever a worker started; it ends when its stdin does.
+It prints its pid and its mark, and ends when its stdin does. With the option `wait` it prints `opened` once
+it has opened the store, and goes on when it is given a line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from tests.processes.policies import QUICK, SHORT, python, shell, sleeper, worker
 from tests.processes.waiting import eventually
 
-from rekindle.actors import RekindleError, System, WorkerSpec, command
+from rekindle.actors import JobPolicy, PythonCall, RekindleError, System, WorkerSpec, command
 from rekindle.persistence import open_store
 
 FAMILY = "sleep 1000 & setsid sleep 1000 & exec sleep 1000"
@@ -45,10 +46,31 @@ def single() -> list[WorkerSpec]:
     return [sleeper()]
 
 
+def jobs() -> list[WorkerSpec]:
+    """One worker that serves the queue `tag`, and notes its executions if the variable NOTES names a file."""
+    run = PythonCall("tests.processes.job_workers:Obedient.main")
+    env = {"NOTES": os.environ["NOTES"]} if "NOTES" in os.environ else {}
+    return [worker("worker:tag:0", run, jobs=JobPolicy(queues=("tag",)), env=env)]
+
+
+def noted() -> list[WorkerSpec]:
+    """Workers that note their generation in the file LIVES: some live on, one dies all the time."""
+    note = 'echo "$REKINDLE_WORKER $REKINDLE_GENERATION $$" >> "$LIVES";'
+    eager = replace(QUICK, initial_delay_s=0.005, max_delay_s=0.02)
+    env = {"LIVES": os.environ.get("LIVES", "/dev/null")}
+    return [
+        *(shell(f"lives:{n}", f"{note} exec sleep 1000", env=env) for n in range(2)),
+        shell("dies:0", f"{note} exit 1", restart=eager, env=env),
+    ]
+
+
 SETUPS: dict[str, Callable[[], list[WorkerSpec]]] = {
     "mixed": mixed,
     "crashing": crashing,
+    "jobs": jobs,
+    "noted": noted,
     "sleeper": single,
+    "reporting": lambda: [python("wait")],
 }
 
 
@@ -60,6 +82,10 @@ def main(arguments: Sequence[str]) -> int:
     except RekindleError as error:
         sys.stdout.write(f"{type(error).__name__}: {error}\n")
         return 2
+    if "wait" in options:
+        sys.stdout.write("opened\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
     with System(SETUPS[setup](), store=store) as system:
         if "fork" in options and os.fork() == 0:
             # A child of the host that is not ours and has every descriptor of ours.

@@ -34,7 +34,7 @@ def python_process(*arguments: str) -> subprocess.Popen[str]:
 class Supervisor:
     """One supervisor of `supervisor.py`; use it as a context manager."""
 
-    def __init__(self, setup: str, database: Path, *options: str) -> None:
+    def __init__(self, setup: str, database: Path | str, *options: str) -> None:
         self.process = python_process("-m", "tests.processes.supervisor", setup, str(database), *options)
         self._mark: str | None = None
 
@@ -51,6 +51,12 @@ class Supervisor:
         """The next line that it prints."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
+
+    def go_on(self) -> None:
+        """Let one with the option `wait` start its workers."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
 
     @property
     def mark(self) -> str:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 
 from rekindle.actors import Cause, Exit, RestartOn, Status, System, WorkerDied, WorkerStarted, command
 from rekindle.actors.processes.child import Child
+from rekindle.actors.processes.watch.worker_output import WorkerOutput
 
 
 def pid_of(system: System, id_: str) -> int:
@@ -143,10 +145,18 @@ def test_f4_a_function_that_does_not_exist_ends_with_its_code_and_says_why(run: 
 
 
 def test_pp_09_the_end_of_a_killed_worker_is_noticed_within_a_second(run: Run) -> None:
-    system = run(python("wait"))
-    with system.events() as events:
-        os.kill(pid_of(system, "wait"), signal.SIGKILL)
-        events.until(lambda event: isinstance(event, WorkerDied), timeout_s=10.0)
+    """In the best of ten tries: a busy machine may delay any one of them."""
+    system = run(python("wait", restart=replace(QUICK, max_lifetime=None, max_in_window=None)))
+    took = []
+    for _ in range(10):
+        with system.events() as events:
+            began = time.monotonic()
+            os.kill(pid_of(system, "wait"), signal.SIGKILL)
+            events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)
+            took.append(time.monotonic() - began)
+        if took[-1] < 1.0:
+            return
+    raise AssertionError(took)
 
 
 def test_pp_10_the_end_of_one_worker_is_noticed_although_its_twin_lives(run: Run) -> None:
@@ -241,17 +251,22 @@ def test_a_worker_that_closes_its_channel_is_ended_and_replaced(run: Run, rows: 
     assert rows.deaths(id_)[0][1] == "channel_closed"
 
 
-@pytest.mark.parametrize("part", ["drain_output", "read_frames", "remains"])
+@pytest.mark.parametrize(
+    ("of", "part"),
+    [(WorkerOutput, "finish_at_once"), (WorkerOutput, "drain"), (Child, "read_frames"), (Child, "remains")],
+)
 def test_a_death_is_reported_although_evidence_cannot_be_gathered(
-    run: Run, rows: Rows, part: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, rows: Rows, of: type, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = run(python("wait", "w"))
     pid = pid_of(system, "w")
+    if part == "drain":
+        monkeypatch.setattr(WorkerOutput, "finish_at_once", lambda _: False)
 
     def raises(*_: object) -> None:
         raise OSError("no such page")
 
-    monkeypatch.setattr(Child, part, raises)
+    monkeypatch.setattr(of, part, raises)
     os.kill(pid, signal.SIGKILL)
     assert eventually(lambda: rows.deaths("w") != [])
     monkeypatch.undo()

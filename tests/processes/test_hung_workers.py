@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from dataclasses import replace
 
@@ -46,6 +47,20 @@ def test_a_loop_that_holds_the_gil_is_silent_and_still_shows_its_stack(run: Run)
     assert (bundle.finding, bundle.cause) == (Finding.HUNG, Cause.HEARTBEAT_LOST)
     assert "process running" in bundle.detail
     assert "in spin_in_c" in bundle.last_words
+
+
+def test_a_worker_that_reports_a_problem_is_ended_for_it_and_not_told_as_silent(run: Run) -> None:
+    system = run(python("report_a_full_disk", health=ATTENTIVE, stop=SHORT, restart=ONCE))
+    with system.events() as events:
+        died = events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)
+    assert isinstance(died, WorkerDied)
+    assert died.death.cause is Cause.UNHEALTHY
+    assert re.fullmatch(r"unhealthy \(for [\d.]+ s: disk nearly full\)", str(died.death))
+    assert eventually(lambda: system.bundles("report_a_full_disk"))
+    (bundle,) = system.bundles("report_a_full_disk")
+    assert bundle.finding is Finding.UNHEALTHY
+    assert bundle.sentence.startswith("unhealthy by its own report: for ")
+    assert "disk nearly full" in bundle.sentence
 
 
 def test_a_stopped_process_has_no_stack_to_show_and_is_reported_as_stopped(run: Run) -> None:

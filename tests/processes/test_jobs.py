@@ -28,8 +28,9 @@ from rekindle.actors import (
     UnknownQueueError,
     WorkerSpec,
 )
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.messages import StateChanged
-from rekindle.persistence import open_queue
+from rekindle.persistence import open_queue, open_store
 
 
 def job_worker(
@@ -271,21 +272,28 @@ def test_a_suspect_runs_alone_and_is_convicted_while_the_innocent_are_cleared(
     assert {job for word, job in there if word == "began"} == {job for word, job in there if word == "ended"}
 
 
-def test_a_supervisor_killed_with_its_workers_counts_at_the_next_start(
-    run: Run, rows: Rows, tmp_path: Path
-) -> None:
-    """The attempt was committed before the execution began: nothing else is left to tell of it."""
-    first = run(job_worker(stop=StopPolicy(ask_s=0.1, term_s=0.1)))
-    job = first.enqueue("tag", {"do": "wait for", "file": str(tmp_path / "go")})
-    pid_of(first, "worker:tag:0", job)
-    first._requests.actors.desk.stop()  # from now on no claim is released
-    first.stop()
-    assert rows("SELECT state FROM rekindle_job") == [("running",)]
-    (tmp_path / "go").touch()
-    second = run(job_worker())
-    done = ends(second, job)
-    assert done.attempts == 2
-    assert [crash.cause for crash in second.jobs.crashes([job])] == ["ended with its supervisor"]
+def test_a_result_that_is_too_long_is_the_job_s_error(run: Run, rows: Rows) -> None:
+    system = run(job_worker())
+    assert len(ends(system, system.enqueue("tag", {"do": "return", "bytes": 900_000})).result) == 900_002
+    failed = ends(system, system.enqueue("tag", {"do": "return", "bytes": 1_000_000}), "error")
+    assert failed.error.startswith("ValueError: the result is too long: 1000002 bytes, the limit is 1000000;")
+    assert (failed.result, rows.deaths("worker:tag:0")) == (None, [])
+
+
+def test_a_job_that_was_claimed_and_not_begun_is_not_blamed(run: Run, rows: Rows) -> None:
+    """Without a commit of its own: the worker notes what it begins in memory that outlives it."""
+    system = run(job_worker(target="KilledAfterTheClaim.main"))
+    job = system.enqueue("tag", {})
+    assert (ends(system, job).result, len(rows.deaths("worker:tag:0"))) == ("4", 3)
+    assert system.jobs.crashes([job]) == ()
+
+
+def test_a_worker_may_serve_the_queues_of_another_database(run: Run, tmp_path: Path) -> None:
+    other = open_store(tmp_path / "other.db")
+    (job,) = other.jobs.add("tag", [NewJob(payload="{}")])
+    run(job_worker(target="elsewhere", env={"ELSEWHERE": str(tmp_path / "other.db")}))
+    assert eventually(lambda: other.jobs.get(job).state == "done")
+    other.close()
 
 
 def test_the_address_of_the_queues_is_in_no_environment(run: Run, database: Path) -> None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
 import signal
 import sqlite3
+import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import sleeper
 from tests.processes.supervisor import PROCESSES_OF_MIXED
-from tests.processes.supervisors import Supervisor, children_of, command_of
+from tests.processes.supervisors import Supervisor, children_of, command_of, guardian_of
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 
 from rekindle.actors import Status, StoreOwnedError, System
+from rekindle.actors.processes import guardian_link
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
@@ -62,6 +66,48 @@ def test_f10_a_guardian_that_was_killed_is_renewed_and_does_its_work(
             assert held.all_end(GENEROUS_S), held.living()
 
 
+def is_renewed(former: int) -> bool:
+    return guardian_of(os.getpid()) not in (None, former)
+
+
+def test_a_guardian_that_cannot_be_watched_is_replaced_by_one_that_can(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a free descriptor it ran unwatched: once it was killed, nothing replaced it."""
+    monkeypatch.setattr(guardian_link, "REST_S", 0.2)
+    opened, refusals = os.pidfd_open, [OSError(errno.EMFILE, "Too many open files")]
+
+    def pidfd_open(pid: int) -> int:
+        if refusals and threading.current_thread().name == "rekindle-watcher":
+            raise refusals.pop()
+        return opened(pid)
+
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open)
+    run(sleeper())
+    assert eventually(lambda: not refusals)
+    for _ in range(2):  # the first kill may meet the one that is on its way out
+        assert eventually(lambda: guardian_of(os.getpid()) is not None)
+        killed = guardian_of(os.getpid())
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        assert eventually(partial(is_renewed, killed))
+
+
+def test_a_guardian_that_is_killed_again_and_again_is_started_after_a_rest(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was given up for good after five ends in the life of a supervisor."""
+    monkeypatch.setattr(guardian_link, "MOST_RESTARTS", 1)
+    monkeypatch.setattr(guardian_link, "REST_S", 1.0)
+    run(sleeper())
+    for _ in range(4):
+        assert eventually(lambda: guardian_of(os.getpid()) is not None)
+        killed = guardian_of(os.getpid())
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        assert eventually(partial(is_renewed, killed))
+
+
 def test_f10_a_fork_of_the_host_that_has_every_descriptor_keeps_no_worker_alive(
     database: Path, marks: list[str], no_traces: None
 ) -> None:
@@ -91,6 +137,8 @@ def test_f10_a_supervisor_that_stops_by_itself_leaves_no_guardian(
         assert eventually(supervisor.guardian)
         guardian = supervisor.guardian()
         assert guardian is not None
+        # Every user can read it, and could start processes that seem to be ours.
+        assert supervisor.mark.encode() not in command_of(guardian)
         assert supervisor.stop() == 0
         assert ended(guardian)
 

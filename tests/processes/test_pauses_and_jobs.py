@@ -6,17 +6,47 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import ATTENTIVE, python, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually, later_news
 
 from rekindle.actors import PauseMode, Status, WorkerDied
+from rekindle.actors.rules.observed_worker import ObservedWorker
 
 
 def mirrored_job(rows: Rows, id_: str) -> object:
     """The worker's job as people read it in the database."""
     found = rows("SELECT current_job FROM rekindle_health WHERE component_id = ?", id_)
     return found[0][0] if found else "no row"
+
+
+def test_the_last_heartbeat_is_shown_and_mirrored_while_nothing_else_happens(
+    run: Run, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ObservedWorker.is_mirror_old, "__defaults__", (0.5,))
+
+    def mirrored() -> int:
+        ((at,),) = rows("SELECT last_heartbeat_wall_ms FROM rekindle_health") or [(0,)]
+        return at if isinstance(at, int) else 0
+
+    system = run(python("wait", health=ATTENTIVE))
+    began = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert eventually(mirrored)
+    first = mirrored()
+    assert eventually(lambda: mirrored() >= first + 1000), "it moves, though nothing but heartbeats comes"
+    now = system.status("wait")
+    assert now.heartbeat_age_s is not None
+    assert now.heartbeat_age_s < PATIENCE_S
+    assert now.generation == began.generation
+    assert system.is_healthy("wait", max_age_s=PATIENCE_S)
+    assert not system.is_healthy("wait", max_age_s=0.0)
+
+
+def test_a_program_without_heartbeats_has_no_last_one(run: Run) -> None:
+    system = run(sleeper())
+    system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert system.status("sleeper").heartbeat_age_s is None
 
 
 def test_pp_11_a_job_is_shown_mirrored_and_cleared(run: Run, rows: Rows, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,8 @@ from tests.processes.policies import shell, sleeper, worker
 from tests.processes.supervisors import guardian_of
 from tests.processes.waiting import eventually
 
-from rekindle.actors import Exit, RestartPolicy, Status, System, command
+from rekindle.actors import Exit, RestartPolicy, Status, System, WorkerSpec, command
+from rekindle.actors.deaths.evidence import Fingerprint
 from rekindle.actors.messages.internal.to_proxy import (
     ProcessExited,
     ProcessFound,
@@ -23,7 +25,9 @@ from rekindle.actors.messages.internal.to_proxy import (
     SpawnFailed,
 )
 from rekindle.actors.ports import Control, SpawnRequest
+from rekindle.actors.processes import ended_processes
 from rekindle.actors.processes.child import Child
+from rekindle.actors.processes.fingerprints import Fingerprints
 from rekindle.actors.processes.process_table import RealProcesses
 from rekindle.actors.processes.spawn import launcher
 from rekindle.actors.runtime.thread_runtime import RealClock
@@ -190,3 +194,44 @@ def test_what_is_open_does_not_grow_with_deaths_and_starts(processes: RealProces
     for generation in range(1, 21):
         live_once(generation)
     assert eventually(lambda: len(os.listdir("/proc/self/fd")) == before)
+
+
+class HungFiles(Fingerprints):
+    """The files are on a file system that hangs until the test ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = threading.Event()
+
+    def of(self, spec: WorkerSpec) -> Fingerprint:
+        self.answers.wait()
+        return super().of(spec)
+
+
+def test_a_death_is_reported_while_the_file_system_of_its_code_hangs(no_traces: None) -> None:
+    files, news = HungFiles(), Inbox()
+    processes = RealProcesses(RealClock(), guarded=False, fingerprints=files)
+    processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
+    assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+    processes.signal("s", 1, signal.SIGKILL)
+    ended: ProcessExited = news.get(PATIENCE_S)
+    assert ended.remains is not None
+    assert ended.remains.fingerprint.version is None
+    assert processes.close()
+    files.answers.set()
+
+
+def test_a_death_waits_a_moment_for_the_lookup_of_its_code(
+    no_traces: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ended_processes, "WAIT_S", PATIENCE_S)
+    files, news = HungFiles(), Inbox()
+    processes = RealProcesses(RealClock(), guarded=False, fingerprints=files)
+    processes.spawn(SpawnRequest(shell("s", "exit 3"), 1, observer=news, monitor=Inbox()))
+    assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+    assert eventually(lambda: processes.condition("s") == "gone")
+    files.answers.set()
+    ended: ProcessExited = news.get(PATIENCE_S)
+    assert ended.remains is not None
+    assert ended.remains.fingerprint.code
+    assert processes.close()

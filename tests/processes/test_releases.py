@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.processes.conftest import Rows, Run
+from tests.processes.conftest import Run
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import (
@@ -34,10 +31,9 @@ from rekindle.actors import (
     WorkReleaseFailed,
     command,
 )
-from rekindle.actors.release_desk import MOST_STUCK, ReleaseDesk
-from rekindle.actors.runtime.resilient_actor import tell
-from rekindle.actors.spec.work_release import Recipe, ReleaseOrder
-from rekindle.actors.system.inboxes import Inbox
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
+from rekindle.actors.spec.policies.work_release import Recipe
+from rekindle.persistence import MemoryStore
 
 HASTY = StopPolicy(ask_s=0.1, term_s=0.2)
 QUICK = RestartPolicy(initial_delay_s=0.05, min_delay_s=0.05)
@@ -111,7 +107,14 @@ def outcome(events: EventStream) -> WorkReleased | WorkReleaseFailed:
     return found
 
 
-def kept(system: System) -> tuple[str | None, str | None]:
+def death_at_work(system: System) -> WorkReleased | WorkReleaseFailed:
+    """Kill the worker while it holds `fg-7`, and wait for what becomes of the item."""
+    with system.events() as events:
+        kill_at_work(system)
+        return outcome(events)
+
+
+def recorded(system: System) -> tuple[str | None, str | None]:
     """The work item and the outcome that stand with the last death."""
     assert eventually(lambda: (deaths := system.deaths("w")) and deaths[-1].released)
     first = system.deaths("w")[-1]
@@ -129,26 +132,31 @@ def test_jr_15_the_item_of_a_dead_worker_is_taken_from_it_and_opened(
     item = {"id": "fg-7", "assignee": "w", "status": "in_progress"}
     tool.answers([item] if as_list else item)
     system = run(holder(tool, ReleasePolicy(recipe=Recipe.BR, cwd=str(tool.folder))))
-    with system.events() as events:
-        kill_at_work(system)
-        assert outcome(events) == WorkReleased("w", 1, "fg-7", True, "cleared", ("updated", "updated"))
+    cleared = WorkReleased("w", 1, "fg-7", True, "cleared", ("updated", "updated"))
+    assert death_at_work(system) == cleared
     updates = [["update", "fg-7", "--assignee", ""], ["update", "fg-7", "--status", "open"]]
     assert tool.calls() == [BR, *updates]
-    assert kept(system) == ("fg-7", "cleared")
+    assert recorded(system) == ("fg-7", "cleared")
     assert "Its work item fg-7: cleared." in system.explain("w")
+
+
+def test_the_alert_of_a_crash_says_that_the_work_was_taken_from_the_worker(tool: Tool) -> None:
+    tool.answers({"id": "fg-7", "assignee": "w", "status": "in_progress"})
+    spec = holder(tool, ReleasePolicy(recipe=Recipe.BR, cwd=str(tool.folder)))
+    with System([spec], store=MemoryStore(), alerts=AlertPolicy()) as system:
+        death_at_work(system)
+        assert eventually(lambda: [each.assignee_cleared for each in system.alerts()] == [True])
 
 
 def test_jr_16_an_item_without_an_assignee_is_left_alone(run: Run, tool: Tool) -> None:
     """JR-16."""
     tool.answers({"id": "fg-7", "assignee": ""})
     system = run(holder(tool, ReleasePolicy(recipe=Recipe.BR, cwd=str(tool.folder))))
-    with system.events() as events:
-        kill_at_work(system)
-        told = outcome(events)
-    assert isinstance(told, WorkReleased)
-    assert not told.cleared
+    released = death_at_work(system)
+    assert isinstance(released, WorkReleased)
+    assert not released.cleared
     assert tool.calls() == [BR]
-    assert kept(system) == ("fg-7", "not cleared: the item has no assignee")
+    assert recorded(system) == ("fg-7", "not cleared: the item has no assignee")
 
 
 def test_jr_17_a_missing_or_failing_tool_is_reported_and_the_worker_comes_back(run: Run, tool: Tool) -> None:
@@ -156,18 +164,15 @@ def test_jr_17_a_missing_or_failing_tool_is_reported_and_the_worker_comes_back(r
     (tool.folder / "code").write_text("4")
     tool.answers({})
     system = run(holder(tool, ReleasePolicy(recipe=Recipe.BR, cwd=str(tool.folder))))
-    with system.events() as events:
-        kill_at_work(system)
-        failed = outcome(events)
-        assert isinstance(failed, WorkReleaseFailed)
-        assert (failed.reason, failed.output) == ("br exited with code 4", ("{}",))
-        (tool.bin / "br").unlink()
-        kill_at_work(system)
-        missing = outcome(events)
-        assert isinstance(missing, WorkReleaseFailed)
-        assert "cannot be run" in missing.reason
+    failed = death_at_work(system)
+    assert isinstance(failed, WorkReleaseFailed)
+    assert (failed.reason, failed.output) == ("br exited with code 4", ("{}",))
+    assert recorded(system) == ("fg-7", "failed: br exited with code 4")
+    (tool.bin / "br").unlink()
+    missing = death_at_work(system)
+    assert isinstance(missing, WorkReleaseFailed)
+    assert "cannot be run" in missing.reason
     assert system.wait_for("w", Status.HEALTHY, timeout_s=PATIENCE_S).generation >= 2
-    assert kept(system) == ("fg-7", "failed: br exited with code 4")
 
 
 def test_jr_19_a_hanging_tool_is_cut_off_with_all_that_it_started_and_delays_nothing(
@@ -218,65 +223,19 @@ def test_a_command_gets_what_is_known_and_the_static_item(run: Run, tool: Tool) 
 
 
 def test_a_function_of_the_host_is_called_on_a_thread_of_its_own(run: Run, tool: Tool) -> None:
-    heard: list[tuple[Release, str]] = []
+    calls: list[tuple[Release, str]] = []
 
     def release(item: Release) -> str:
-        heard.append((item, threading.current_thread().name))
+        calls.append((item, threading.current_thread().name))
         return "given back"
 
     system = run(holder(tool, ReleasePolicy(call=release)))
-    with system.events() as events:
-        kill_at_work(system)
-        told = outcome(events)
-    assert isinstance(told, WorkReleased)
-    assert told.detail == "given back"
-    [(item, thread)] = heard
+    released = death_at_work(system)
+    assert isinstance(released, WorkReleased)
+    assert released.detail == "given back"
+    [(item, thread)] = calls
     assert item == Release("w", 1, "fg-7", None, signal.SIGKILL)
     assert "rekindle-core" not in thread
-
-
-def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_traces: None) -> None:
-    returned, broker = threading.Event(), Inbox()
-    desk = ReleaseDesk("mark")
-    desk.attend(broker)
-    spec = WorkerSpec("w", command("true"))
-
-    def told(call: Callable[[Release], object]) -> WorkReleased | WorkReleaseFailed:
-        policy = ReleasePolicy(call=call, timeout_s=0.01)
-        desk.tell(ReleaseOrder(Release("w", 1, "fg-7", 1, None), policy, None, spec))
-        *_, event = broker.get(PATIENCE_S).items
-        return event  # type: ignore[no-any-return]
-
-    slow = [told(lambda _item: returned.wait(PATIENCE_S)) for _ in range(MOST_STUCK)]
-    assert {type(event) for event in slow} == {WorkReleaseFailed}
-    refused = told(lambda _item: True)
-    assert isinstance(refused, WorkReleaseFailed)
-    assert refused.reason == f"{MOST_STUCK} earlier calls have not come back"
-    returned.set()
-    assert eventually(lambda: isinstance(told(lambda _item: True), WorkReleased))
-    assert desk.close(PATIENCE_S)
-
-
-def test_a_release_without_a_free_thread_is_carried_out_with_the_next(
-    monkeypatch: pytest.MonkeyPatch, no_traces: None
-) -> None:
-    broker, desk = Inbox(), ReleaseDesk("mark")
-    desk.attend(broker)
-    policy, spec = ReleasePolicy(call=lambda _item: True), WorkerSpec("w", command("true"))
-    first, second = (
-        ReleaseOrder(Release("w", generation, "fg-7", 1, None), policy, None, spec) for generation in (1, 2)
-    )
-
-    def no_thread(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as scarce:
-        scarce.setattr(threading.Thread, "start", no_thread)
-        tell(desk, first)
-    tell(desk, second)
-    told = [broker.get(PATIENCE_S).items[-1].generation for _ in range(2)]
-    assert told == [1, 2]
-    assert desk.close(PATIENCE_S)
 
 
 def raising(item: Release) -> None:
@@ -295,9 +254,7 @@ def test_a_function_that_raises_is_reported_and_stops_no_worker(
     run: Run, tool: Tool, call: Callable[[Release], object] | str, why: str
 ) -> None:
     system = run(holder(tool, ReleasePolicy(call=call)))
-    with system.events() as events:
-        kill_at_work(system)
-        failed = outcome(events)
+    failed = death_at_work(system)
     assert isinstance(failed, WorkReleaseFailed)
     assert why in failed.reason
 
@@ -357,58 +314,3 @@ def test_the_item_of_a_hung_worker_is_released_only_when_its_process_has_gone(ru
         events.until(lambda e: isinstance(e, WorkerDied), PATIENCE_S)
         assert isinstance(outcome(events), WorkReleased)
     assert tool.calls()[0] == ["free", "9"]
-
-
-_HOST = """
-import sys, threading
-from tests.processes.test_releases import at_work
-from rekindle.actors import System
-from rekindle.persistence import open_store
-System([at_work(sys.argv[2])], store=open_store(sys.argv[1])).start()
-threading.Event().wait()
-"""
-
-
-def at_work(workspace: str) -> WorkerSpec:
-    """A worker at `fg-7`, which is freed by a script in the workspace."""
-    beat = """while :; do echo '{"status": "healthy", "current_job": "fg-7"}' >&$REKINDLE_FD; sleep 1; done"""
-    free = ReleasePolicy(command=("/bin/sh", "free", "{work_item}", "{generation}"), cwd=workspace)
-    return WorkerSpec("w", command("bash", "-c", beat, reports_health=True), stop=HASTY, release=free)
-
-
-def test_what_a_worker_held_that_was_killed_with_its_supervisor_is_released_at_the_next_start(
-    run: Run, rows: Rows, database: Path, tmp_path: Path
-) -> None:
-    """JR-15, with no supervisor left to see the death: the held item stands in the store."""
-    (tmp_path / "free").write_text('echo "$@" >> freed\n')
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    host = subprocess.Popen([sys.executable, "-c", _HOST, str(database), str(tmp_path)], env=environment)
-    held = "SELECT key, value FROM rekindle_meta WHERE key LIKE 'held_work:%'"
-    assert eventually(lambda: database.exists() and _rows_or_none(rows, held) == [("held_work:w:1", "fg-7")])
-    host.kill()
-    host.wait()
-    assert not (tmp_path / "freed").exists()
-    system = run(at_work(str(tmp_path)))
-    freed = tmp_path / "freed"
-    # A shell opens the file some time before it writes.
-    assert eventually(lambda: freed.exists() and freed.stat().st_size > 0)
-    assert freed.read_text() == "fg-7 1\n"
-    assert eventually(lambda: rows("SELECT key FROM rekindle_meta WHERE key LIKE 'left_work:%'") == [])
-    system.stop()
-
-
-def _rows_or_none(rows: Rows, query: str) -> list[tuple[object, ...]] | None:
-    """The rows, once there are tables."""
-    try:
-        return rows(query)
-    except sqlite3.OperationalError:
-        return None
-
-
-def test_what_is_let_go_of_is_not_released_by_a_next_run(run: Run, rows: Rows, tmp_path: Path) -> None:
-    system = run(at_work(str(tmp_path)))
-    system.wait_until("w", lambda w: w.current_job == "fg-7", PATIENCE_S)
-    held = "SELECT key FROM rekindle_meta WHERE key LIKE 'held_work:%'"
-    assert eventually(lambda: rows(held) == [("held_work:w:1",)])
-    system.stop()  # which kills it, so that its item is released
-    assert rows(held) == []

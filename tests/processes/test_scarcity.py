@@ -7,18 +7,24 @@ import os
 import resource
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Rows, Run
-from tests.processes.policies import python, sleeper
-from tests.processes.waiting import PATIENCE_S
+from tests.processes.policies import QUICK, python, sleeper
+from tests.processes.waiting import PATIENCE_S, eventually
 
-from rekindle.actors import RekindleError, Status, System
+from rekindle.actors import HealthPolicy, RekindleError, Status, System
+from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 from rekindle.persistence import open_store
+
+ONE_RESTART = replace(QUICK, max_lifetime=1)
+"""Gives up at the second death."""
 
 
 @contextmanager
@@ -32,20 +38,47 @@ def no_descriptor_left() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_worker_that_finds_no_descriptor_dies_of_it_and_is_back_when_there_are_some(
-    run: Run, rows: Rows
-) -> None:
-    system = run(python("wait"), sleeper())
+def test_a_worker_that_finds_no_descriptor_waits_for_one_and_is_not_blamed(run: Run, rows: Rows) -> None:
+    """It was given up for good within seconds, and with an immediate restart it looped without a delay."""
+    system = run(python("wait", restart=ONE_RESTART), sleeper())
     neighbour = system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S).pid
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
     assert pid is not None
     with no_descriptor_left():
         os.kill(pid, signal.SIGKILL)
-        system.wait_until("wait", lambda w: w.restart_count >= 3, PATIENCE_S)
+        waiting = system.wait_until("wait", lambda w: "Too many open files" in w.why, PATIENCE_S)
         assert system.status("sleeper").pid == neighbour
+        assert (waiting.shown, waiting.pid, waiting.generation) == (ShownStatus.STARTING, None, 2)
+    back = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert (back.generation, back.restart_count, back.why) == (2, 1, "")
+    assert [cause for _, cause, *_ in rows.deaths("wait")] == ["signalled"]
+
+
+def test_the_time_to_become_healthy_begins_when_there_is_room(run: Run, rows: Rows) -> None:
+    system = run(python("wait", restart=ONE_RESTART, health=HealthPolicy(startup_timeout_s=5.0)))
+    pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
+    assert pid is not None
+    with no_descriptor_left():
+        os.kill(pid, signal.SIGKILL)
+        system.wait_until("wait", lambda w: "Too many open files" in w.why, PATIENCE_S)
+        since = time.monotonic()
+        assert eventually(lambda: time.monotonic() > since + 6)
     system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
-    causes = [cause for _, cause, *_ in rows.deaths("wait")]
-    assert causes[:2] == ["signalled", "spawn_failed"]
+    assert [cause for _, cause, *_ in rows.deaths("wait")] == ["signalled"]
+
+
+def test_a_worker_that_waits_for_a_descriptor_can_be_stopped_and_started(run: Run, rows: Rows) -> None:
+    system = run(python("wait", restart=ONE_RESTART))
+    pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
+    assert pid is not None
+    with no_descriptor_left():
+        os.kill(pid, signal.SIGKILL)
+        system.wait_until("wait", lambda w: "Too many open files" in w.why, PATIENCE_S)
+        system.stop_worker("wait", timeout_s=PATIENCE_S)
+        assert system.status("wait").shown is ShownStatus.STOPPED
+    system.start_worker("wait")
+    assert system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).restart_count == 1
+    assert [cause for _, cause, *_ in rows.deaths("wait")] == ["signalled"]
 
 
 def test_a_system_that_finds_no_descriptor_raises_and_leaves_no_thread(
@@ -65,7 +98,7 @@ def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(
     watch = EpollLoop.watch
 
     def scarce(loop: EpollLoop, descriptor: int, handler: Callable[[], object], **how: bool) -> None:
-        if len(loop._handlers) > 2 and not refused.is_set():
+        if len(loop._handlers) > 1 and not refused.is_set():
             refused.set()
             raise OSError(errno.ENOSPC, "No space left on device")
         watch(loop, descriptor, handler, **how)

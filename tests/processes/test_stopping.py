@@ -220,7 +220,9 @@ def test_a_stop_right_after_the_start_leaves_nothing(
         assert marked_processes(marks[-1]) == []
 
 
-def test_a_worker_that_is_removed_is_forgotten(run: Run, rows: Rows) -> None:
+def test_a_worker_that_is_removed_is_not_reported_and_comes_back_with_its_counters(
+    run: Run, rows: Rows
+) -> None:
     system = run(sleeper("a"), sleeper("b"))
     pid = system.wait_for("a", Status.HEALTHY, timeout_s=PATIENCE_S).pid
     assert pid is not None
@@ -228,10 +230,11 @@ def test_a_worker_that_is_removed_is_forgotten(run: Run, rows: Rows) -> None:
     system.wait_until("a", lambda w: w.generation == 2 and w.pid is not None, PATIENCE_S)
     system.remove("a")
     assert [w.component_id for w in system.report().workers] == ["b"]
-    assert eventually(lambda: rows.restart_count("a") is None)
+    assert rows.restart_count("a") == 1
     assert [id_ for _, id_ in marked_processes(system.mark)] == ["b"]
     system.add(sleeper("a"))
-    system.wait_for("a", Status.HEALTHY, timeout_s=PATIENCE_S)
+    back = system.wait_for("a", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert (back.restart_count, back.generation) == (1, 3)
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
 from tests.contract.mounts import small_file_system
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import sleeper
@@ -16,8 +17,11 @@ from tests.processes.waiting import PATIENCE_S, eventually
 from tests.services import PostgresService
 
 from rekindle.actors import EventStream, Status, System
-from rekindle.actors.facts.records import EventRecord
-from rekindle.actors.messages import Snapshot, StoreDegraded, StoreRecovered, WorkerDied
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import EventRecord, Record
+from rekindle.actors.messages import GatewayLost, Snapshot, StoreDegraded, StoreRecovered, WorkerDied
+from rekindle.actors.spec.policies.stop_policy import Urgency
+from rekindle.actors.system import lifecycle
 from rekindle.persistence import open_store
 
 
@@ -166,3 +170,86 @@ def test_a_system_keeps_its_history_in_postgresql(
         assert again.status("sleeper").restart_count == 2
         kill(again)
         assert again.status("sleeper").restart_count == 3
+
+
+def test_what_cannot_be_written_at_a_stop_is_kept_beside_the_database_and_stored_at_the_next_start(
+    run: Run, rows: Rows, database: Path
+) -> None:
+    """Ten records were lost, and only a line in the log said so."""
+    unsaved = database.with_name(database.name + ".unsaved")
+    system = System([sleeper()], store=open_store(database, busy_timeout_ms=100))
+    with system, locked(database):
+        system.start()
+        kill(system)
+        kill(system)
+        system.escalate_stop(Urgency.KILL)  # as a second SIGTERM does: the stop does not wait for the store
+        system.stop()
+    assert rows.deaths("sleeper") == []
+    assert unsaved.stat().st_mode & 0o077 == 0
+    again = run(sleeper())
+    assert not unsaved.exists()
+    assert again.status("sleeper").restart_count == rows.restart_count("sleeper") == 2
+    assert [signum for _, _, _, signum, _ in rows.deaths("sleeper")] == [9, 9]
+    numbers = [number for (number,) in rows("SELECT id FROM rekindle_event ORDER BY id")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_what_is_written_after_a_callback_of_the_stop_is_not_kept_as_well(
+    rows: Rows, database: Path, marks: list[str]
+) -> None:
+    """The records were committed and kept, and the next start applied them again."""
+    other = sqlite3.connect(database, isolation_level=None, timeout=10, check_same_thread=False)
+
+    def release() -> None:
+        other.execute("ROLLBACK")
+
+    with closing(other), System([sleeper()], store=open_store(database, busy_timeout_ms=100)) as system:
+        marks.append(system.mark)
+        system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
+        other.execute("BEGIN IMMEDIATE")
+        system.at_stop(release)
+        kill(system)
+        system.escalate_stop(Urgency.KILL)  # the stop does not wait for the store
+        system.stop()
+    assert not database.with_name(database.name + ".unsaved").exists()
+    assert rows.restart_count("sleeper") == len(rows.deaths("sleeper")) == 1
+
+
+def test_events_that_arrive_during_the_last_commits_of_a_stop_are_stored(
+    rows: Rows, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stop looked at the records that waited, and lost events that waited alone."""
+    store = open_store(database)
+    system = System([], store=store)
+    system.open()
+    assert eventually(lambda: system.report().unsaved == 0)
+    commit, to_come = store.commit, [GatewayLost("nats", f"gone {number}") for number in range(5)]
+
+    def announce(records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        if to_come:
+            system.announce(to_come.pop())
+        return commit(records)
+
+    monkeypatch.setattr(store, "commit", announce)
+    system.stop()
+    assert not to_come
+    assert rows("SELECT count(*) FROM rekindle_event WHERE type = 'gateway_lost'") == [(5,)]
+
+
+def test_what_a_commit_that_never_returns_held_up_is_kept_at_a_stop(
+    run: Run, rows: Rows, database: Path, marks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stop got no answer to its flush, and all records were lost."""
+    monkeypatch.setattr(lifecycle, "REPLY_TIMEOUT_S", 0.5)
+    system = System([sleeper()], store=open_store(database, busy_timeout_ms=60_000))
+    system.start()
+    marks.append(system.mark)
+    kill(system)
+    assert eventually(lambda: len(rows.deaths("sleeper")) == 1)
+    with locked(database):
+        kill(system)
+        system.stop()
+        assert database.with_name(database.name + ".unsaved").exists()
+    again = run(sleeper())
+    assert again.status("sleeper").restart_count == rows.restart_count("sleeper") == 2
+    assert [signum for _, _, _, signum, _ in rows.deaths("sleeper")] == [9, 9]

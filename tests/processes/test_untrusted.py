@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,9 @@ garbage = st.one_of(
         [b"{", b"[", b'"', b"nul", b"\x00", b"\xff\xfe", b"HEALTH|", b"HEALTH|null", b"HEALTH|[]"]
     ),
     st.sampled_from([b'{"status": 3}', b'{"status": "no"}', b'{"status": "healthy", "current_job": true}']),
+    st.sampled_from(
+        [b'{"status":"recovering","recover_for_s":1e306}', b'{"status":"healthy","busy_for_s":1e306}']
+    ),
     st.sampled_from([b'{"status":"recovering","recover_for_s":NaN}', b"[" * 100_000, b"9" * 70_000]),
 )
 
@@ -121,6 +125,22 @@ def test_p15_a_worker_that_floods_its_output_does_not_hang_and_the_tail_is_bound
     assert len(tail) == MOST_LINES
     assert max(map(len, tail)) <= LONGEST_LINE
     assert any("w out | line 0 " in line for line in logs)
+
+
+def test_p15_a_worker_that_writes_a_hundred_megabytes_is_not_slowed_down_to_the_speed_of_the_log(
+    run: Run, logs: list[str]
+) -> None:
+    """It was held at 2 MB/s. Lines above a rate are counted instead of logged."""
+    system = run(python("write_a_hundred_megabytes", "w"))
+    system.wait_until("w", lambda w: w.current_job == "written", PATIENCE_S)
+    assert eventually(lambda: system.output("w")[-1:] == ("the last line",))
+    assert system.output("w")[:-1] == ("x" * 99,) * (MOST_LINES - 1)
+    left_out = re.compile("w writes too fast for the log: ([0-9]+) of its lines are left out")
+    system.stop()
+    found = [match for line in logs if (match := left_out.search(line))]
+    logged = sum("w out | " in line for line in logs)
+    assert sum(int(match[1]) for match in found) + logged == 1_000_001
+    assert logged < 500_000
 
 
 def test_the_last_lines_are_kept_and_harmless_also_with_logging_on(run: Run, logs: list[str]) -> None:

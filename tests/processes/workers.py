@@ -116,6 +116,17 @@ def flood_the_output(worker: Worker) -> None:
     worker.wait()
 
 
+def write_a_hundred_megabytes(worker: Worker) -> None:
+    """In lines of 100 bytes."""
+    block = (b"x" * 99 + b"\n") * 1000
+    for _ in range(1000):
+        sys.stdout.buffer.write(block)
+    sys.stdout.buffer.write(b"the last line\n")
+    sys.stdout.flush()
+    worker.current_job = "written"
+    worker.wait()
+
+
 def send_raw(worker: Worker) -> None:
     """Writes the file RAW to its channel, unchecked, then waits."""
     channel = worker._channel
@@ -222,4 +233,12 @@ def be_busy_then_rest(worker: Worker) -> None:
     with worker.job("long"), worker.busy(for_s=60):
         worker.wait(2.5)
     worker.current_job = "rested"
+    worker.wait()
+
+
+def report_a_full_disk(worker: Worker) -> None:
+    """Alive and talkative, but unhealthy by its own report after a moment."""
+    worker.healthy()
+    worker.wait(0.3)
+    worker.unhealthy("disk nearly full")
     worker.wait()

@@ -48,7 +48,7 @@ command = ["sleep", "1000"]
     assert "crashed: killed by SIGKILL" in rekindle(running, "alerts", "--all")
     rekindle(running, "ack", "1", "--by", "night shift")
     (alert,) = alerts(running)
-    assert (alert["severity"], alert["acknowledged_by"]) == ("critical", "night shift")
+    assert (alert["severity"], alert["acknowledged_by"]) == ("warning", "night shift")
     assert eventually(lambda: alerts(running)[0]["resolved_at_wall_ms"] is not None)
     assert eventually(lambda: said.exists() and len(said.read_text().splitlines()) == 2)
     told = [json.loads(line)["happening"] for line in said.read_text().splitlines()]

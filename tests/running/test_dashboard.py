@@ -70,3 +70,17 @@ def test_an_address_that_is_not_safe_is_refused_before_anything_starts(
 
 def test_without_a_supervisor_there_is_no_link(tmp_path: Path) -> None:
     assert rekindle("dashboard", state=tmp_path).returncode == 3
+
+
+def test_a_link_that_was_opened_in_a_browser_leaves_no_file_with_its_token(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(WORKER, "--http", ANY_PORT).wait_for("worker:a:0", shown="healthy")
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\ncp "${{1#file://}}" {tmp_path}/seen.html\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    done = rekindle("dashboard", "--open", state=tmp_path / ".rekindle")
+    assert done.returncode == 0, done.stderr
+    assert "#token=" in (tmp_path / "seen.html").read_text()
+    assert not (tmp_path / ".rekindle" / "dashboard.html").exists()

@@ -53,7 +53,8 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
     numbers = [each.body["id"] for each in stored]
     assert numbers == list(range(1, numbers[-1] + 1))
     types = [each.body["type"] for each in stored]
-    assert types.count("worker_died") == 1
+    causes = [each.body["cause"] for each in stored if each.body["type"] == "worker_died"]
+    assert causes == ["signalled", "supervisor_lost"]
     # That its alert is over may follow.
     assert [each for each in types if each.startswith("worker_")][-1] == "worker_stopped"
     assert first.text().count("nats: events are not delivered") == 1
@@ -61,7 +62,7 @@ def test_a_stream_holds_what_happened_in_two_runs_of_a_file(nats_service: NatsSe
 
 def test_a_missing_secret_is_reported_and_nothing_is_started(nats_services: NatsServices, run: Run) -> None:
     running = run(WORKER + '[nats]\nlogin.token_file = "nothing"\n')
-    assert running.end() == 1
+    assert running.end() == 2
     assert "nothing: No such file" in running.text()
 
 

@@ -8,18 +8,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.processes.waiting import PATIENCE_S, Held, eventually
+from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 from tests.running.conftest import Run, Running
 
 AS_PID_1 = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child=SIGTERM")
 
 DEATHS = 4
 
-# The one is killed with its worker, the other has left its session and lives on.
+# The one is killed with its worker, the other has left its session and may live on.
 LEAVING = f"""
 [worker.leaving]
 command = ["bash", "-c", "sleep 2000 & read < <(setsid sh -c 'echo; exec sleep 1000'); exit 1"]
 restart = {{ initial_delay_s = 0.01, min_delay_s = 0, max_delay_s = 0.01, max_in_window = {DEATHS - 1} }}
+stop = {{ end_detached = false }}
 """
 
 
@@ -87,6 +88,88 @@ def test_f8_a_guardian_that_was_killed_is_renewed_by_a_supervisor_that_adopts(ru
     assert eventually(lambda: no_zombies(running.process.pid))
 
 
+# Detaches a process as a daemon does, with nothing of ours in its environment; its number goes to a file.
+DETACH = "read < <(setsid env -i sh -c 'echo $$ >> {file}; echo; exec sleep 1000')"
+
+SIMPLE = """
+[worker.{name}]
+command = ["bash", "-c", '''{script}''']
+restart = {{ initial_delay_s = 0.01, min_delay_s = 0, max_delay_s = 0.01, max_in_window = {restarts} }}
+"""
+
+
+def detaching(name: str, file: Path, then: str, restarts: int = DEATHS - 1) -> str:
+    script = f"{DETACH.format(file=file)}; {then}"
+    return SIMPLE.format(name=name, script=script, restarts=restarts)
+
+
+def numbers(file: Path) -> list[int]:
+    return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+
+def test_a_program_that_daemonises_leaves_no_copies_and_log_and_explanation_say_why(
+    run: Run, tmp_path: Path
+) -> None:
+    """Four copies of it ran at once, and none of them ended with the supervisor."""
+    pids = tmp_path / "pids"
+    running = run(detaching("daemon", pids, "exit 0"))
+    running.wait_for("worker:daemon:0", shown="failed")
+    assert len(numbers(pids)) == DEATHS
+    assert all(ended(pid) for pid in numbers(pids))
+    hint = f"and left process {numbers(pids)[0]}: does it daemonise? Run it in the foreground."
+    assert hint in running.text()
+    hint = f"and left process {numbers(pids)[-1]}: does it daemonise? Run it in the foreground."
+    # The last death may still be on its way into the database.
+    assert eventually(lambda: hint in str(running.client.get("/workers/worker:daemon:0/explain")))
+
+
+def test_what_a_worker_detached_ends_with_the_worker_and_nothing_of_its_neighbour(
+    run: Run, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    wait = "exec sleep 1000"
+    running = run(detaching("one", one, wait) + detaching("other", other, wait))
+    assert eventually(lambda: len(numbers(one)) == len(numbers(other)) == 1)
+    with Held([*numbers(one), *numbers(other)]) as held:
+        running.wait_for("worker:one:0", status="healthy")
+        os.kill(running.worker("worker:one:0")["pid"], signal.SIGKILL)
+        assert eventually(lambda: held.living() == numbers(other))
+        running.order("workers", "worker:other:0", "stop")
+        assert held.all_end(PATIENCE_S)
+
+
+def test_a_detached_process_that_hides_every_mark_ends_with_a_clean_stop(run: Run, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    hiding = f"prlimit --rttime=1000000000:1000000000 --pid $$; {DETACH.format(file=pids)}; exec sleep 1000"
+    running = run(SIMPLE.format(name="hiding", script=hiding, restarts=3))
+    assert eventually(lambda: numbers(pids))
+    with Held(numbers(pids)) as held:
+        assert running.stop() == 0
+        assert held.all_end(PATIENCE_S)
+
+
+def test_a_detached_process_with_a_clean_environment_ends_when_the_supervisor_is_killed(
+    run: Run, tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    running = run(detaching("daemon", pids, "exec sleep 1000"))
+    running.wait_for("worker:daemon:0", status="healthy")
+    with Held(numbers(pids)) as held:
+        running.kill()
+        assert held.all_end(PATIENCE_S)
+
+
+def test_what_a_shell_started_before_it_became_the_supervisor_is_left_alone(run: Run, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    shell = ("bash", "-c", f'sleep 1000 & echo $! > {pids}; exec "$@"', "bash")
+    running = run(SIMPLE.format(name="w", script="exec sleep 1000", restarts=3), within=shell)
+    running.wait_for("worker:w:0", status="healthy")
+    with Held(numbers(pids)) as held:
+        assert running.stop() == 0
+        assert held.living() == numbers(pids)
+        os.kill(numbers(pids)[0], signal.SIGKILL)
+
+
 def test_what_workers_detached_ends_with_a_clean_stop_too(run: Run) -> None:
     running = run('[worker.det]\ncommand = ["bash", "-c", "setsid sleep 8881 & echo $! ; exec sleep 1000"]\n')
     running.wait_for("worker:det:0", status="healthy")
@@ -95,4 +178,4 @@ def test_what_workers_detached_ends_with_a_clean_stop_too(run: Run) -> None:
     with Held([stray]) as held:
         running.stop()
         assert held.all_end(PATIENCE_S)
-    assert "supervisor: killing processes that workers detached" in running.text()
+    assert f"worker:det:0 left process {stray}; ending what it left" in running.text()

@@ -153,6 +153,7 @@ def test_the_log_is_json_where_asked_with_the_worker_and_without_control_charact
     said = next(line for line in lines if "alert" in line["message"])
     assert said["worker"] == "worker:w:0"
     assert said["message"] == "worker:w:0 out | red \\x1b[31m alert {brace}"
+    assert (said["stream"], said["text"]) == ("out", "red \\x1b[31m alert {brace}")
 
 
 def test_orders_are_answered_while_a_start_hangs(run: Run) -> None:

@@ -57,7 +57,7 @@ def test_an_unread_log_delays_neither_restarts_nor_the_stop(run: Run, pipe: Pipe
 
 
 def test_lines_that_found_no_room_are_counted_where_they_are_missing(run: Run, pipe: Pipe) -> None:
-    running = run('[worker.loud]\ncommand = ["seq", "30000"]\n', "--log-json", stderr=pipe.writes)
+    running = run('[worker.loud]\ncommand = ["seq", "30000"]\ncount = 4\n', "--log-json", stderr=pipe.writes)
     running.wait_for("worker:loud:0", generation=2)
     with open(pipe.reads, closefd=False) as log:
         told = next(line for line in log if "lines were dropped" in line)
@@ -92,3 +92,28 @@ def test_a_flood_of_short_lines_does_not_hold_up_the_death_of_another_worker(run
     os.kill(calm, signal.SIGKILL)
     # It was ten seconds when 64 kB were taken at a time.
     assert eventually(lambda: running.worker("worker:calm:0").get("pid") != calm, 4.0)
+
+
+QUICK = """
+[worker.quick]
+command = ["sh", "-c", "echo hello; exit 1"]
+count = 4
+restart = { initial_delay_s = 0.01, min_delay_s = 0, max_delay_s = 0.01, max_in_window = 5 }
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--log-json",)])
+def test_the_log_shows_a_start_before_the_output_of_its_process(run: Run, options: tuple[str, ...]) -> None:
+    """The output was read on one thread, and its start was published by another."""
+    running = run(QUICK, *options)
+    for number in range(4):
+        running.wait_for(f"worker:quick:{number}", shown="failed")
+    assert running.stop() == 0
+    for number in range(4):
+        ours = [line for line in running.text().splitlines() if f"worker:quick:{number} " in line]
+        kinds = ["output" if "| hello" in line else "start" for line in ours if is_start_or_output(line)]
+        assert kinds == ["start", "output"] * 6, running.text()
+
+
+def is_start_or_output(line: str) -> bool:
+    return "| hello" in line or " started" in line

@@ -6,6 +6,7 @@ import signal
 from typing import Any, Never, cast
 
 from rekindle.actors import RequestTimeoutError
+from rekindle.actors.messages import StatusReport
 from rekindle.cli.supervise.fleet import Fleet
 from rekindle.cli.supervise.runner import Runner
 from rekindle.cli.supervise.systemd import Notifier
@@ -13,6 +14,8 @@ from rekindle.cli.supervise.systemd import Notifier
 
 class DeafFleet:
     """Does not answer; after a few requests the test ends the run."""
+
+    unsaved_records = 0
 
     def __init__(self) -> None:
         self.asked = 0
@@ -22,6 +25,9 @@ class DeafFleet:
         if self.asked == 5:
             signal.raise_signal(signal.SIGTERM)
         raise RequestTimeoutError("no answer within 5 s")
+
+    def check_answers(self) -> None:
+        self.report()
 
     def subscribe(self, receiver: Any) -> None: ...
     def start(self) -> None: ...
@@ -45,3 +51,20 @@ def test_actors_that_do_not_answer_end_no_run_and_there_is_no_sign_of_life() -> 
     heard = Heard()
     assert Runner(cast("Fleet", DeafFleet()), heard).run() == 0
     assert heard.words == ["READY=1", "STOPPING=1"]
+
+
+class StalledFleet(DeafFleet):
+    """Its actors answer; the thread that watches the processes does not."""
+
+    def report(self) -> Any:
+        return StatusReport((), paused=False, unsaved=0, degraded=None)
+
+    def check_answers(self) -> None:
+        DeafFleet.report(self)
+
+
+def test_a_watcher_that_does_not_answer_gives_no_sign_of_life() -> None:
+    """The actors answered for it, and systemd let a supervisor live that saw no death any more."""
+    heard = Heard()
+    assert Runner(cast("Fleet", StalledFleet()), heard).run() == 0
+    assert "WATCHDOG=1" not in heard.words

@@ -59,7 +59,7 @@ def test_a_word_filters_by_name_and_by_status() -> None:
 def test_the_gauge_fills_with_the_budget() -> None:
     budget = {**worker()["budget"], "in_window": 2, "max_in_window": 4, "max_lifetime": None}
     budget["max_consecutive"] = None
-    assert gauge(worker(budget=budget)) == "▰▰▰▱▱▱ 2/4"
+    assert gauge(worker(budget=budget)) == "▰▰▱▱ 2/4"
 
 
 def test_a_hostile_name_cannot_steer_the_terminal() -> None:

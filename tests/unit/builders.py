@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from rekindle.actors.deaths.death import Cause, Death, Exit
+from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.spec.presets import PRESETS
-from rekindle.actors.spec.worker_spec import RestartPolicy, WorkerSpec, command
+from rekindle.actors.spec.program import command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 TAG = "worker:tag:0"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any, TypeVar
 
-from rekindle.actors.deaths.death import Exit
+from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import RememberedWorker
 from rekindle.actors.messages import (
@@ -32,8 +33,9 @@ from rekindle.actors.simulation import (
     dies_after,
     runs,
 )
-from rekindle.actors.spec.alert_policy import AlertPolicy
-from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
+from rekindle.actors.spec.program import Command, PythonCall
+from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.system.assembly import Actors, assemble
 from rekindle.persistence import MemoryStore
 
@@ -68,6 +70,12 @@ def lives(*planned: Behaviour, then: Behaviour | None = None) -> Script:
 def uptimes(*seconds: float) -> Script:
     """Incarnations that die after these times, one after the other; the one after them lives on."""
     return lives(*(dies_after(each) for each in seconds), then=runs())
+
+
+def by_start(script: Script) -> Script:
+    """The same lives by the number of the start: after a killed supervisor the generations have a gap."""
+    starts = count(1)
+    return lambda _generation: script(next(starts))
 
 
 class Listener:
@@ -112,11 +120,12 @@ class SimulatedSystem:
         alerts: AlertPolicy | None = None,
     ) -> None:
         self.specs = specs or (worker(),)
-        self.scripts = (
+        by_id = (
             dict(scripts)
             if isinstance(scripts, Mapping)
             else {spec.id: scripts for spec in self.specs if scripts is not None}
         )
+        self.scripts = {id_: by_start(script) for id_, script in by_id.items()}
         self.memory = store if isinstance(store, MemoryStore) else MemoryStore()
         self._store = store or self.memory
         self._seed = seed
@@ -234,8 +243,9 @@ class SimulatedSystem:
         return [(at, event) for at, event in self.listener.received if isinstance(event, kind)]
 
     def deaths(self, id_: str = W) -> list[WorkerDied]:
-        """The deaths that were announced."""
-        return [event for _, event in self.events(WorkerDied) if event.component_id == id_]
+        """The deaths that were announced, without those of a former run."""
+        found = [event for _, event in self.events(WorkerDied) if event.component_id == id_]
+        return [event for event in found if event.death.cause is not Cause.SUPERVISOR_LOST]
 
     def changes(self, id_: str = W) -> list[tuple[float, Status]]:
         """When the worker's health changed, and to what."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.virtual.simulated_system import Listener, SimulatedSystem, W, lives, uptimes, worker
+from tests.virtual.simulated_system import Listener, SimulatedSystem, W, lives, uptimes, worker, workers
 
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.facts.jobs import NewJob
@@ -13,15 +13,17 @@ from rekindle.actors.messages import (
     AlertChanged,
     AlertReport,
     Done,
+    PauseWorkers,
     Refused,
     RemoveWorker,
     ReportAlerts,
     WorkerRemoved,
 )
 from rekindle.actors.messages.internal.to_desks import QueuesTouched
-from rekindle.actors.simulation import Behaviour, dies_after
-from rekindle.actors.spec.alert_policy import AlertPolicy
-from rekindle.actors.spec.resource_limits import ResourceLimits
+from rekindle.actors.simulation import Behaviour, dies_after, runs
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
+from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.resource_limits import ResourceLimits
 
 POLICY = AlertPolicy()
 
@@ -78,6 +80,42 @@ def test_nt_05_a_noted_alert_is_not_escalated_and_stays() -> None:
     assert [happening for _, happening, _ in changes(system)] == ["opened", "acknowledged"]
     (alert,) = report(system).alerts
     assert (alert.is_active, alert.acknowledged_by) == (True, "root")
+
+
+def test_an_alert_that_is_over_cannot_be_acknowledged() -> None:
+    system = SimulatedSystem(worker(), scripts=uptimes(10.0), alerts=POLICY).start()
+    system.run(200)
+    answer = asked(system, lambda reply: AcknowledgeAlert(1, "root", reply))
+    assert answer == Refused("alert 1 is already resolved: crashed: exited with code 1")
+
+
+def test_pausing_a_crash_loop_keeps_its_alert_open() -> None:
+    system = SimulatedSystem(worker(), scripts=lives(dies_after(3.0)), alerts=POLICY).start()
+    system.run(5)
+    system.tell(PauseWorkers())
+    system.run(600)
+    (alert,) = report(system).alerts
+    assert (alert.is_active, alert.severity) == (True, Severity.WARNING)
+
+
+def test_an_outage_of_ten_minutes_is_one_alert_until_it_ends() -> None:
+    breaker = BreakerPolicy(name="db", deaths=3, window_s=30, canary_delay_s=10, hold_s=10)
+
+    def life(_generation: int) -> Behaviour:
+        return dies_after(5.0, exit=1) if system.now < 600 else runs()
+
+    system = SimulatedSystem(*workers(10, breaker=breaker), scripts=life, alerts=POLICY)
+    system.start()
+    system.run(500)
+    assert [(each.kind, each.message) for each in report(system).alerts if each.is_active] == [
+        (Kind.BREAKER, "db is away, 10 workers held")
+    ]
+    opened = [event.alert for _, event in system.events(AlertChanged) if event.happening is Happening.OPENED]
+    assert [each.kind for each in opened if each.kind is Kind.BREAKER] == [Kind.BREAKER]
+    before = [each for each in opened if each.kind is Kind.CRASHED]
+    assert all(each.severity is Severity.WARNING for each in before)
+    system.run(600)
+    assert [each.is_active for each in report(system).alerts if each.kind is Kind.BREAKER] == [False]
 
 
 def test_an_alert_that_is_not_there_cannot_be_noted() -> None:

@@ -21,7 +21,7 @@ from rekindle.actors import (
 from rekindle.actors.messages import ChangeWorkers, RestartWorker
 from rekindle.actors.messages.internal.to_prober import ProbeAnswered
 from rekindle.actors.simulation import Behaviour, Scenario, dies_after, reaches, run_virtual, runs
-from rekindle.actors.spec.resource_limits import RecyclePolicy
+from rekindle.actors.spec.policies.resource_limits import RecyclePolicy
 from rekindle.persistence import MemoryStore
 
 AWAY, BACK = 100.0, 700.0
@@ -246,3 +246,13 @@ def test_the_same_as_a_chaos_scenario_under_its_rules(
     outcome = run_virtual(scenario, seed=seed, store=MemoryStore())
     assert outcome.violations == ()
     assert outcome.unmet == ()
+
+
+def test_a_breaker_whose_timer_fires_a_fraction_of_a_millisecond_early_still_closes() -> None:
+    """Found by a storm of jobs: the times of a breaker are rounded to milliseconds, its timer is not."""
+    lasting, at = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=2, hold_s=5), 57.0255
+    scenario = Scenario("half a millisecond", lasts_s=120)
+    for worker in ("a", "b"):
+        scenario = scenario.worker(worker, dies_after(at), runs(), breaker=lasting)
+    outcome = run_virtual(scenario.expect(reaches("b", "healthy", by=65.0, after=58.0)), store=MemoryStore())
+    assert outcome.passed, (outcome.violations, outcome.unmet)

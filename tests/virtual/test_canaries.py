@@ -19,7 +19,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal.to_prober import ProbeAnswered
 from rekindle.actors.simulation import Behaviour, Script, dies_after, runs
-from rekindle.actors.spec.resource_limits import RecyclePolicy
+from rekindle.actors.spec.policies.resource_limits import RecyclePolicy
 from rekindle.persistence import MemoryStore
 
 DB = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, hold_s=10)

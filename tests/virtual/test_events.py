@@ -32,7 +32,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
 from rekindle.actors.simulation import Behaviour, crashes_after, runs
-from rekindle.actors.spec.worker_spec import Command, PythonCall, command
+from rekindle.actors.spec.program import Command, PythonCall, command
 
 SEEDS = pytest.mark.parametrize("seed", range(20))
 PROGRAMS = pytest.mark.parametrize("run", [PythonCall("app:run"), command("app")], ids=["python", "plain"])

@@ -13,10 +13,10 @@ from rekindle.actors.simulation import crashes_after
 HOURS = 6
 
 
-@pytest.mark.parametrize("preset", ["steady", "patient", "notify", "plugin"])
+@pytest.mark.parametrize("preset", ["steady", "service", "patient", "notify", "plugin"])
 @pytest.mark.parametrize("seconds", [1, 3, 45, 61, 290, 302, 600])
 def test_the_actors_do_what_was_forecast(new_system: SystemFactory, preset: str, seconds: int) -> None:
-    spec = worker(preset=preset, restart={"enabled": True})
+    spec = worker(preset=preset, restart={"enabled": True, "jitter": 0.0})
     seen = forecast(spec.restart, dying(seconds * 1000, Exit(code=1)), until_ms=HOURS * 3_600_000)
     system = new_system(spec, scripts=crashes_after(seconds)).start()
     system.run(HOURS * 3600)

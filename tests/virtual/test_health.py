@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from math import inf
 
 import pykka
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.frames import Frame
+from rekindle.actors.facts.frames import Frame, decode
 from rekindle.actors.facts.health_status import Status
+from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.records import Record
 from rekindle.actors.messages import (
     ActorReplaced,
     PauseWorkers,
+    RecordSetAside,
     ResetWorker,
     ResumeWorkers,
     StatusChanged,
@@ -31,7 +38,10 @@ from rekindle.actors.messages.internal.to_monitor import (
 )
 from rekindle.actors.messages.internal.to_proxy import ProcessExited
 from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after
-from rekindle.actors.spec.worker_spec import HealthPolicy, PauseMode, WorkerSpec
+from rekindle.actors.spec.policies.health_policy import HealthPolicy
+from rekindle.actors.spec.program import command
+from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
+from rekindle.persistence import MemoryStore
 
 SILENT = lives(Behaviour(healthy_after=None))
 """A process that says only what the test lets it say."""
@@ -127,6 +137,18 @@ def test_hm_10_unhealthy_frames_do_not_stop_the_misses(new_system: SystemFactory
     say(system, (1, "healthy"), *((float(moment), "unhealthy") for moment in range(2, 16)))
     system.run(60)
     assert system.changes() == [(1, HEALTHY), (2, UNHEALTHY), (16, DEAD)]
+    death = system.deaths()[0].death
+    assert (death.cause, str(death)) == (Cause.UNHEALTHY, "unhealthy (for 15 s)")
+
+
+def test_hm_10_a_worker_that_reports_a_problem_and_then_falls_silent_is_told_as_silent(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(observed(), scripts=SILENT).start()
+    say(system, (1, "healthy"), (2, "unhealthy"))
+    system.run(60)
+    assert system.changes() == [(1, HEALTHY), (2, UNHEALTHY), (16, DEAD)]
+    assert system.deaths()[0].death.cause is Cause.HEARTBEAT_LOST
 
 
 def test_hm_11_a_recovery_that_falls_silent_is_dead_when_its_time_is_up(new_system: SystemFactory) -> None:
@@ -339,6 +361,33 @@ def test_hm_27_a_listener_that_raises_costs_the_others_nothing(
     assert any("listener" in line or "receiver" in line for line in logs)
 
 
+NUMBERED = ("recover_for_s", "busy_for_s", "current_job", "progress", "stack_signal")
+NUMBERS = st.floats() | st.integers() | st.sampled_from([1e306, -1e306, 5e-324, 2**63, -(2**63), 10**400])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    frames=st.lists(
+        st.fixed_dictionaries(
+            {"status": st.sampled_from(["pending", "healthy", "unhealthy", "recovering"])},
+            optional=dict.fromkeys(NUMBERED, NUMBERS),
+        ),
+        max_size=8,
+    )
+)
+def test_f25_no_number_in_a_frame_makes_an_actor_raise(frames: list[dict[str, object]]) -> None:
+    system = SimulatedSystem(worker(health={"progress_timeout_s": 5.0}), scripts=SILENT).start()
+    for document in frames:
+        frame = decode(json.dumps(document).encode())
+        if isinstance(frame, Frame):
+            system.actors.monitor.tell(FrameReceived(W, 1, frame))
+            system.run(1)
+    system.run(200)
+    assert system.events(ActorReplaced) == []
+    assert system.events(RecordSetAside) == []
+    system.runtime.close()
+
+
 class Host(pykka.ThreadingActor):
     """An actor of the application around us."""
 
@@ -493,3 +542,37 @@ def test_a_registration_that_is_repeated_changes_nothing(new_system: SystemFacto
     system.run(100)
     assert system.changes() == [(0, HEALTHY)]
     assert system.events(WorkerFailed) == []
+
+
+class Counting(MemoryStore):
+    """Counts commits."""
+
+    commits = 0
+
+    def commit(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
+        self.commits += 1
+        return super().commit(records)
+
+
+def test_the_mirror_shows_a_heartbeat_of_the_last_half_minute_for_one_commit_in_that_time() -> None:
+    store = Counting()
+    system = SimulatedSystem(*workers(20), store=store).start()
+    system.run(60)
+    before, ages = store.commits, []
+    for _ in range(60):
+        system.run(7)
+        now = system.runtime.clock.wall_ms()
+        ages += [now - (each.last_heartbeat_wall_ms or 0) for each in store.health.values()]
+    assert len(ages) == 20 * 60
+    assert max(ages) <= 30_000
+    assert store.commits - before <= 420 / 25 + 1
+    assert {each.heartbeat_age_s is not None for each in system.report().workers} == {True}
+
+
+def test_workers_that_send_no_heartbeats_cause_no_commit() -> None:
+    store = Counting()
+    system = SimulatedSystem(worker(run=command("serve")), store=store).start()
+    system.run(60)
+    before = store.commits
+    system.run(3600)
+    assert store.commits == before

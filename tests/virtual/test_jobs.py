@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 import pytest
+from tests.contract.records import death
 from tests.virtual.conftest import SystemFactory
 from tests.virtual.faults import Mistake, at
 from tests.virtual.simulated_system import SimulatedSystem, W, lives, uptimes, worker
@@ -113,6 +114,7 @@ def test_jr_11_an_end_that_is_reported_twice_is_recorded_once(new_system: System
     system = with_jobs(new_system)
     system.run(1.0)
     claim(system)
+    system.memory.commit([death(component_id=W)])
     told = IncarnationEnded(
         component_id=W, generation=1, counted=True, crash_retries=2, cause="told twice", exit=Exit(code=1)
     )
@@ -170,3 +172,16 @@ def test_the_job_of_a_worker_that_no_longer_serves_a_queue_is_still_released(
     assert len(system.starts()) == 2
     assert system.memory.jobs.get(job).state == "pending"
     assert [event.counted for _, event in system.events(JobRequeued)] == [False]
+
+
+def test_a_worker_that_crashes_while_it_is_stopped_brings_no_blame_on_its_job(
+    new_system: SystemFactory,
+) -> None:
+    """Its end is not recorded as a death: an operator asked for it."""
+    system = with_jobs(new_system, lives(Behaviour(stops_after=5.0, dies_after=3.0, signal=11)))
+    system.run(1.0)
+    job = claim(system)
+    system.shut_down()
+    ((_, requeued),) = system.events(JobRequeued)
+    assert (requeued.job_id, requeued.counted, requeued.crash_count) == (job, False, 0)
+    assert system.memory.jobs.crashes([job]) == ()

@@ -17,7 +17,7 @@ from rekindle.actors.messages import (
     WorkersChanged,
 )
 from rekindle.actors.simulation import crashes_after, dies_after, runs
-from rekindle.actors.spec.alert_policy import AlertPolicy
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 FAILS_THEN_LIVES = lives(dies_after(3), dies_after(3), then=runs())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
 from tests.virtual.simulated_system import SimulatedSystem, W, lives, worker, workers
 
 from rekindle.actors import Cause, RecyclePolicy, ResourceLimits, Status
@@ -25,6 +26,9 @@ from rekindle.actors.messages import (
 from rekindle.actors.messages.internal.to_supervisor import JobChanged
 from rekindle.actors.simulation import Behaviour, dies_after, runs
 from rekindle.actors.simulation.scripted_processes import unreadable_usage
+from rekindle.actors.spec.program import command
+from rekindle.actors.supervisor.breakers import Breakers
+from rekindle.actors.supervisor.upkeep import Upkeep
 from rekindle.persistence import MemoryStore
 
 CPU = ResourceLimits(kill_cpu_percent=30, violations=2)
@@ -89,10 +93,11 @@ class Counting(MemoryStore):
 def test_usage_is_stored_once_a_minute_and_rarely_in_a_commit_of_its_own() -> None:
     store = Counting()
     limits = ResourceLimits(kill_memory_mb=1000, interval_s=5)
-    crew = [worker(f"worker:tag:{n}", limits=limits) for n in range(10)]
-    system = SimulatedSystem(*crew, scripts=lives(then=megabytes(5)), store=store).start()
+    # Programs that send no heartbeats: a heartbeat is persisted twice a minute.
+    specs = [worker(f"worker:tag:{n}", run=command("serve"), limits=limits) for n in range(10)]
+    system = SimulatedSystem(*specs, scripts=lives(then=megabytes(5)), store=store).start()
     system.run(3600)
-    assert all(55 <= len(store.usages(each.id)) <= 62 for each in crew)
+    assert all(55 <= len(store.usages(each.id)) <= 62 for each in specs)
     assert store.commits <= 14
 
 
@@ -114,7 +119,7 @@ def test_rl_09_failing_samples_are_reported_once_and_cost_nothing_else(logs: lis
     unreadable = Behaviour(usage=unreadable_usage)
     system = SimulatedSystem(worker(limits=CPU), scripts=lives(unreadable)).start()
     system.run(300)
-    assert sum("cannot be seen" in line for line in logs) == 1
+    assert sum("cannot be sampled" in line for line in logs) == 1
     assert system.status().status is Status.HEALTHY
 
 
@@ -258,3 +263,13 @@ def test_a_group_does_not_wait_for_one_that_is_given_up() -> None:
     assert recycled(system) == [], "the other one may come back yet"
     system.run(10)
     assert [id_ for _, id_ in recycled(system)] == ["a"]
+
+
+def test_a_status_report_starts_stops_and_recycles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = SimulatedSystem(worker()).start()
+    system.run(10)
+    acted: list[str] = []
+    monkeypatch.setattr(Upkeep, "recycle_due", lambda _self: acted.append("recycled"))
+    monkeypatch.setattr(Breakers, "check_canaries", lambda _self: acted.append("tried a canary"))
+    assert system.report().workers
+    assert acted == []

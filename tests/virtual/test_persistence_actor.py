@@ -15,7 +15,7 @@ from rekindle.actors.messages import Published, StoreDegraded, WorkerReset
 from rekindle.actors.messages.internal.to_broker import Publish
 from rekindle.actors.messages.internal.to_monitor import Attend
 from rekindle.actors.messages.internal.to_persistence import Flush, Flushed, Persist
-from rekindle.actors.messages.internal.to_supervisor import BatchKept
+from rekindle.actors.messages.internal.to_supervisor import BatchCommitted
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.persistence import MemoryStore
@@ -80,7 +80,7 @@ def desk() -> Desk:
 
 def test_a_restart_happens_before_listeners_are_notified_of_the_death(desk: Desk) -> None:
     desk.persistence.tell(died(1))
-    assert desk.settle() == ["commit", BatchKept((("worker:tag:0", 1),)), published(1)]
+    assert desk.settle() == ["commit", BatchCommitted((("worker:tag:0", 1),)), published(1)]
 
 
 def test_endless_deaths_do_not_delay_their_notifications(desk: Desk) -> None:
@@ -94,7 +94,7 @@ def test_endless_deaths_do_not_delay_their_notifications(desk: Desk) -> None:
 
     desk.meanwhile = another
     desk.persistence.tell(died(1))
-    steps = [step for step in desk.settle() if not isinstance(step, BatchKept)]
+    steps = [step for step in desk.settle() if not isinstance(step, BatchCommitted)]
     assert steps == [step for number in range(1, 6) for step in ("commit", published(number))]
 
 

@@ -182,7 +182,7 @@ def test_a_store_that_is_away_costs_a_look_now_and_then(new_system: SystemFactor
     heard = listener(system, "queue:tag:status")
     put_in(system)
     system.run(20.0)
-    assert sum("the queues cannot be looked at" in line for line in logs) == 1
+    assert sum("queues: cannot be read" in line for line in logs) == 1
     system.memory.jobs.stats = real  # type: ignore[method-assign]
     system.run(6.0)
     assert numbers(heard) == [("queue:tag:status", 1, 0, 0)]

@@ -19,7 +19,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
-from rekindle.actors.spec.alert_policy import AlertPolicy
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 
 A, B = "worker:tag:0", "worker:tag:1"
 MINUTE = 60.0

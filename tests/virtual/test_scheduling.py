@@ -28,7 +28,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
-from rekindle.actors.spec.worker_spec import command
+from rekindle.actors.spec.program import command
 from rekindle.persistence import MemoryStore
 
 SILENT = Behaviour(heartbeat=inf)
@@ -313,14 +313,14 @@ def test_the_id_of_a_worker_can_be_added_only_once(new_system: SystemFactory) ->
     assert system.starts() == [0]
 
 
-def test_a_removed_worker_is_stopped_and_forgotten(new_system: SystemFactory) -> None:
+def test_a_removed_worker_is_stopped_and_its_counters_stay_in_the_store(new_system: SystemFactory) -> None:
     system = new_system(scripts=uptimes(3)).start()
     system.run(10)
     stopped = system.ask(lambda reply: RemoveWorker(W, reply))
     system.run(60)
     assert stopped is None or isinstance(stopped, WorkersStopped)
     assert system.report().workers == ()
-    assert system.stored().restart_count == 0
+    assert system.stored().restart_count == 1
     assert W not in system.memory.health
 
 
@@ -333,7 +333,20 @@ def test_the_deaths_of_a_worker_that_was_removed_and_added_again_are_counted(
     system.run(1)
     system.tell(AddWorker(worker()))
     system.run(60)
-    assert system.status().restart_count == system.stored().restart_count == 1
+    assert system.status().restart_count == system.stored().restart_count == 2
+    assert len(system.memory.deaths(W)) == 2
+
+
+def test_a_failed_worker_that_was_removed_and_added_again_is_failed_until_it_is_reset(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system(worker(restart={"max_lifetime": 1}), scripts=uptimes(3, 3, 3)).start()
+    system.run(60)
+    system.tell(RemoveWorker(W))
+    system.run(1)
+    system.tell(AddWorker(worker(restart={"max_lifetime": 1})))
+    system.run(60)
+    assert system.status().shown == "failed"
     assert len(system.memory.deaths(W)) == 2
 
 

@@ -28,7 +28,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.ports import Control
 from rekindle.actors.simulation import Behaviour, crashes_after, runs
-from rekindle.actors.spec.stop_urgency import Urgency
+from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.spec.worker_spec import PauseMode
 from rekindle.actors.supervision.pauses import ENABLED
 from rekindle.persistence import MemoryStore

@@ -8,10 +8,12 @@ from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import Listener, SimulatedSystem, W, ids, lives, uptimes, worker, workers
 
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.health_status import ShownStatus
+from rekindle.actors.facts.frames import Frame
+from rekindle.actors.facts.health_status import ShownStatus, Status
 from rekindle.actors.facts.topic_states import SystemHealthState, WorkerState
 from rekindle.actors.messages import RemoveWorker, Snapshot, StateChanged
 from rekindle.actors.messages.internal.to_broker import Subscribe, Unsubscribe
+from rekindle.actors.messages.internal.to_monitor import FrameReceived
 from rekindle.actors.messages.topics import ALL_STATES, worker_topic
 from rekindle.actors.simulation import Behaviour, crashes_after
 
@@ -54,8 +56,39 @@ def test_ev_05_a_change_has_the_whole_state_and_the_event_that_it_follows_from(
     assert (told.topic, told.type, type(told.at_wall_ms)) == ("worker:tag:0:status", "worker_update", int)
     pid = system.status().pid
     assert told.state == WorkerState(
-        component=W, id=0, queue_type="tag", status=ShownStatus.HEALTHY, pid=pid, current_job=42
+        component=W,
+        id=0,
+        queue_type="tag",
+        status=ShownStatus.HEALTHY,
+        pid=pid,
+        current_job=42,
+        health=Status.HEALTHY,
     )
+
+
+def test_a_worker_that_is_unhealthy_or_recovering_is_shown_as_healthy_with_its_exact_health(
+    new_system: SystemFactory,
+) -> None:
+    system = new_system().start()
+    system.run(1)
+    listener = watcher(system, "worker:tag:0:status")
+    for frame in (Frame("unhealthy"), Frame("recovering", recover_for_s=5), Frame("healthy")):
+        system.actors.monitor.tell(FrameReceived(W, 1, frame))
+        system.run(0)
+    told = [each.state for each in listener.messages if isinstance(each, StateChanged)]
+    assert [(each.status, each.health) for each in told if isinstance(each, WorkerState)] == [
+        (ShownStatus.HEALTHY, Status.UNHEALTHY),
+        (ShownStatus.HEALTHY, Status.RECOVERING),
+        (ShownStatus.HEALTHY, Status.HEALTHY),
+    ]
+
+
+def test_the_health_of_the_system_has_the_time_of_its_start(new_system: SystemFactory) -> None:
+    system = new_system().start()
+    system.run(5)
+    (snapshot,) = watcher(system, "system:health").messages
+    (told,) = snapshot.states
+    assert 0 <= system.runtime.clock.wall_ms() - told.at_wall_ms <= 6_000
 
 
 def test_ev_06_a_state_that_is_reported_twice_is_published_once(new_system: SystemFactory) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -23,6 +25,27 @@ __all__ = ["database", "marks", "no_traces", "run"]
 
 WORKER = "worker:tag:0"
 ANY_PORT = HttpSettings(listen=Address("127.0.0.1", 0))
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    command += ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*command, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    return cert, key
 
 
 @dataclass(frozen=True)
@@ -74,11 +97,11 @@ class Web:
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
 
-    def cookie(self, role: Role = Role.VIEWER) -> dict[str, str]:
-        """What a browser sends that has shown a token."""
+    def session(self, role: Role = Role.VIEWER) -> dict[str, str]:
+        """What the dashboard sends once it has shown a token."""
         answer = self.ask("POST", "/session", self.page(), {"token": self.server.tokens.of(role)})
         assert answer.status == 200, answer.body
-        return {"Cookie": str(answer.headers["set-cookie"]).partition(";")[0]}
+        return {"Authorization": f"Bearer {answer.document['session']}"}
 
     def page(self) -> dict[str, str]:
         """What a browser adds to what our own page sends."""

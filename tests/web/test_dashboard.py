@@ -6,6 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from playwright.sync_api import APIResponse, Browser, Route
@@ -65,6 +67,50 @@ def test_the_token_leaves_the_address_at_once(window: Window) -> None:
     assert "token" not in window.page.evaluate("document.cookie + JSON.stringify(localStorage)")
 
 
+def test_a_server_on_another_port_of_the_host_receives_nothing_of_the_session(window: Window) -> None:
+    """It received the cookie, and another user of the machine could give orders with it."""
+    received: list[str] = []
+
+    class Neighbour(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Neighbour) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page = window.page.context.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        storage = page.evaluate(
+            "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
+        )
+        page.close()
+        server.shutdown()
+    assert received
+    assert "session" not in "".join(received).lower() + storage
+    assert "session-" in window.page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_text_of_a_worker_cannot_reverse_the_text_around_it(window: Window) -> None:
+    window.page.goto(f"{window.page.url.split('#')[0]}#/worker/worker%3Ahostile%3A0")
+    window.wait_until("document.body.textContent.includes('gnp.exe')")
+    assert window.page.evaluate(r"!/[\u202a-\u202e\u2066-\u2069]/.test(document.body.textContent)")
+    assert window.page.evaluate(r"document.body.textContent.includes('\\u202egnp.exe')")
+
+
+def test_who_signs_out_has_to_sign_in_again(window: Window) -> None:
+    session = window.page.evaluate("localStorage.getItem('rekindle-session')")
+    window.page.click("#sign-out")
+    window.page.wait_for_selector("#token", timeout=PATIENCE_MS)
+    asked = (
+        "async (session) => (await fetch('/session', {headers: {authorization: `Bearer ${session}`}})).json()"
+    )
+    assert window.page.evaluate(asked, session)["role"] is None
+
+
 def test_the_dashboard_formats_durations_as_the_command_line_does(window: Window) -> None:
     formatted = "async (cases) => { const { span } = await import('/js/words.js'); return cases.map(span); }"
     found = window.page.evaluate(formatted, [milliseconds for milliseconds, _ in SPANS])
@@ -109,6 +155,7 @@ def test_the_restart_button_restarts_after_a_confirmation(dashboard: Dashboard, 
 
 def test_a_pause_asks_why_and_is_shown_until_it_is_resumed(dashboard: Dashboard, window: Window) -> None:
     window.row(OTHER).get_by_role("button", name=f"Pause {OTHER}").click()
+    assert "The running process will be stopped" in window.page.get_by_role("dialog").inner_text()
     window.page.get_by_label("Reason").fill("new <b>disk</b>")
     window.page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     window.wait_for_row(OTHER, "paused")

@@ -15,7 +15,8 @@ from tests.web.conftest import ANY_PORT, Serve
 
 from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.actors.gateways.http import TOKEN_FILES, Address, HttpServer, HttpSettings, Role
-from rekindle.actors.gateways.http.login_sessions import LIFE_S, issue, session_of
+from rekindle.actors.gateways.http.login_sessions import IDLE_S, LIFE_S, MOST_SESSIONS, Sessions
+from rekindle.actors.gateways.http.session_file import SessionFile
 from rekindle.actors.gateways.http.tokens import load_tokens
 
 EVERYWHERE = Address("0.0.0.0", 0)
@@ -71,7 +72,14 @@ def test_tokens_stay_the_same_until_their_file_is_removed(tmp_path: Path) -> Non
     (tmp_path / TOKEN_FILES[Role.VIEWER]).unlink()
     third = load_tokens(tmp_path)
     assert (third.viewer != first.viewer, third.operator == first.operator) == (True, True)
-    assert third.key != first.key
+
+
+def test_a_replaced_token_ends_every_session(tmp_path: Path) -> None:
+    first = SessionFile(tmp_path, load_tokens(tmp_path))
+    Sessions(first.load(), lambda: 0.0, first.save).begin(Role.OPERATOR)
+    assert len(SessionFile(tmp_path, load_tokens(tmp_path)).load()) == 1
+    (tmp_path / TOKEN_FILES[Role.VIEWER]).unlink()
+    assert SessionFile(tmp_path, load_tokens(tmp_path)).load() == []
 
 
 def test_tokens_that_others_can_read_are_refused(tmp_path: Path) -> None:
@@ -108,10 +116,39 @@ def test_a_state_directory_that_others_may_write_to_is_refused(tmp_path: Path) -
         load_tokens(directory)
 
 
-def test_a_session_ends_by_its_time_and_with_its_key() -> None:
-    cookie = issue(Role.VIEWER, b"key", 1000.0, "n" * 22)
-    assert (found := session_of(cookie, b"key", 1001.0)) is not None
-    assert (found.role, found.needs_renewal(1001.0)) == (Role.VIEWER, False)
-    assert session_of(cookie, b"key", 1000.0 + LIFE_S) is None
-    assert session_of(cookie, b"other", 1001.0) is None
-    assert session_of(cookie.replace("viewer", "operator"), b"key", 1001.0) is None
+def test_a_session_ends_after_its_last_use_and_after_its_longest_life() -> None:
+    now = [1000.0]
+    sessions = Sessions((), lambda: now[0], lambda _: None)
+    name = sessions.begin(Role.VIEWER)
+    for _ in range(int(LIFE_S / IDLE_S) + 2):
+        now[0] += IDLE_S - 1
+        if now[0] - 1000.0 < LIFE_S:
+            assert sessions.role_of(name) is Role.VIEWER
+    assert sessions.role_of(name) is None
+    idle = sessions.begin(Role.OPERATOR)
+    now[0] += IDLE_S
+    assert sessions.role_of(idle) is None
+
+
+def test_the_session_that_was_used_least_recently_makes_room() -> None:
+    sessions = Sessions((), lambda: 0.0, lambda _: None)
+    names = [sessions.begin(Role.VIEWER) for _ in range(MOST_SESSIONS)]
+    assert sessions.role_of(names[0]) is Role.VIEWER
+    sessions.begin(Role.VIEWER)
+    assert (sessions.role_of(names[0]), sessions.role_of(names[1])) == (Role.VIEWER, None)
+
+
+def test_a_fifo_in_place_of_a_token_does_not_hang_the_start(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / TOKEN_FILES[Role.VIEWER], 0o600)
+    with pytest.raises(UnsafePathError, match="is not a file"):
+        load_tokens(tmp_path)
+
+
+def test_a_state_directory_below_one_that_every_user_may_write_to_is_refused(tmp_path: Path) -> None:
+    below = tmp_path / "open" / "state"
+    below.mkdir(0o700, parents=True)
+    below.parent.chmod(0o777)
+    with pytest.raises(UnsafePathError, match="is writable by every user"):
+        load_tokens(below)
+    below.parent.chmod(0o1777)  # as /tmp: others cannot replace what is ours
+    load_tokens(below)

@@ -69,7 +69,7 @@ def test_a_death_is_streamed_over_tcp(serve: Serve) -> None:
 
 def test_no_client_follows_without_a_token(web: Web) -> None:
     assert web.ask("GET", EVENTS).status == 401
-    assert web.ask("GET", EVENTS, web.cookie() | {"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert web.ask("GET", EVENTS, web.session() | {"Sec-Fetch-Site": "cross-site"}).status == 403
 
 
 def test_what_makes_no_sense_is_refused_with_a_problem(web: Web) -> None:

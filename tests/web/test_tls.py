@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 import ssl
-import subprocess
 from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPSConnection
 from pathlib import Path
 
 import pytest
-from tests.web.conftest import ANY_PORT, Serve
+from tests.web.conftest import ANY_PORT, Serve, certificate
+
+from rekindle.actors.gateways.gateway_errors import UnsafePathError
+from rekindle.actors.gateways.http.http_server import tls_settings
+
+__all__ = ["certificate"]
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-    ]
-    command += ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run([*command, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-    return cert, key
-
-
-def test_it_speaks_tls_and_its_cookie_travels_over_nothing_else(
-    serve: Serve, certificate: tuple[Path, Path]
-) -> None:
+def test_it_speaks_tls(serve: Serve, certificate: tuple[Path, Path]) -> None:
     web = serve(settings=replace(ANY_PORT, tls_cert=certificate[0], tls_key=certificate[1]))
     assert web.server.url == f"https://127.0.0.1:{web.port}/"
     trusting = ssl.create_default_context(cafile=str(certificate[0]))
@@ -46,4 +26,12 @@ def test_it_speaks_tls_and_its_cookie_travels_over_nothing_else(
         body = json.dumps({"token": web.server.tokens.viewer})
         connection.request("POST", "/session", body, {"Content-Type": "application/json"})
         response = connection.getresponse()
-        assert (response.status, "Secure" in str(response.headers["set-cookie"])) == (200, True)
+        assert (response.status, json.loads(response.read())["role"]) == (200, "viewer")
+
+
+def test_a_key_that_every_user_can_read_is_refused(serve: Serve, certificate: tuple[Path, Path]) -> None:
+    certificate[1].chmod(0o644)
+    with pytest.raises(UnsafePathError, match="readable by other users"):
+        serve(settings=replace(ANY_PORT, tls_cert=certificate[0], tls_key=certificate[1]))
+    certificate[1].chmod(0o640)  # as distributions arrange it, with a group for those who may
+    assert tls_settings(replace(ANY_PORT, tls_cert=certificate[0], tls_key=certificate[1]))

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from rekindle.worker.guardian import marked_processes, sweep
+from rekindle.worker.guardian import limit_mark, marked_processes, marked_start, sweep
 
 Script = Callable[[str], list[str]]
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
@@ -38,8 +38,11 @@ def spawn(environment: dict[str, str]) -> Iterator[Spawn]:
 def guardian(mark: str, script: Script) -> Iterator[subprocess.Popen[bytes]]:
     """A guardian of this test's processes, as a supervisor starts it."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("REKINDLE_")}
-    command = [*script("guardian.py"), mark]
+    command = script("guardian.py")
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True) as process:
+        assert process.stdin is not None
+        process.stdin.write(f"{mark}\n".encode())
+        process.stdin.flush()
         yield process
 
 
@@ -62,6 +65,19 @@ def test_a_grandchild_in_a_session_of_its_own_is_killed_too(
     parent.wait(DEADLINE_S)
     guardian.communicate(timeout=DEADLINE_S)
     assert gone(grandchild)
+
+
+def test_a_process_with_a_clean_environment_is_known_by_its_limit(
+    guardian: subprocess.Popen[bytes], spawn: Spawn, mark: str, gone: Callable[[int], bool]
+) -> None:
+    """Redis and nginx overwrite their environment, and outlived the supervisor."""
+    limit = f"--rttime={limit_mark(mark, 5)}:"
+    parent = spawn(["prlimit", limit, "bash", "-c", "setsid env -i sh -c 'echo $$; exec sleep 1000' & wait"])
+    assert parent.stdout is not None
+    daemon = int(parent.stdout.readline())
+    assert (marked_start(daemon, mark), marked_start(daemon, mark[::-1])) == (5, None)
+    guardian.communicate(timeout=DEADLINE_S)
+    assert gone(daemon)
 
 
 def test_processes_that_are_replaced_while_the_guardian_kills_are_killed_as_well(

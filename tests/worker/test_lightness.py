@@ -13,6 +13,7 @@ IMPORT_ROOT = Path(__file__).parents[2] / "scripts" / "import_root"
 ALLOWED_MS = 30.0
 
 MODULES = [
+    "begun_jobs",
     "channel",
     "crash_dump",
     "guardian",

@@ -21,6 +21,8 @@ class Claimant:
     worker: str
     generation: int
     run: str
+    supervised: bool = False
+    """Whether the run is that of a supervisor; it must be the current one."""
 
     def values(self) -> dict[str, Any]:
         """The claimant as values of the statements."""
@@ -107,11 +109,11 @@ def finished(claim: Claim, result: str | None) -> Ending:
     return Ending(claim, sql.FINISH, "done", {"result": result})
 
 
-def failed(claim: Claim, error: str, retry_in_s: float | None) -> Ending:
-    """The job raised; without a delay it is not retried."""
+def failed(claim: Claim, error: str, retry_in_s: float | None, at_wall_ms: int | None = None) -> Ending:
+    """The job raised, now or at that time; without a delay it is not retried."""
     if retry_in_s is None:
         return Ending(claim, sql.FAIL, "error", {"error": error})
-    not_before = now_wall_ms() + round(retry_in_s * 1000)
+    not_before = (now_wall_ms() if at_wall_ms is None else at_wall_ms) + round(retry_in_s * 1000)
     return Ending(claim, sql.RETRY, "pending", {"error": error, "not_before": not_before})
 
 
@@ -128,8 +130,15 @@ def ending_values(ending: Ending, claimant: Claimant) -> dict[str, Any]:
 
 def request_values(request: ClaimRequest, queue: str, claimant: Claimant) -> dict[str, Any]:
     """All values of a claim on one queue."""
-    now = now_wall_ms()
-    return {**claimant.values(), "queue": queue, "now": now, "free": request.free, "isolate": request.isolate}
+    wanted = {"free": request.free, "isolate": request.isolate}
+    return {**claimant.values(), **due_values(queue, claimant), **wanted}
+
+
+def due_values(queue: str, claimant: Claimant) -> dict[str, Any]:
+    """All values of a look for due jobs in one queue."""
+    return {
+        "queue": queue, "now": now_wall_ms(), "run": claimant.run, "supervised": claimant.supervised,
+    }  # fmt: skip
 
 
 def claim_of(row: Any) -> Claim:

@@ -9,6 +9,8 @@ from ..handle import Worker
 from .claims import Claim
 
 LONGEST_ERROR = 4000
+LONGEST_RESULT = 1_000_000
+"""In bytes, as of a payload."""
 
 
 class Job:
@@ -52,9 +54,17 @@ def encoded(result: object) -> str | None:
 
     Raises:
         TypeError: it is not JSON.
-        ValueError: it holds a number that JSON does not support.
+        ValueError: it holds a number that JSON does not support, or is too long.
     """
-    return None if result is None else json.dumps(result, separators=(",", ":"), allow_nan=False)
+    if result is None:
+        return None
+    text = json.dumps(result, separators=(",", ":"), allow_nan=False)
+    if len(text) > LONGEST_RESULT:
+        raise ValueError(
+            f"the result is too long: {len(text)} bytes, the limit is {LONGEST_RESULT};"
+            " store it elsewhere, and return where it is"
+        )
+    return text
 
 
 def error_text(error: BaseException) -> str:

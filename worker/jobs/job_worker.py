@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .. import begun_jobs
 from ..handle import Worker
 from .claims import Claim, Claimant, Claims, Ending, QueueUnavailableError, failed, finished
 from .held_jobs import HeldJobs
@@ -82,9 +83,10 @@ class JobWorker:
         if not self.settings.queues:
             raise ValueError("a JobWorker needs queues: name them in its worker's `jobs`, or pass them")
         self._database = database
-        self._claimant = _claimant(self.worker)
+        self._claimant = _claimant(self.worker, supervised=database is None)
         self._held_jobs = HeldJobs(self.worker, self.settings.queues, isolate=self.settings.isolate_suspects)
         self._ending: BaseException | None = None
+        self._note_begun = begun_jobs.noted_by(0)
 
     @classmethod
     def main(cls, worker: Worker) -> None:
@@ -105,11 +107,14 @@ class JobWorker:
         address = self._database or self.worker.database()
         if address is None:
             raise RuntimeError("a JobWorker needs a database: run it under a supervisor, or pass one")
+        self._note_begun = begun_jobs.noted_by(self.settings.concurrency)
         if self.settings.concurrency == 1:
-            self._serve(open_claims(address, self._claimant))
+            self._serve(open_claims(address, self._claimant), 0)
             return
         threads = [
-            threading.Thread(target=self._serve_guarded, args=(address,), name=f"job-{number}", daemon=True)
+            threading.Thread(
+                target=self._serve_guarded, args=(address, number), name=f"job-{number}", daemon=True
+            )
             for number in range(self.settings.concurrency)
         ]
         for thread in threads:
@@ -121,20 +126,21 @@ class JobWorker:
 
     # ── one thread ───────────────────────────────────────────────────────────────────────
 
-    def _serve_guarded(self, address: str) -> None:
+    def _serve_guarded(self, address: str, thread: int) -> None:
         try:
-            self._serve(open_claims(address, self._claimant))
+            self._serve(open_claims(address, self._claimant), thread)
         except BaseException as error:  # noqa: BLE001  # it ends the process, as it would in the main thread
             self._ending = self._ending or error
             self.worker.stop()
 
-    def _serve(self, claims: Claims) -> None:
+    def _serve(self, claims: Claims, thread: int) -> None:
         try:
             ending: Ending | None = None
             while True:
                 claim = self._exchange(claims, ending)
                 ending = None
                 if claim is not None:
+                    self._note_begun(thread, claim.execution)
                     ending = self._execute(claim)
                     self._end_if_nothing_works(claims, ending)
                 elif not self.worker.running:
@@ -219,9 +225,11 @@ async def _awaited(result: Any) -> object:
     return await result
 
 
-def _claimant(worker: Worker) -> Claimant:
+def _claimant(worker: Worker, *, supervised: bool) -> Claimant:
+    """This process as a claimant; it is supervised where the queues are those of its supervisor."""
     if worker.component_id:
-        return Claimant(worker.component_id, worker.generation, os.environ.get("REKINDLE_SYSTEM", ""))
+        run = os.environ.get("REKINDLE_SYSTEM", "")
+        return Claimant(worker.component_id, worker.generation, run, supervised=supervised)
     return Claimant(f"alone:{os.getpid()}", 0, uuid.uuid4().hex)
 
 

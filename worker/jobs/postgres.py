@@ -21,6 +21,7 @@ from .claims import (
     Exchanged,
     QueueUnavailableError,
     claim_of,
+    due_values,
     ending_values,
     now_wall_ms,
     request_values,
@@ -40,9 +41,12 @@ _STATEMENTS = {
 }
 """Each ending alone, and together with a claim."""
 
-_SUSPECT_WAITS, _WORK_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED = map(
-    sql.for_psycopg, (sql.SUSPECT_WAITS, sql.WORK_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED)
+_SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED = map(
+    sql.for_psycopg, (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED)
 )
+
+
+_SET_NAME = f"SELECT set_config('application_name', {session_name.OF_STORE} || %(name)s, false)".encode()
 
 
 class PostgresClaims:
@@ -96,12 +100,11 @@ class PostgresClaims:
         self._listen()
         until = now_wall_ms() + longest_s * 1000
         for queue in queues:
-            values = {"queue": queue, "now": now_wall_ms()}
+            values = due_values(queue, self._claimant)
             # After LISTEN: a job that was added before it is not announced.
-            if self._found(_WORK_WAITS, values):
-                return
-            (due,) = self._one(_NEXT_DUE, values)
-            until = min(until, due if due is not None else until)
+            found = self._one(_NEXT_DUE, values)
+            if found is not None and found[0] is not None:
+                until = min(until, found[0])
         with self._connected() as cursor:
             while (left := (until - now_wall_ms()) / 1000) > 0 and not wait(0):
                 if any(
@@ -139,9 +142,9 @@ class PostgresClaims:
                     prepare_threshold=PREPARE_AFTER,
                     connect_timeout=CONNECT_TIMEOUT_S,
                     tcp_user_timeout=5000,
-                    application_name=self._name,
                 )
                 self._cursor = self._connection.cursor()
+                self._cursor.execute(_SET_NAME, {"name": self._name})
             yield self._cursor
         except (psycopg.Error, OSError) as error:
             self.close()

@@ -23,6 +23,7 @@ def open_claims(address: str, claimant: Claimant) -> Claims:
         from .postgres import PostgresClaims
     except ImportError as error:
         raise RuntimeError(
-            "jobs in PostgreSQL need psycopg, which is not installed: pip install 'rekindle[postgres]'"
+            "jobs in PostgreSQL need psycopg, which is not installed: "
+            "pip install 'rekindle-supervisor[postgres]'"
         ) from error
     return PostgresClaims(f"postgresql://{rest}", claimant)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from zlib import crc32
 
-PREFIX = "rekindle-job "
+OF_STORE = "'rekindle-job ' || 'rekindle_job'::regclass::oid::text || ' '"
+"""SQL: the beginning of all session names of one store. Two stores may be in two schemas of one database."""
 
 
 def of_run(run: str) -> str:
-    """The prefix of all session names of one run."""
-    return f"{PREFIX}{run[:32]} "
+    """What follows in all session names of one run."""
+    return f"{run[:28]} "
 
 
 def of_worker(worker: str, generation: int, run: str) -> str:
-    """The name of one incarnation's sessions; the server truncates names to 63 bytes."""
+    """What follows in those of one incarnation; the server truncates names to 63 bytes."""
     return f"{of_run(run)}{crc32(f'{worker}:{generation}'.encode()):08x}"

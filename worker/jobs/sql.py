@@ -35,10 +35,36 @@ WHERE {_FENCE}"""
 
 GIVE_BACK = f"UPDATE rekindle_job SET state = 'pending', alone = 0 WHERE {_FENCE}"
 
-_IS_DUE = "queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now"
+# The worker of a supervisor claims only while its supervisor's run is the current one: a process that
+# outlived its supervisor takes nothing more once the next one has begun.
+_IS_CURRENT = """
+(NOT :supervised OR EXISTS (SELECT 1 FROM rekindle_meta WHERE key = 'system_mark' AND value = :run))"""
 
-# The first job in order; FIFO within one priority.
-_NEXT = f"SELECT id FROM rekindle_job WHERE {_IS_DUE} ORDER BY priority, not_before_wall_ms, id LIMIT 1"
+_IS_DUE = f"queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now AND {_IS_CURRENT}"
+
+# When the next job is due, or was: one step in an index, whatever the planner knows of the values.
+_EARLIEST = "(SELECT min(not_before_wall_ms) FROM rekindle_job WHERE queue = :queue AND state = 'pending')"
+
+NEXT_DUE = f"SELECT {_EARLIEST} WHERE {_IS_CURRENT}"
+
+# The priorities of the waiting jobs in ascending order, each found by one step in an index, and none if no
+# job is due: jobs that wait for their time, of which there may be many, are not looked at one by one.
+_LEVELS = f"""
+level(priority) AS (
+    SELECT (SELECT min(priority) FROM rekindle_job WHERE queue = :queue AND state = 'pending')
+    WHERE {_EARLIEST} <= :now AND {_IS_CURRENT}
+    UNION ALL
+    SELECT (SELECT min(job.priority) FROM rekindle_job AS job
+            WHERE job.queue = :queue AND job.state = 'pending' AND job.priority > level.priority)
+    FROM level WHERE level.priority IS NOT NULL
+)"""
+
+# The first due job of one priority; FIFO.
+_FIRST = """
+SELECT job.id FROM rekindle_job AS job
+WHERE job.queue = :queue AND job.state = 'pending' AND job.priority = level.priority
+    AND job.not_before_wall_ms <= :now
+ORDER BY job.not_before_wall_ms, job.id LIMIT 1"""
 
 # A suspect waits for a free worker, and the jobs behind it wait too: otherwise a worker that always
 # holds a job would never take it.
@@ -50,16 +76,12 @@ _MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
 
 SQLITE_CLAIM = f"""
 UPDATE rekindle_job {_TAKE}
-WHERE id = ({_NEXT}) AND {_MAY_TAKE}
+WHERE id = (
+    WITH RECURSIVE {_LEVELS} SELECT ({_FIRST}) AS first FROM level WHERE first IS NOT NULL LIMIT 1
+) AND {_MAY_TAKE}
 RETURNING {", ".join(COLUMNS)}"""
 
 SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE {_IS_DUE} AND crash_count > 0 LIMIT 1"
-
-WORK_WAITS = f"SELECT 1 FROM rekindle_job WHERE {_IS_DUE} LIMIT 1"
-
-NEXT_DUE = """
-SELECT min(not_before_wall_ms) FROM rekindle_job
-WHERE queue = :queue AND state = 'pending' AND not_before_wall_ms > :now"""
 
 MINE = f"""
 SELECT {", ".join(COLUMNS)} FROM rekindle_job WHERE state = 'running' AND {_CLAIMANT} ORDER BY id"""
@@ -79,7 +101,10 @@ def postgres_exchange(ending: str | None) -> str:
     shown = ", ".join(f"claimed.{column}" for column in COLUMNS)
     return f"""
     WITH ended AS ({ended}),
-    next AS MATERIALIZED ({_NEXT} FOR UPDATE SKIP LOCKED),
+    next AS MATERIALIZED (
+        SELECT id FROM rekindle_job WHERE {_IS_DUE} AND {_EARLIEST} <= :now
+        ORDER BY priority, not_before_wall_ms, id LIMIT 1 FOR UPDATE SKIP LOCKED
+    ),
     claimed AS (
         UPDATE rekindle_job AS job {_TAKE.replace("attempts + 1", "job.attempts + 1")}
         FROM next WHERE job.id = next.id AND {_MAY_TAKE}

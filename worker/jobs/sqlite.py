@@ -14,7 +14,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 from weakref import WeakSet
 
 from . import sql
@@ -26,6 +25,7 @@ from .claims import (
     Exchanged,
     QueueUnavailableError,
     claim_of,
+    due_values,
     ending_values,
     now_wall_ms,
     request_values,
@@ -131,12 +131,11 @@ class SqliteClaims:
             self._seen_version = _data_version(connection)
             due = float("inf")
             for queue in queues:
-                values: dict[str, Any] = {"queue": queue, "now": now_wall_ms()}
-                if connection.execute(sql.WORK_WAITS, values).fetchone():
-                    return None
-                (found,) = connection.execute(sql.NEXT_DUE, values).fetchone()
-                due = min(due, found if found is not None else due)
-            return due
+                values = due_values(queue, self._claimant)
+                found = connection.execute(sql.NEXT_DUE, values).fetchone()
+                if found is not None and found[0] is not None:
+                    due = min(due, found[0])
+            return due if due > now_wall_ms() else None
 
     def _version(self) -> int:
         with self._reading() as connection:

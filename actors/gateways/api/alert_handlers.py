@@ -9,7 +9,7 @@ import msgspec
 
 from ...errors import RequestRefusedError
 from ...facts.alert import Alert, Kind
-from ..serving.json_values import Outcome
+from ..serving.json_values import CommandResult
 from .request_bodies import Text
 from .route import Request
 
@@ -30,6 +30,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     recent_count: int
     queue: str | None
     """The queue with toxic jobs, if the alert is about one."""
+    breaker: str | None
+    """The open breaker, if the alert is about one."""
     work_item: int | str | None
     assignee_cleared: bool | None
     restart_available: bool
@@ -59,7 +61,7 @@ def acknowledge(request: Request) -> object:
     if not request.target.isdecimal():
         raise RequestRefusedError(f"{request.target[:20]!r} is not an alert number")
     request.operator.acknowledge(int(request.target), request.arguments.by or "an operator")
-    return Outcome()
+    return CommandResult()
 
 
 def _view(alert: Alert) -> Alarm:

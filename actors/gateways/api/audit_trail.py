@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import msgspec
 from loguru import logger
+from msgspec.structs import replace
 
 from ...errors import RekindleError, RequestTimeoutError, StoreError
 from ...facts.audit_entry import AuditEntry, AuditResult
+from ..operator import Operator
 from ..serving.peer import Peer
+from ..serving.repeated_log import RepeatedCount
 from .route import Request, Route
 
 CONTROL = "control"
 """The control socket's name in audit entries."""
 
 _LONGEST_CLAIM = 64
+
+_refused: WeakKeyDictionary[Operator, RepeatedCount] = WeakKeyDictionary()
+"""Orders of clients that may only read, by operator: a client must not fill the audit log with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ def _audited(route: Route, request: Request, client: Client) -> object:
     finally:
         _record(
             request,
+            client,
             AuditEntry(
                 at_wall_ms=at_wall_ms,
                 gateway=client.gateway,
@@ -90,7 +98,13 @@ def _detail(request: Request) -> str:
     return msgspec.json.encode(given).decode() if given else ""
 
 
-def _record(request: Request, entry: AuditEntry) -> None:
+def _record(request: Request, client: Client, entry: AuditEntry) -> None:
+    if not client.may_order:
+        left_out = _refused.setdefault(request.operator, RepeatedCount()).counted(client.gateway)
+        if left_out is None:
+            return
+        if left_out:
+            entry = replace(entry, reason=f"{entry.reason} ({left_out} more orders were refused before)")
     try:
         request.operator.audit(entry)
     except Exception as error:  # noqa: BLE001  # the command was carried out; the response must still go out

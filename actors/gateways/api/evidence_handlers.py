@@ -13,7 +13,7 @@ from ...deaths.crash_bundle import Bundle, crashes_among
 from ...deaths.crash_groups import CrashGroup, grouped
 from ...facts.records import DeathRecord
 from ...messages import WorkerStatus
-from ...views.bug_report import cleaner, declared, without_secrets
+from ...views.bug_report import declared, without_secrets
 from ...views.timeline import Timeline
 from ..serving.json_values import view, view_type
 from .request_bodies import TimelineQuery
@@ -97,17 +97,19 @@ def bundle(request: Request) -> object:
 def bug_report(request: Request) -> object:
     operator, id_ = request.operator, request.target
     spec = operator.spec(id_)
-    kept = [without_secrets(each, spec.env) for each in operator.bundles(id_, limit=GROUPED)]
-    return BugReport(
+    kept = operator.bundles(id_, limit=GROUPED)
+    report = BugReport(
         id=id_,
         at_wall_ms=time.time_ns() // 1_000_000,
         rekindle=request.identity.version,
         python=sys.version,
         platform=platform.platform(),
         worker=view(operator.status(id_)),
-        explanation=cleaner(spec.env)(operator.explain(id_)),
+        explanation=operator.explain(id_),
         declared=declared(spec),
         deaths=view(operator.deaths(id_, limit=REPORTED_DEATHS)),
         groups=view(grouped(crashes_among(kept))),
-        bundles=view(tuple(kept[:REPORTED_BUNDLES])),
+        bundles=view(kept[:REPORTED_BUNDLES]),
     )
+    # The last step, over the whole document: no text can be forgotten.
+    return without_secrets(msgspec.to_builtins(report), operator.secrets(id_))

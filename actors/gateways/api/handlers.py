@@ -8,19 +8,26 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ...deaths.death import signal_number
 from ...errors import UnknownWorkerError
 from ...facts.audit_entry import AuditEntry
 from ...facts.records import DeathRecord
-from ...messages import BreakerStatus, WorkerStatus
-from ...messages.topics import Topics
+from ...facts.topic_states import QueueState
+from ...messages import BreakerStatus, Snapshot, WorkerStatus
+from ...messages.topics import QUEUES, Topics
 from ...processes.watch.transcript import OutputLines
+from ...spec.worker_spec import PauseMode
+from ...system.inboxes import Inbox
 from ...views.event_sentences import document_with_text
 from ..gateway_state import GatewayState
-from ..operator import Rolling
-from ..serving.json_values import Outcome, view, view_type
+from ..operator import Operator, Rolling
+from ..serving.json_values import CommandResult, view, view_type
 from .event_log import read_log
-from .request_bodies import EventLogQuery, InvalidRequestError, OutputQuery, topics_of
+from .request_bodies import EventLogQuery, InvalidRequestError, OutputQuery, SignalArguments, topics_of
 from .route import Request
+
+SNAPSHOT_S = 5.0
+"""How long the actors may take to answer."""
 
 Worker = view_type(WorkerStatus)
 Death = view_type(DeathRecord)
@@ -50,6 +57,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """Why the store is unavailable, if it is."""
     gateways: list[Gateway]  # type: ignore[valid-type]
     """The gateways that send events elsewhere."""
+    queue_depth: int
+    """How many jobs wait in all queues, when they were last looked at."""
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +91,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
     id: str
     text: str
+    component_id: str
+    """The same as `id`, under the name that it has everywhere else."""
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -99,6 +110,8 @@ class Used(msgspec.Struct, frozen=True):
     cpu_percent: float | None
     threads: int
     descriptors: int | None
+    component_id: str
+    """The same as `id`, under the name that it has everywhere else."""
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -107,6 +120,8 @@ class Stray(msgspec.Struct, frozen=True):
     pid: int
     id: str
     """The worker that started it."""
+    component_id: str
+    """The same as `id`, under the name that it has everywhere else."""
 
 
 class Resources(msgspec.Struct, frozen=True):
@@ -151,7 +166,19 @@ def info(request: Request) -> object:
         unsaved=report.unsaved,
         degraded=report.degraded,
         gateways=view(request.operator.gateways()),
+        queue_depth=_queue_depth(request.operator),
     )
+
+
+def _queue_depth(operator: Operator) -> int:
+    """The figure that the actors have; the store is not read."""
+    inbox = Inbox()
+    operator.subscribe(inbox, QUEUES)
+    try:
+        snapshot: Snapshot = inbox.get(SNAPSHOT_S)
+    finally:
+        operator.unsubscribe(inbox)
+    return sum(each.state.pending for each in snapshot.states if isinstance(each.state, QueueState))
 
 
 def workers(request: Request) -> object:
@@ -174,7 +201,7 @@ def deaths(request: Request) -> object:
 
 
 def explanation(request: Request) -> object:
-    return Explanation(request.target, request.operator.explain(request.target))
+    return Explanation(request.target, request.operator.explain(request.target), request.target)
 
 
 def output(request: Request) -> object:
@@ -204,8 +231,8 @@ def _ids_of(request: Request, name: str, *, required: bool) -> list[str]:
 
 def resources(request: Request) -> object:
     usages = request.operator.usages()
-    strays = [Stray(pid, id_) for pid, id_ in request.operator.strays()]
-    return Resources([Used(id_, **view(usage)) for id_, usage in usages.items()], strays)
+    strays = [Stray(pid, id_, id_) for pid, id_ in request.operator.strays()]
+    return Resources([Used(id_, **view(usage), component_id=id_) for id_, usage in usages.items()], strays)
 
 
 def event_log(request: Request) -> object:
@@ -236,30 +263,44 @@ def metrics(request: Request) -> object:
 
 def restart(request: Request) -> object:
     request.operator.restart(request.target)
-    return Outcome()
+    return CommandResult()
 
 
 def stop(request: Request) -> object:
-    return Outcome(detail=view(request.operator.stop_worker(request.target)))
+    return CommandResult(detail=view(request.operator.stop_worker(request.target)))
 
 
 def start(request: Request) -> object:
     return _outcome(request.operator.start_worker(request.target))
 
 
-def _outcome(was_needed: bool) -> Outcome:
-    return Outcome() if was_needed else Outcome(detail={"already": True})
+def _outcome(was_needed: bool) -> CommandResult:
+    return CommandResult() if was_needed else CommandResult(detail={"already": True})
 
 
 def reset(request: Request) -> object:
     request.operator.reset(request.target)
-    return Outcome()
+    return CommandResult()
+
+
+def signal(request: Request) -> object:
+    arguments: SignalArguments = request.arguments
+    if signal_number(arguments.signal) is None:
+        raise InvalidRequestError(422, "invalid", f"{arguments.signal!r} is not a signal")
+    request.operator.signal(request.target, arguments.signal)
+    return CommandResult()
 
 
 def pause(request: Request) -> object:
     ids = (request.target,) if request.target else ()
+    running = [
+        worker
+        for worker in request.operator.report().workers
+        if worker.pid is not None and (not ids or worker.component_id in ids)
+    ]
     request.operator.pause(*ids, reason=request.arguments.reason, for_s=request.arguments.for_s)
-    return Outcome()
+    modes = {mode: [each.component_id for each in running if each.pause_mode is mode] for mode in PauseMode}
+    return CommandResult(detail={"stopped": modes[PauseMode.STOP], "idle": modes[PauseMode.IDLE]})
 
 
 def resume(request: Request) -> object:
@@ -267,20 +308,20 @@ def resume(request: Request) -> object:
 
 
 def reload(request: Request) -> object:
-    return Outcome(detail=dict(request.operator.reload()))
+    return CommandResult(detail=dict(request.operator.reload()))
 
 
 def shut_down(request: Request) -> object:
     request.operator.shut_down()
-    return Outcome()
+    return CommandResult()
 
 
 def scale(request: Request) -> object:
-    return Outcome(detail=dict(request.operator.scale(request.target, request.arguments.count) or {}))
+    return CommandResult(detail=dict(request.operator.scale(request.target, request.arguments.count) or {}))
 
 
 def roll(request: Request) -> object:
-    return Outcome(detail=dict(request.operator.rolling_restart(request.target) or {}))
+    return CommandResult(detail=dict(request.operator.rolling_restart(request.target) or {}))
 
 
 def rolling(request: Request) -> object:

@@ -6,17 +6,16 @@ no supervisor runs.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import msgspec
 
+from ...errors import UnknownJobError
 from ...facts.jobs import JobCrash, JobState, JobView, QueueStats, all_queues
 from ...ports import Jobs
 from ...spec.job_payload import checked_queue, new_job, payload_text
-from ..serving.json_values import Outcome, view, view_type
+from ..serving.json_values import CommandResult, encode, view, view_type
 from .request_bodies import EnqueueArguments, InvalidRequestError
 from .route import Request
 
@@ -24,13 +23,28 @@ Crash = view_type(JobCrash)
 Figures = view_type(QueueStats)
 
 
+LONGEST_LISTED = 1024
+"""How many characters of a payload and a result are in a list."""
+
+LONGEST_SHOWN = 2_000_000
+"""How many are in the answer about one job: twice what a new job may have."""
+
+LONGEST_ANSWER = 8_000_000
+"""About how many bytes a list may have; the jobs beyond are left off."""
+
+LOT = 50
+"""For how many jobs the evidence is read at a time."""
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One job; payload and result are JSON values."""
+    """One job; payload and result are JSON values, or text if they are cut."""
 
     id: int
     queue: str
     state: str
-    payload: Any
+    payload: msgspec.Raw
+    payload_cut: bool
+    """Whether the payload is only the beginning of the text, since the whole is too long for this answer."""
     priority: int
     attempts: int
     crash_count: int
@@ -43,7 +57,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     started_at_wall_ms: int | None
     finished_at_wall_ms: int | None
     toxic_since_wall_ms: int | None
-    result: Any
+    result: msgspec.Raw
+    result_cut: bool
     error: str | None
 
 
@@ -58,6 +73,8 @@ class JobList(msgspec.Struct, frozen=True):
     """Jobs, newest first; each with its crashes, if `evidence` was requested."""
 
     jobs: list[JobDetail]
+    left_off: int = 0
+    """How many further jobs matched and are left off, since the answer would be too long."""
 
 
 class Queues(msgspec.Struct, frozen=True):
@@ -79,14 +96,26 @@ def job_list(jobs: Jobs, *, queue: str | None, state: str | None, limit: int, ev
         raise InvalidRequestError(
             422, "invalid", f"{state[:80]!r} is not a job state; the states are {known}"
         )
-    found = jobs.find(queue=queue, state=state, limit=limit)
-    crashes = jobs.crashes([job.id for job in found]) if evidence else ()
-    return JobList([_detail(job, crashes) for job in found])
+    found = jobs.find(queue=queue, state=state, limit=limit, longest=LONGEST_LISTED)
+    listed: list[JobDetail] = []
+    size = 0
+    for begin in range(0, len(found), LOT):
+        lot = found[begin : begin + LOT]
+        crashes = jobs.crashes([job.id for job in lot]) if evidence else ()
+        for job in lot:
+            detail = _detail(job, crashes)
+            size += len(encode(detail))
+            if size > LONGEST_ANSWER and listed:
+                return JobList(listed, len(found) - len(listed))
+            listed.append(detail)
+    return JobList(listed)
 
 
 def job_detail(jobs: Jobs, job_id: int) -> JobDetail:
     """One job."""
-    return _detail(jobs.get(job_id), jobs.crashes([job_id]))
+    for job in jobs.named([job_id], longest=LONGEST_SHOWN):
+        return _detail(job, jobs.crashes([job_id]))
+    raise UnknownJobError(job_id)
 
 
 def figures(jobs: Jobs, served: Collection[str]) -> Queues:
@@ -116,16 +145,24 @@ def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArgu
 
 
 def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
-    sent = {**view(job), "payload": _value(job.payload), "result": _value(job.result)}
+    sent = {
+        **view(job),
+        "payload": _value(job.payload, cut=job.payload_cut),
+        "result": _value(job.result, cut=job.result_cut),
+    }
     return JobDetail(Job(**sent), view([crash for crash in crashes if crash.job_id == job.id]))
 
 
-def _value(text: str | None) -> Any:
-    """The value of JSON text; other text stands for itself."""
+def _value(text: str | None, *, cut: bool) -> msgspec.Raw:
+    """JSON text as it is, checked and not decoded; text that is cut or is not JSON as a string."""
+    if text is None:
+        return msgspec.Raw(b"null")
     try:
-        return None if text is None else json.loads(text)
+        if not cut:
+            return msgspec.json.decode(text, type=msgspec.Raw)
     except (ValueError, RecursionError):
-        return text
+        pass
+    return msgspec.Raw(encode(text))
 
 
 # ── handlers ─────────────────────────────────────────────────────────────────────────────
@@ -153,17 +190,17 @@ def queues(request: Request) -> object:
 def enqueue(request: Request) -> object:
     operator = request.operator
     ids = enqueued(operator.jobs, request.target, operator.queues, request.arguments)
-    return Outcome(detail={"ids": list(ids)})
+    return CommandResult(detail={"ids": list(ids)})
 
 
 def retry(request: Request) -> object:
     request.operator.jobs.retry([_number(request)])
-    return Outcome()
+    return CommandResult()
 
 
 def drop(request: Request) -> object:
     request.operator.jobs.drop([_number(request)])
-    return Outcome()
+    return CommandResult()
 
 
 def _number(request: Request) -> int:

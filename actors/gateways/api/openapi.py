@@ -10,7 +10,7 @@ import msgspec
 
 from ...spec.worker_spec import COMPONENT_ID
 from ..serving.json_values import Problem
-from .request_bodies import Nothing
+from .request_bodies import LONGEST_NUMBER, Nothing
 from .route import Route
 
 _REFUSALS = {
@@ -23,9 +23,16 @@ _REFUSALS = {
     "413": "The body is too large.",
     "415": "The content type is not application/json (TCP only).",
     "422": "The arguments are invalid.",
+    "431": "The headers of the request are too large (TCP only).",
     "503": "The supervisor is busy or shutting down, or the store is unavailable.",
     "504": "No reply in time; a command may still be carried out.",
 }
+
+PROBES = {
+    "/livez": "Whether the actors answer",
+    "/readyz": "Whether no worker is starting or has a problem, and the store is available",
+}
+"""Served over TCP only, to any client, beside the table of routes."""
 
 
 def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
             "enabled, over TCP with a token. "
             "Durations and times are whole milliseconds.",
         },
-        "paths": paths,
+        "paths": paths | {path: {"get": _probe(path, summary)} for path, summary in PROBES.items()},
         "components": {
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -69,6 +76,19 @@ def _operation(route: Route, result: dict[str, Any], body: dict[str, Any]) -> di
         required = any(field.required for field in msgspec.structs.fields(route.body))
         operation["requestBody"] = {"required": required, "content": _content(body)}
     return operation
+
+
+def _probe(path: str, summary: str) -> dict[str, Any]:
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    return {
+        "operationId": f"get_{path.removeprefix('/')}",
+        "summary": f"{summary} (TCP only, without a token and without detail)",
+        "responses": {
+            "200": {"description": "Yes.", "content": text},
+            "503": {"description": "No.", "content": text},
+        },
+        "security": [],
+    }
 
 
 _LAST_EVENT_ID = {
@@ -107,7 +127,7 @@ def _path_parameters(route: Route) -> list[dict[str, Any]]:
 def _text(name: str) -> dict[str, Any]:
     match name:
         case "generation":
-            return {"type": "integer", "minimum": 0}
+            return {"type": "integer", "minimum": 0, "maximum": 10**LONGEST_NUMBER - 1}
         case "number":
             return {"type": "string", "pattern": "^[0-9]{1,18}$"}
         case _:

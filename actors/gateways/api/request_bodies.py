@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from signal import Signals
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +18,8 @@ MOST_JOBS = 1000
 LARGEST_ENQUEUE = 2 * 1024 * 1024
 LONGEST_PAUSE_S = 10 * 365 * 86_400.0
 MOST_WORKERS = 10_000
+
+SIGNALS = sorted(signal.name for signal in Signals)
 
 Text = Annotated[str, Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 """A line for people; terminals show it, so control characters are refused."""
@@ -43,6 +46,13 @@ class PauseArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     reason: Text = ""
     for_s: Annotated[float, Meta(gt=0, le=LONGEST_PAUSE_S)] | None = None
+
+
+class SignalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The signal by its name, with or without SIG."""
+
+    signal: Annotated[str, Meta(min_length=1, max_length=20, extra_json_schema={"enum": SIGNALS})]
+    """Checked by the handler."""
 
 
 class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,6 +82,13 @@ class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Checked by the handler, whose message lists the states."""
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 100
     evidence: bool = False
+
+
+class HealthQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which worker, by default all, and how old its last heartbeat may be."""
+
+    worker: Text | None = None
+    max_age_s: Annotated[float, Meta(gt=0, le=LONGEST_PAUSE_S)] | None = None
 
 
 class LimitQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

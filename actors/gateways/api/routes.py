@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...views.health_summary import HealthSummary
 from ..serving.call_pools import CallPool
-from ..serving.json_values import Outcome
-from . import alert_handlers, evidence_handlers, handlers, job_handlers
+from ..serving.json_values import CommandResult
+from . import alert_handlers, evidence_handlers, handlers, health_handlers, job_handlers
 from .openapi import document
 from .request_bodies import (
     LARGEST_ENQUEUE,
     EnqueueArguments,
     EventLogQuery,
     EventStreamQuery,
+    HealthQuery,
     JobQuery,
     LimitQuery,
     OutputQuery,
     PauseArguments,
     ScaleArguments,
+    SignalArguments,
     TimelineQuery,
 )
 from .route import Request, Route
@@ -45,7 +48,7 @@ def _stored(path: str, summary: str, handler: Handler, result: Any, **more: Any)
 
 def _command(path: str, action: str, summary: str, handler: Handler, **more: Any) -> Route:
     """A route that changes something, and is audited."""
-    settings: dict[str, Any] = {"pool": CallPool.COMMAND, "result": Outcome, **more}
+    settings: dict[str, Any] = {"pool": CallPool.COMMAND, "result": CommandResult, **more}
     return Route(method="POST", path=path, action=action, summary=summary, handler=handler, **settings)
 
 
@@ -55,6 +58,13 @@ def _description(request: Request) -> object:
 
 ROUTES: tuple[Route, ...] = (
     _query("/info", "The supervisor itself", handlers.info, handlers.Info),
+    _query(
+        "/health",
+        "Whether all is well, or one worker, and what is not",
+        health_handlers.health,
+        HealthSummary,
+        query=HealthQuery,
+    ),
     # ── workers ──────────────────────────────────────────────────────────────────────────
     _query("/workers", "Every worker", handlers.workers, handlers.Workers),
     _query("/workers/{id}", "One worker", handlers.worker, handlers.Worker),
@@ -149,6 +159,7 @@ ROUTES: tuple[Route, ...] = (
     _command("/workers/{id}/reset", "reset", "Clear its counters and failure", handlers.reset),
     _command("/workers/{id}/pause", "pause", "Pause it", handlers.pause, body=PauseArguments),
     _command("/workers/{id}/resume", "resume", "End its pause", handlers.resume),
+    _command("/workers/{id}/signal", "signal", "Send it a signal", handlers.signal, body=SignalArguments),
     _command("/pause", "pause", "Pause the whole system", handlers.pause, body=PauseArguments),
     _command("/resume", "resume", "End the pause of the whole system", handlers.resume),
     _command("/reload", "reload", "Apply the changed configuration", handlers.reload, pool=CallPool.LONG),

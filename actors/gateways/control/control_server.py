@@ -14,8 +14,9 @@ from typing import Self
 from ..api.app import create_app
 from ..operator import Operator
 from ..serving.call_pools import CallPools
+from ..serving.listener import room_for
 from ..serving.server_thread import STOP_S, ServerThread, identity
-from ..serving.uvicorn_server import HttpProtocol
+from ..serving.uvicorn_server import MOST_CONNECTIONS, HttpProtocol
 from .socket_file import SOCKET_NAME, SocketFile
 
 __all__ = ["STOP_S", "ControlServer"]
@@ -90,7 +91,10 @@ class ControlServer:
 
     def _serve(self, file: SocketFile) -> None:
         pools = CallPools()
-        app = create_app(self._operator, identity(self._directory, self._dashboard), pools)
+        followers = room_for(MOST_CONNECTIONS) // 2
+        app = create_app(
+            self._operator, identity(self._directory, self._dashboard), pools, most_followers=followers
+        )
         self._serving = ServerThread(app, pools, name="control", protocol=HttpProtocol)
         self._serving.start(file.socket, "rekindle-control")
 

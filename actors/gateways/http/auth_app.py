@@ -1,21 +1,17 @@
-"""The application on TCP: checks the origin (`origin_rules`), then the token or cookie.
+"""The application on TCP: checks the origin (`origin_rules`), then the token or session.
 
-It serves the files of the dashboard without authentication, the exchange of a token for a cookie
+It serves the files of the dashboard without authentication, the exchange of a token for a session
 (`/session`), and the routes of the control socket to authenticated clients.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections import Counter
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 import msgspec
-from loguru import logger
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,9 +20,10 @@ from ..api.problems import Refusal
 from ..api.request_bodies import InvalidRequestError, decode_body
 from ..api.route import PREFIX
 from ..serving.json_values import Problem, encode
-from . import login_sessions
-from .login_sessions import Role, Session
-from .origin_rules import OwnHosts, RequestHead, cookie_rejection, rejection
+from ..serving.repeated_log import RepeatedLog
+from .login_sessions import Role, Sessions
+from .origin_rules import OwnHosts, RequestHead, rejection
+from .probes import PATHS, Probes
 from .static_files import StaticFile
 from .tokens import Tokens
 
@@ -45,7 +42,9 @@ HEADERS = {
 }
 _PER_ADDRESS = 0.5
 """The share of all event streams that one address may use, unless all clients share one address."""
+LARGEST_HEAD = 16 * 1024
 _LARGEST_TOKEN_BODY = 1024
+_LARGEST_REFUSED_BODY = 64 * 1024
 
 
 class TokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,9 +59,6 @@ class AuthSettings:
 
     own_hosts: OwnHosts
     tokens: Tokens
-    cookie: str
-    """The name of the cookie, with the port: browsers share cookies among all ports of a host."""
-    secure: bool
     read_only: bool
     max_clients: int
     shares_address: bool
@@ -72,18 +68,33 @@ class AuthSettings:
 class AuthApp:
     """The application; belongs to one event loop."""
 
-    def __init__(self, api: ASGIApp, files: Mapping[str, StaticFile], settings: AuthSettings) -> None:
+    def __init__(
+        self,
+        api: ASGIApp,
+        files: Mapping[str, StaticFile],
+        settings: AuthSettings,
+        sessions: Sessions,
+        probes: Probes,
+    ) -> None:
         self._api = api
         self._files = files
         self._settings = settings
         self._following: Counter[str] = Counter()
+        self._sessions = sessions
+        self._repeated = RepeatedLog()
+        self._probes = probes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         head = head_of(scope)
         send = _with_headers(send, no_store=head.path not in self._files)
-        refusal = rejection(head, self._settings.own_hosts)
-        if refusal is not None:
+        refusal = _oversized(scope) or rejection(head, self._settings.own_hosts)
+        if head.method == "GET" and head.path in PATHS:
+            # Of any host name: an orchestrator uses the address of the container.
+            response = await self._probes.response(head.path)
+            await response(scope, receive, send)
+        elif refusal is not None:
+            await _drain(head, receive)
             await _refused(refusal, head)(scope, receive, send)
         elif head.needs_auth:
             await self._serve_api(head, scope, receive, send)
@@ -126,56 +137,47 @@ class AuthApp:
 
     def _client(self, head: RequestHead, role: Role, address: str) -> Client:
         user = claim(head.headers.get("x-rekindle-user"))
-        who = f"{user} at {address}" if user else address
+        who = f"{user}, {role} token, at {address}" if user else f"{role} token at {address}"
         may_order = role is Role.OPERATOR and not self._settings.read_only
         return Client(None, who, gateway="http", may_order=may_order)
 
     # ── authentication ───────────────────────────────────────────────────────────────────
 
     def _role(self, head: RequestHead) -> Role | Refusal:
-        scheme, _, token = head.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return self._settings.tokens.role_of(token.strip()) or _unauthorized(
-                "wrong token; `rekindle dashboard` prints a link with a valid one"
-            )
-        session = self._session(head)
-        if session is None:
+        shown = _bearer(head)
+        if shown is None:
             return _unauthorized("a token is required; `rekindle dashboard` prints a link with one")
-        return cookie_rejection(head) or session.role
+        role = self._settings.tokens.role_of(shown) or self._sessions.role_of(shown)
+        return role or _unauthorized("wrong token; `rekindle dashboard` prints a link with a valid one")
 
-    def _session(self, head: RequestHead) -> Session | None:
-        cookie = _cookies(head.headers.get("cookie", "")).get(self._settings.cookie)
-        return (
-            None
-            if cookie is None
-            else login_sessions.session_of(cookie, self._settings.tokens.key, time.time())
-        )
-
-    # ── the dashboard, and the exchange of a token for a cookie ──────────────────────────
+    # ── the dashboard, and the exchange of a token for a session ─────────────────────────
 
     async def _file_or_session(self, head: RequestHead, scope: Scope, receive: Receive) -> Response:
         match head.method, head.path:
             case "GET", path if path in self._files:
                 return self._files[path].response(head.headers.get("if-none-match"))
             case "GET", "/session":
-                return self._renew(head)
+                return self._state_of(head)
             case "POST", "/session":
                 return await self._exchange(head, scope, receive)
             case "POST", "/session/end":
-                return self._log_out()
-            case _, path if path in (SESSION, LOGOUT) or path in self._files:
+                return self._log_out(head)
+            case _, path if (allowed := self._methods(path)) is not None:
                 message = f"{head.method} is not supported for this path"
-                return _refused(Refusal(405, Problem("method_not_allowed", message)), head)
+                problem = Refusal(405, Problem("method_not_allowed", message))
+                return _refused(problem, head, {"allow": allowed})
             case _:
                 return _refused(Refusal(404, Problem("no_such_path", "no such path")), head)
 
-    def _renew(self, head: RequestHead) -> Response:
-        session = self._session(head)
-        if session is None:
-            return self._session_state(None)  # not a refusal: the browser would log it as an error
-        if session.needs_renewal(time.time()):
-            return self._log_in(session.role, head)
-        return self._session_state(session.role)
+    def _methods(self, path: str) -> str | None:
+        if path in PATHS or path in self._files:
+            return "GET"
+        return {SESSION: "GET, POST", LOGOUT: "POST"}.get(path)
+
+    def _state_of(self, head: RequestHead) -> Response:
+        shown = _bearer(head)
+        # Without a session this is not a refusal: the browser would log it as an error.
+        return self._session_state(None if shown is None else self._sessions.role_of(shown))
 
     async def _exchange(self, head: RequestHead, scope: Scope, receive: Receive) -> Response:
         token = await _read_token(receive)
@@ -183,34 +185,22 @@ class AuthApp:
             return _refused(token, head)
         role = self._settings.tokens.role_of(token)
         if role is None:
-            logger.warning("http: login with a wrong token from {}", _address(scope))
+            self._repeated.log("login", f"http: login with a wrong token from {_address(scope)}")
             return _refused(
                 _unauthorized("wrong token; `rekindle dashboard` prints a link with a valid one"), head
             )
-        return self._log_in(role, head)
+        return self._session_state(role, self._sessions.begin(role))
 
-    def _log_in(self, role: Role, head: RequestHead) -> Response:
-        cookie = login_sessions.issue(role, self._settings.tokens.key, time.time(), secrets.token_urlsafe(16))
-        response = self._session_state(role)
-        secure = self._settings.secure or head.headers.get("origin", "").lower().startswith("https:")
-        response.set_cookie(
-            self._settings.cookie,
-            cookie,
-            max_age=login_sessions.LIFE_S,
-            httponly=True,
-            samesite="strict",
-            secure=secure,
-        )
-        return response
-
-    def _session_state(self, role: Role | None) -> Response:
+    def _session_state(self, role: Role | None, session: str | None = None) -> Response:
         can_order = role is Role.OPERATOR and not self._settings.read_only
-        return _json(200, {"role": role, "may_order": can_order})
+        state: dict[str, object] = {"role": role, "may_order": can_order}
+        return _json(200, state if session is None else state | {"session": session})
 
-    def _log_out(self) -> Response:
-        response = self._session_state(None)
-        response.delete_cookie(self._settings.cookie, httponly=True, samesite="strict")
-        return response
+    def _log_out(self, head: RequestHead) -> Response:
+        shown = _bearer(head)
+        if shown is not None:
+            self._sessions.end(shown)
+        return self._session_state(None)
 
 
 def _unauthorized(message: str) -> Refusal:
@@ -246,11 +236,29 @@ async def _read_token(receive: Receive) -> str | Refusal:
     return body.token
 
 
-def _cookies(header: str) -> Mapping[str, str]:
-    try:
-        return {name: morsel.value for name, morsel in SimpleCookie(header).items()}
-    except CookieError:
-        return {}
+def _bearer(head: RequestHead) -> str | None:
+    """The token or session that a request shows."""
+    scheme, _, shown = head.headers.get("authorization", "").partition(" ")
+    return shown.strip() if scheme.lower() == "bearer" else None
+
+
+def _oversized(scope: Scope) -> Refusal | None:
+    # uvicorn's own limit is for a head that is not complete yet; one that arrives at once passes it.
+    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    if size <= LARGEST_HEAD:
+        return None
+    return Refusal(
+        431, Problem("too_large", f"the headers of the request are larger than {LARGEST_HEAD} bytes")
+    )
+
+
+async def _drain(head: RequestHead, receive: Receive) -> None:
+    """Read a body that is refused: if it is unread when the connection closes, the refusal can be lost."""
+    read, more = 0, head.changes
+    while more and read <= _LARGEST_REFUSED_BODY:
+        message = await receive()
+        read += len(message.get("body", b""))
+        more = message.get("more_body", False)
 
 
 def _address(scope: Scope) -> str:

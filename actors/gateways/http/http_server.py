@@ -11,6 +11,7 @@ import os
 import socket
 import ssl
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -21,13 +22,17 @@ from loguru import logger
 from ..api.app import create_app
 from ..gateway_errors import GatewayError
 from ..operator import Operator
-from ..serving.call_pools import CallPools
+from ..secret_file import check_secret
+from ..serving.call_pools import CallPool, CallPools
+from ..serving.listener import room_for
 from ..serving.server_thread import ServerThread, identity
 from ..serving.uvicorn_server import HttpProtocol
 from ..settings.http_settings import Address, HttpSettings
 from .auth_app import AuthApp, AuthSettings
-from .login_sessions import Role
+from .login_sessions import Role, Sessions
 from .origin_rules import OwnHosts
+from .probes import Probes
+from .session_file import SessionFile
 from .static_files import read_static_files
 from .tokens import Tokens, load_tokens
 
@@ -123,20 +128,24 @@ class HttpServer:
 
     def _serve(self, listening: socket.socket, tokens: Tokens) -> None:
         pools = CallPools()
+        most = room_for(self._settings.max_clients + ROOM_FOR_REQUESTS)
         api = create_app(
             self._operator,
             identity(self._directory, self.url),
             pools,
-            most_followers=self._settings.max_clients,
+            most_followers=max(most - ROOM_FOR_REQUESTS, most // 2),
         )
-        app = AuthApp(api, read_static_files(), self._auth_settings(tokens))
-        limit = {"most_connections": self._settings.max_clients + ROOM_FOR_REQUESTS}
+        stored = SessionFile(self._directory, tokens)
+        sessions = Sessions(stored.load(), time.time, stored.save)
+        probes = Probes(lambda: pools.run(CallPool.QUERY, self._operator.report))
+        app = AuthApp(api, read_static_files(), self._auth_settings(tokens), sessions, probes)
         self._serving = ServerThread(
             app,
             pools,
             name="http",
-            protocol=type("TcpProtocol", (_TcpProtocol,), limit),
-            **_tls(self._settings),
+            protocol=_TcpProtocol,
+            most_connections=most,
+            **tls_settings(self._settings),
         )
         self._serving.start(listening, "rekindle-http")
 
@@ -146,8 +155,6 @@ class HttpServer:
         return AuthSettings(
             own_hosts=OwnHosts(settings.allowed_hosts(port), frozenset(schemes)),
             tokens=tokens,
-            cookie=f"rekindle-{port}",
-            secure=settings.has_tls,
             read_only=settings.read_only,
             max_clients=settings.max_clients,
             shares_address=settings.listen.is_loopback or settings.behind_proxy,
@@ -194,9 +201,16 @@ def _check(settings: HttpSettings) -> None:
         raise GatewayError(f"the HTTP gateway cannot start: {'; '.join(objections)}")
 
 
-def _tls(settings: HttpSettings) -> dict[str, Any]:
+def tls_settings(settings: HttpSettings) -> dict[str, Any]:
+    """The settings of uvicorn for TLS; empty without it.
+
+    Raises:
+        UnsafePathError: another user may read or change the key.
+        GatewayError: the certificate or its key cannot be loaded.
+    """
     if settings.tls_cert is None or settings.tls_key is None:
         return {}
+    check_secret(settings.tls_key, group_may_read=True)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
     except (OSError, ssl.SSLError) as error:

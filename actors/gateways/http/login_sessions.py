@@ -1,25 +1,27 @@
-"""Pure: the session of a browser that has sent a token, in a cookie that only the supervisor can sign.
+"""The sessions of browsers that have sent a token.
 
-Nothing is stored, so a session survives a restart of the supervisor and a dashboard can stay open.
-A session expires; all sessions end when a token is replaced, because the tokens are the signing key.
+The dashboard keeps its session in the browser's storage, which belongs to one origin, and sends it as a
+bearer token. A cookie would go to every port of the host, where another user's server could read it.
+A session ends when it is signed out, after `IDLE_S` without a request, and when a token is replaced.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
-import re
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
-LIFE_S = 7 * 86_400
-RENEW_S = LIFE_S // 2
-"""A session that expires sooner than this is renewed."""
-LONGEST_COOKIE = 256
+import msgspec
 
-_COOKIE = re.compile(
-    r"(?P<signed>(?P<role>viewer|operator)\.(?P<ends>[0-9]{1,12})\.[A-Za-z0-9_-]{16,64})\.(?P<signature>[0-9a-f]{64})"
-)
+IDLE_S = 12 * 3600.0
+LIFE_S = 7 * 86_400.0
+"""How long a session may last at most, however often it is used."""
+MOST_SESSIONS = 200
+SAVE_AFTER_S = 600.0
+"""How old the stored time of the last use may be."""
+PREFIX = "session-"
+LONGEST = 128
 
 
 class Role(StrEnum):
@@ -31,34 +33,67 @@ class Role(StrEnum):
     """Read, and send commands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A browser that has sent a token."""
+class Session(msgspec.Struct):
+    """A browser that has sent a token; times in wall-clock seconds."""
 
+    hash: str
+    """Of the name, which only the browser knows."""
     role: Role
-    ends_at_s: int
-    """Wall-clock seconds."""
-
-    def needs_renewal(self, now_s: float) -> bool:
-        """Whether it expires soon."""
-        return self.ends_at_s - now_s < RENEW_S
+    began: float
+    used: float
 
 
-def issue(role: Role, key: bytes, now_s: float, nonce: str) -> str:
-    """The cookie of a new session."""
-    signed = f"{role}.{int(now_s) + LIFE_S}.{nonce}"
-    return f"{signed}.{_signature(signed, key)}"
+class Sessions:
+    """The sessions of one server. Used by one thread."""
+
+    def __init__(
+        self, found: Iterable[Session], clock: Callable[[], float], save: Callable[[list[Session]], None]
+    ) -> None:
+        """Continue with the sessions of a former run.
+
+        Args:
+            found: those sessions.
+            clock: the wall clock, in seconds.
+            save: stores all sessions.
+        """
+        self._clock = clock
+        self._save = save
+        self._saved_at = clock()
+        self._sessions = {each.hash: each for each in sorted(found, key=lambda each: each.used)}
+        """The one that was used least recently first."""
+
+    def begin(self, role: Role) -> str:
+        """A new session; its name is the secret that its browser sends."""
+        while len(self._sessions) >= MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        name, now = PREFIX + secrets.token_urlsafe(32), self._clock()
+        self._sessions[_hash(name)] = Session(_hash(name), role, now, now)
+        self._store(now)
+        return name
+
+    def role_of(self, name: str) -> Role | None:
+        """The role of a session; None if there is no such session any more."""
+        if not name.startswith(PREFIX) or len(name) > LONGEST:
+            return None
+        session = self._sessions.pop(_hash(name), None)
+        now = self._clock()
+        if session is None or now - session.used >= IDLE_S or now - session.began >= LIFE_S:
+            return None
+        session.used = now
+        self._sessions[session.hash] = session
+        if now - self._saved_at >= SAVE_AFTER_S:
+            self._store(now)
+        return session.role
+
+    def end(self, name: str) -> None:
+        """Sign a browser out."""
+        if self._sessions.pop(_hash(name), None) is not None:
+            self._store(self._clock())
+
+    def _store(self, now: float) -> None:
+        self._saved_at = now
+        self._save(list(self._sessions.values()))
 
 
-def session_of(cookie: str, key: bytes, now_s: float) -> Session | None:
-    """The session in a cookie; None if the signature is wrong or the session has expired."""
-    if len(cookie) > LONGEST_COOKIE or (found := _COOKIE.fullmatch(cookie)) is None:
-        return None
-    if not hmac.compare_digest(_signature(found["signed"], key), found["signature"]):
-        return None
-    session = Session(Role(found["role"]), int(found["ends"]))
-    return session if now_s < session.ends_at_s <= now_s + LIFE_S + 1 else None
-
-
-def _signature(signed: str, key: bytes) -> str:
-    return hmac.new(key, signed.encode("ascii"), hashlib.sha256).hexdigest()
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()

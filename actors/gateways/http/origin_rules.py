@@ -55,6 +55,8 @@ def rejection(head: RequestHead, own: OwnHosts) -> Refusal | None:
     host = head.headers.get("host", "").lower()
     if host not in own.hosts or "host" in head.repeated:
         return _refusal(400, "wrong_host", "unknown Host header; use the URL printed by rekindle")
+    if "authorization" in head.repeated:
+        return _refusal(400, "malformed", "more than one Authorization header")
     if not _is_same_site(head, host, own):
         return _refusal(403, "cross_site", "the request comes from another site")
     if head.changes and _has_body(head) and not _is_json(head):
@@ -62,19 +64,8 @@ def rejection(head: RequestHead, own: OwnHosts) -> Refusal | None:
     return None
 
 
-def cookie_rejection(head: RequestHead) -> Refusal | None:
-    """Why a cookie is not sufficient: a command must prove that the dashboard sent it."""
-    if head.changes and "origin" not in head.headers and head.headers.get("sec-fetch-site") != "same-origin":
-        return _refusal(
-            403,
-            "cross_site",
-            "a command with a cookie must have an Origin or Sec-Fetch-Site header of the dashboard",
-        )
-    return None
-
-
 def _is_same_site(head: RequestHead, host: str, own: OwnHosts) -> bool:
-    if {"origin", "sec-fetch-site", "cookie"} & head.repeated:
+    if {"origin", "sec-fetch-site"} & head.repeated:
         return False
     origin = head.headers.get("origin")
     if origin is not None and origin.lower() not in {f"{scheme}://{host}" for scheme in own.schemes}:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import re
@@ -43,11 +42,6 @@ class Tokens:
         """The token of a role."""
         return self.operator if role is Role.OPERATOR else self.viewer
 
-    @property
-    def key(self) -> bytes:
-        """The key that signs sessions; it changes with the tokens."""
-        return hashlib.sha256(f"rekindle session {self.viewer} {self.operator}".encode()).digest()
-
 
 def load_tokens(directory: Path) -> Tokens:
     """The tokens of a state directory; missing ones are created.
@@ -72,7 +66,9 @@ def load_tokens(directory: Path) -> Tokens:
 
 def _read(directory: int, path: Path) -> str | None:
     try:
-        descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(
+            path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory
+        )
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -25,6 +25,18 @@ class MetricsSource(Operator, Protocol):
         ...
 
 
+def check() -> None:
+    """Refuse to begin without what the metrics need.
+
+    Raises:
+        MissingExtraError: prometheus-client is not installed.
+    """
+    try:
+        import prometheus_client  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("the metrics endpoint", "metrics") from None
+
+
 class Metrics:
     """Counts events from its creation on, and renders all metrics on request."""
 
@@ -34,10 +46,9 @@ class Metrics:
         Raises:
             MissingExtraError: prometheus-client is not installed.
         """
-        try:
-            from prometheus_client import CollectorRegistry, ProcessCollector
-        except ImportError:
-            raise MissingExtraError("the metrics", "metrics") from None
+        check()
+        from prometheus_client import CollectorRegistry, ProcessCollector
+
         self._source = source
         self._identity = identity
         self._counts = EventCounts()

@@ -19,18 +19,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from loguru import logger
 from msgspec import Meta
 
 from ..api.audit_trail import Client, claim, handle
 from ..api.problems import Refusal, problem_for
-from ..api.request_bodies import InvalidRequestError, Nothing, decode_body
+from ..api.request_bodies import LONGEST_NUMBER, InvalidRequestError, Nothing, decode_body
 from ..api.route import Request, Route
 from ..api.routes import ROUTES
 from ..operator import Operator
 from ..server_identity import Identity
 from ..serving.call_pools import CallPools, PoolFullError
 from ..serving.json_values import encode
+from ..serving.repeated_log import RepeatedLog
+from ..settings.nats_settings import NatsSettings
 from .nats_link import Link, LinkError, OversizedError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class CommandBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: str = ""
     """A worker id, or the name of a group or queue."""
     arguments: dict[str, Any] = {}  # a Struct copies its defaults
-    generation: Annotated[int, Meta(ge=1)] | None = None
+    generation: Annotated[int, Meta(ge=1, le=10**LONGEST_NUMBER - 1)] | None = None
     """The incarnation of the target, if the route takes one."""
     user: str | None = None
     """The user that the client acts for. It is not verified, and recorded in the audit."""
@@ -66,8 +67,12 @@ def commands(routes: Iterable[Route] = ROUTES) -> Mapping[Key, Route]:
 class CommandListener:
     """Replies to requests. Belongs to the gateway's event loop."""
 
-    def __init__(self, operator: Operator, identity: Identity, pools: CallPools) -> None:
+    def __init__(
+        self, operator: Operator, identity: Identity, pools: CallPools, settings: NatsSettings
+    ) -> None:
         self._operator = operator
+        self._settings = settings
+        self._repeated = RepeatedLog()
         self._identity = identity
         self._pools = pools
         self._commands = commands()
@@ -84,7 +89,14 @@ class CommandListener:
 
     def _receive(self, link: Link, message: Msg) -> None:
         if not message.reply:
-            logger.warning("nats: command ignored: it has no reply subject: {}", message.subject)
+            self._repeated.log("", f"nats: command ignored: it has no reply subject: {message.subject}")
+            return
+        if not self._settings.may_reply_to(message.reply):
+            prefix = self._settings.commands.reply_prefix
+            self._repeated.log(
+                "reply",
+                f"nats: command ignored: its reply subject does not begin with {prefix!r}, or is not safe",
+            )
             return
         task = asyncio.get_running_loop().create_task(self._reply(link, message))
         self._in_progress.add(task)

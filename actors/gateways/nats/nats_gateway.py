@@ -266,7 +266,7 @@ class _GatewayThread:
         pools = CallPools()
         messages = MessageBuilder(self._settings, _origin(self._source))
         self.delivery = delivery = Delivery(self._source, self._settings, messages, self._backlog, pools)
-        listener = CommandListener(self._source, self._identity, pools)
+        listener = CommandListener(self._source, self._identity, pools, self._settings)
         self._loop = asyncio.get_running_loop()
         if self._ending.is_set():
             delivery.end()

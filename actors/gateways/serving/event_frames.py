@@ -17,7 +17,8 @@ from ...facts.records import EventRecord
 from ...facts.topic_states import JobTopicState, QueueState, State, SystemHealthState, WorkerState
 from ...messages import Published, StateChanged
 from ...messages.topics import event_topic
-from ...views.event_sentences import Sentence, document_with_text, sentences
+from ...views.event_sentences import document_with_text, sentences
+from ...views.sentence import Sentence
 from .json_values import encode
 
 KEEPALIVE = b": keepalive\n\n"

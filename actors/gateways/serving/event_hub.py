@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from ...facts.topic_states import JobTopicState, State
 from ...messages import Published, Snapshot, StateChanged
 from ...messages.topics import ALL_EVENTS, ALL_STATES, Topics
 from ..operator import Operator
@@ -86,7 +87,8 @@ class EventHub:
         self._is_woken = False
         self._followers: set[Follower] = set()
         self._snapshot: asyncio.Event = asyncio.Event()
-        self._envelopes: dict[str, bytes] = {}
+        self._envelopes: dict[tuple[str, int | None], bytes] = {}
+        """The current states, by topic; the jobs that are being executed share one topic."""
         self._recent: deque[Frame] = deque(maxlen=RECENT)
         self._tick: asyncio.TimerHandle | None = None
         self._closed = False
@@ -120,15 +122,15 @@ class EventHub:
     def _begin(self, snapshot: Snapshot) -> None:
         self.last_id = snapshot.last_id
         self._recent = deque((published_frame(each) for each in snapshot.recent), maxlen=RECENT)
-        self._envelopes = {each.topic: envelope(each) for each in snapshot.states}
+        self._envelopes = {_key(each): envelope(each) for each in snapshot.states}
         self._snapshot.set()
 
     def _recorded(self, changed: StateChanged) -> Frame:
         enveloped = envelope(changed)
-        if changed.state is None:
-            self._envelopes.pop(changed.topic, None)
+        if changed.state is None or _is_over(changed.state):
+            self._envelopes.pop(_key(changed), None)
         else:
-            self._envelopes[changed.topic] = enveloped
+            self._envelopes[_key(changed)] = enveloped
         return state_frame(changed, enveloped)
 
     def _send(self, frame: Frame) -> None:
@@ -184,7 +186,7 @@ class EventHub:
 
     def envelopes(self, topics: Topics) -> list[bytes]:
         """The states of these topics."""
-        return [body for topic, body in self._envelopes.items() if topics.choose(topic)]
+        return [body for (topic, _), body in self._envelopes.items() if topics.choose(topic)]
 
     def close(self) -> None:
         """End every stream, and accept no more."""
@@ -202,3 +204,11 @@ class EventHub:
                 self._push(follower, KEEPALIVE)
         if self._followers:
             self._tick = loop.call_later(TICK_S, self._keep_alive)
+
+
+def _key(changed: StateChanged) -> tuple[str, int | None]:
+    return changed.topic, changed.state.id if isinstance(changed.state, JobTopicState) else None
+
+
+def _is_over(state: State) -> bool:
+    return isinstance(state, JobTopicState) and state.status != "running"

@@ -27,7 +27,7 @@ class Problem(msgspec.Struct, frozen=True):
     """A sentence for people."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class CommandResult(msgspec.Struct, frozen=True):
     """A command was carried out, or is in progress."""
 
     result: str = "done"
@@ -70,7 +70,11 @@ def encode(body: object) -> bytes:
     try:
         return msgspec.json.encode(body, enc_hook=str)
     except UnicodeEncodeError:  # a lone surrogate; send it escaped
-        return json.dumps(msgspec.to_builtins(body, enc_hook=str, str_keys=True)).encode()
+        return json.dumps(msgspec.to_builtins(body, enc_hook=_plain, str_keys=True)).encode()
+
+
+def _plain(value: object) -> object:
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else str(value)
 
 
 @cache

@@ -10,16 +10,17 @@ import os
 import socket
 import threading
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
+from rekindle import __version__
+
 from ..gateway_errors import GatewayError
 from ..server_identity import Identity
 from .call_pools import CallPools
-from .uvicorn_server import HttpProtocol, UvicornServer
+from .uvicorn_server import MOST_CONNECTIONS, HttpProtocol, UvicornServer
 
 START_S = 20.0
 JOIN_S = 0.2
@@ -31,7 +32,14 @@ class ServerThread:
     """An application that is served on a thread of its own, until `stop`."""
 
     def __init__(
-        self, app: Any, pools: CallPools, *, name: str, protocol: type[HttpProtocol], **settings: Any
+        self,
+        app: Any,
+        pools: CallPools,
+        *,
+        name: str,
+        protocol: type[HttpProtocol],
+        most_connections: int = MOST_CONNECTIONS,
+        **settings: Any,
     ) -> None:
         """Describe it; nothing runs yet.
 
@@ -40,14 +48,15 @@ class ServerThread:
             pools: where its blocking calls run.
             name: the component in log lines: "control", "http".
             protocol: the class of its connections.
+            most_connections: how many it may have; fewer if the process may open few descriptors.
             settings: further settings of uvicorn.
         """
         self._name = name
-        self._server = UvicornServer(app, pools, name, protocol, settings)
+        self._server = UvicornServer(app, pools, name, protocol, most_connections, settings)
         self._thread: threading.Thread | None = None
 
     def start(self, listening: socket.socket, thread_name: str) -> None:
-        """Serve from now on.
+        """Serve from now on; the socket is closed with the server.
 
         Raises:
             GatewayError: the application could not be served.
@@ -61,7 +70,7 @@ class ServerThread:
             raise GatewayError(f"{self._name}: the server did not start: {server.failure!r}")
 
     def stop(self) -> None:
-        """End within `STOP_S`. The caller closes the listening socket."""
+        """End within `STOP_S`."""
         if self._thread is None:
             return
         self._server.end()
@@ -75,11 +84,4 @@ class ServerThread:
 def identity(directory: Path, dashboard: str | None) -> Identity:
     """The identity of a server of this process."""
     started = time.time_ns() // 1_000_000
-    return Identity(_version(), os.getpid(), started, directory.absolute(), dashboard)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("rekindle")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return Identity(__version__, os.getpid(), started, directory.absolute(), dashboard)

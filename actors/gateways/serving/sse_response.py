@@ -47,6 +47,11 @@ class StreamRequest:
         """Whether any of its topics selects events of the log."""
         return any(pattern == "*" or pattern.startswith("event:") for pattern in self.topics)
 
+    @property
+    def wants_states(self) -> bool:
+        """Whether any of its topics selects states; they are sent first, even if there are none now."""
+        return any(not pattern.startswith("event:") for pattern in self.topics)
+
 
 class EventStreamResponse(Response):
     """A response that ends when the client disconnects or the server stops."""
@@ -79,7 +84,7 @@ class EventStreamResponse(Response):
         last_id, recent = self._hub.last_id, self._hub.recent()
         states = self._hub.envelopes(self._follower.topics)
         yield _connected(self._request, last_id)
-        if states:
+        if self._request.wants_states:
             yield snapshot_frame(last_id, states)
         if self._request.after is not None and self._request.wants_events:
             async for body in self._missed(self._request.after, last_id, recent):

@@ -15,6 +15,7 @@ import logging
 import socket
 import threading
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import h11
@@ -24,7 +25,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .call_pools import CallPool, CallPools
 from .json_values import Problem, encode
+from .listener import Listener, room_for
 from .peer import may_connect, peer_of
+from .repeated_log import RepeatedFilter, RepeatedLog
 
 MOST_CONNECTIONS = 128
 """At most half of them stream events, so that other requests always find room."""
@@ -42,6 +45,7 @@ ROUNDS_TO_CONNECT = 5
 # uvicorn's own loggers would reach stderr in a host that has not configured logging.
 _log = logging.getLogger("rekindle.control")
 _log.addHandler(logging.NullHandler())
+_log.addFilter(RepeatedFilter())
 
 
 class HttpProtocol(H11Protocol):
@@ -51,10 +55,9 @@ class HttpProtocol(H11Protocol):
     On a unix socket the kernel's word on the peer decides who may connect.
     """
 
-    most_connections = MOST_CONNECTIONS
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, server: UvicornServer, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._server = server
         self.logger = _log
         self.access_log = False
         self.since = 0.0
@@ -66,10 +69,11 @@ class HttpProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept the connection if the peer may connect and there is room."""
         self.transport = transport
+        self._server.established(transport)
         if not self._may_connect(transport):
             return
         if not self._make_room():
-            self._reject(503, "busy", f"{self.most_connections} requests are in progress")
+            self._reject(503, "busy", f"{self._server.most_connections} requests are in progress")
             return
         self._accepted = True
         self.app_state = {**self.app_state, "connection": self}
@@ -141,7 +145,7 @@ class HttpProtocol(H11Protocol):
         return True
 
     def _make_room(self) -> bool:
-        if len(self.connections) < self.most_connections:
+        if len(self.connections) < self._server.most_connections:
             return True
         idle = [each for each in _ours(self.connections) if each.idle]
         if not idle:
@@ -175,13 +179,19 @@ class UvicornServer(uvicorn.Server):
     """uvicorn without its periodic tick, and with a stop that does not depend on the clients."""
 
     def __init__(
-        self, app: Any, pools: CallPools, name: str, protocol: type[HttpProtocol], settings: dict[str, Any]
+        self,
+        app: Any,
+        pools: CallPools,
+        name: str,
+        protocol: type[HttpProtocol],
+        most_connections: int,
+        settings: dict[str, Any],
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="asyncio",
-                http=protocol,
+                http=partial(protocol, self),  # type: ignore[arg-type]  # uvicorn calls it, no more
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -199,6 +209,9 @@ class UvicornServer(uvicorn.Server):
             )
         )
         self._name = name
+        self.most_connections = room_for(most_connections)
+        self.repeated = RepeatedLog()
+        self._listener: Listener | None = None
         self.ready = threading.Event()
         self.failure: BaseException | None = None
         self.pools = pools
@@ -207,14 +220,21 @@ class UvicornServer(uvicorn.Server):
 
     def serve_on(self, listening: socket.socket) -> None:
         """Serve until `end`. uvicorn installs signal handlers on the main thread only; this is another."""
+        self._listener = Listener(listening, self.most_connections, tls=self.config.is_ssl)
         try:
-            self.run(sockets=[listening])
+            self.run(sockets=[self._listener])
         except BaseException as error:  # noqa: BLE001  # `start` raises it, or it is logged
             self.failure = error
             if self.ready.is_set():
                 logger.opt(exception=error).error("{}: server ended", self._name)
         finally:
+            self._listener.close()
             self.ready.set()
+
+    def established(self, transport: asyncio.BaseTransport) -> None:
+        """A connection has its protocol: the TLS handshake, if there is one, is done."""
+        if self._listener is not None:
+            self._listener.established(transport.get_extra_info("socket").fileno())
 
     def end(self) -> None:
         """Begin to stop; from any thread."""
@@ -266,7 +286,12 @@ class UvicornServer(uvicorn.Server):
             connection.cut()
 
     def _log_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        logger.opt(exception=context.get("exception")).error("{}: {}", self._name, context["message"])
+        # asyncio has a message for each kind of error; clients can cause some of them.
+        message, error = context["message"], context.get("exception")
+        if isinstance(error, OSError):
+            self.repeated.log(message, f"{self._name}: {message}: {error}", "ERROR")
+        else:
+            logger.opt(exception=error).error("{}: {}", self._name, message)
 
 
 def _ours(connections: Iterable[object]) -> list[HttpProtocol]:

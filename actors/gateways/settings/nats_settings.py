@@ -14,12 +14,14 @@ from urllib.parse import urlsplit
 from ...errors import Problem
 from ...spec.validation import convert_words, field_problems, setting
 from ..gateway_errors import GatewaySettingsError
-from .subjects import Template, prefix_problem, template_problem
+from .subjects import Template, matches, prefix_problem, reply_problem, template_problem
 
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 WORKER_SUBJECT = "rekindle.worker.{type}.{id}.{event}"
 SYSTEM_SUBJECT = "rekindle.system.{event}"
 COMMAND_SUBJECT = "rekindle.command"
+REPLY_PREFIX = "_INBOX"
+"""What the reply subjects of every NATS client begin with, unless it sets another."""
 MOST_WAITING = 1000
 
 _STREAM = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -85,6 +87,9 @@ class Commands:
         False, "Whether commands are accepted over NATS, as on the control socket.", key="commands"
     )
     subject: str = setting(COMMAND_SUBJECT, "The prefix of the command subjects.", key="command_subject")
+    reply_prefix: str = setting(
+        REPLY_PREFIX, "Replies are sent only to subjects that begin with this.", key="reply_prefix"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +141,8 @@ class NatsSettings:
             yield Problem("stream", "requires jetstream = true")
         if (reason := prefix_problem(self.commands.subject)) is not None:
             yield Problem("commands.subject", reason)
+        if (reason := prefix_problem(self.commands.reply_prefix)) is not None:
+            yield Problem("commands.reply_prefix", reason)
         yield from _within("login", self.login.problems())
         yield from _within("tls", self.tls.problems())
 
@@ -146,6 +153,18 @@ class NatsSettings:
         return (
             tls.required or bool(tls.ca or tls.cert) or any(urlsplit(s).scheme == "tls" for s in self.servers)
         )
+
+    def may_reply_to(self, subject: str) -> bool:
+        """Whether a reply may be sent to a subject that a client chose.
+
+        It is published with Rekindle's own permissions, which may include the server's API and subjects
+        that other programs obey. So it must be an inbox and none of the subjects that Rekindle uses.
+        """
+        if reply_problem(subject) is not None or not subject.startswith(self.commands.reply_prefix):
+            return False
+        own = (Template(self.subject).pattern, Template(self.system_subject).pattern)
+        below = (self.commands.subject, f"{self.commands.subject}.>")
+        return not any(matches(pattern, subject) for pattern in (*own, *below))
 
     @property
     def shape(self) -> Payload:

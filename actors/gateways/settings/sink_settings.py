@@ -13,6 +13,8 @@ from ...spec.validation import setting
 class SinkSettings:
     """Where alerts are sent: to a command or to a webhook."""
 
+    name: str = ""
+    """Its name in the file."""
     command: tuple[str, ...] = setting(
         (), "A program and its arguments, with {placeholders}; it gets the alert as JSON on standard input."
     )

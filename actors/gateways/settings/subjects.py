@@ -19,6 +19,7 @@ LONGEST_TEMPLATE = 200
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-:")
 _LITERAL = re.compile(r"[A-Za-z0-9_:-]+")
+_REPLY_TOKEN = re.compile(r"[^\s*>.\x00-\x20\x7f]+")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NOTHING = "%"
 """The token of an empty text; no other text yields it."""
@@ -136,6 +137,17 @@ def prefix_problem(text: str) -> str | None:
     for part in text.split("."):
         if (problem := _part_problem(part, [])) is not None:
             return problem
+    return None
+
+
+def reply_problem(text: str) -> str | None:
+    """Why a reply must not be sent to a subject that a client chose; None if nothing is wrong with it."""
+    if len(text) > LONGEST_TEMPLATE:
+        return f"is longer than {LONGEST_TEMPLATE} characters"
+    if text.startswith("$"):
+        return "belongs to the server"
+    if not all(_REPLY_TOKEN.fullmatch(part) for part in text.split(".")):
+        return "has an empty token, a wildcard, a blank or a control character"
     return None
 
 

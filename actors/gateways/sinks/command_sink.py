@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-from contextlib import suppress
 
+from ...processes.run_tool import run_tool
 from ..settings.placeholders import filled
 from .notification import Notification
 
@@ -31,19 +29,11 @@ class CommandSink:
         """
         fields = notification.fields()
         words = [filled(word, fields) for word in self._argv]
-        with subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        ) as process:
-            try:
-                _, errors = process.communicate(notification.document(), timeout=self._timeout_s)
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                raise OSError(f"took longer than {self._timeout_s:g} s") from None
-        if process.returncode:
-            said = errors.decode(errors="replace").strip()[-200:]
-            raise OSError(f"exited with code {process.returncode}: {said}")
+        ran = run_tool(
+            words, cwd=None, env=os.environ, timeout_s=self._timeout_s, given=notification.document()
+        )
+        if ran.exit is None:
+            raise OSError(f"took longer than {self._timeout_s:g} s")
+        if not ran.well:
+            said = ran.output.decode(errors="replace").strip()[-200:]
+            raise OSError(f"{ran.exit}: {said}")

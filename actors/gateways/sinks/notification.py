@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...facts.alert import TOLD, Alert, Happening, Severity
+from ...views.redaction import masked_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +28,9 @@ class Notification:
             "severity": alert.severity.word,
             "kind": alert.kind.value,
             "component_id": alert.component_id or "",
-            "message": alert.message,
-            "reason": alert.reason,
+            # They may quote the worker's output.
+            "message": masked_text(alert.message),
+            "reason": masked_text(alert.reason),
             "occurrences": str(alert.occurrences),
         }
 
@@ -43,6 +45,7 @@ class Notification:
                 "occurrences": alert.occurrences,
                 "recent_count": alert.recent_count,
                 "queue": alert.queue,
+                "breaker": alert.breaker,
                 "work_item": alert.work_item,
                 "restart_available": alert.restart_available,
                 "opened_at_wall_ms": alert.opened_at_wall_ms,

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import socket
+import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from .notification import Notification
@@ -34,8 +36,6 @@ class WebhookSink:
         self._secret = secret
         self._timeout_s = timeout_s
         self._now = now
-        # Only the configured URL receives alerts: no proxy, no redirect.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
 
     def __str__(self) -> str:
         return f"webhook {urlsplit(self._url).hostname}"
@@ -54,13 +54,37 @@ class WebhookSink:
         }
         if self._secret is not None:
             headers["Rekindle-Signature"] = signature(self._secret, int(self._now()), body)
-        request = urllib.request.Request(self._url, body, headers, method="POST")
+        self._post(body, headers)
+
+    def _post(self, body: bytes, headers: dict[str, str]) -> None:
+        """Only the configured URL receives alerts: no proxy, no redirect."""
+        parts = urlsplit(self._url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        reason = ""
+        connection = kind(parts.hostname or "", parts.port, timeout=self._timeout_s)
+        deadline = time.monotonic() + self._timeout_s
         try:
-            with self._opener.open(request, timeout=self._timeout_s):
-                pass
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise OSError(f"the receiver replied with status {error.code}") from None
+            connection.connect()
+            # The timeout of a socket is for each read: a receiver that drips its answer would hold the sink.
+            timer = threading.Timer(max(0.0, deadline - time.monotonic()), _cut, (connection.sock,))
+            timer.daemon = True
+            timer.start()
+            try:
+                where = (parts.path or "/") + (parts.query and f"?{parts.query}")
+                connection.request("POST", where, body, headers)
+                status = connection.getresponse().status
+            finally:
+                timer.cancel()
+        except HTTPException as error:
+            status, reason = 0, f"the receiver sent no valid reply: {type(error).__name__}"
+        finally:
+            connection.close()
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"the receiver did not reply within {self._timeout_s:g} s")
+        if status == 0:
+            raise OSError(reason)
+        if not 200 <= status < 300:
+            raise OSError(f"the receiver replied with status {status}")
 
 
 def signature(secret: bytes, seconds: int, body: bytes) -> str:
@@ -69,8 +93,7 @@ def signature(secret: bytes, seconds: int, body: bytes) -> str:
     return f"t={seconds},v1={mac.hexdigest()}"
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Treats a redirect as a failure."""
-
-    def redirect_request(self, *_args: object, **_more: object) -> None:
-        """Do not follow it."""
+def _cut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        # Not the method of a TLS socket, which would change it under the thread that reads.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -8,7 +8,7 @@ import msgspec
 
 from ...deaths.death import Exit
 from ...facts.jobs import JobSettled
-from ...spec.resource_limits import ResourceLimits
+from ...spec.policies.resource_limits import ResourceLimits
 from .. import Published, Snapshot, StateChanged
 
 
@@ -49,6 +49,8 @@ class IncarnationEnded(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     exit: Exit
     output: tuple[str, ...] = ()
+    begun: tuple[tuple[int, int], ...] | None = None
+    """The number and attempt of the jobs that it had begun; None: not known."""
 
 
 class JobsSettled(msgspec.Struct, frozen=True):

@@ -6,7 +6,9 @@ import msgspec
 
 from ...facts.frames import Frame
 from ...ports import Receiver
-from ...spec.worker_spec import HealthPolicy
+from ...spec.policies.health_policy import HealthPolicy
+from ...spec.policies.ready_policy import Condition, ReadyPolicy
+from ..replies import StatusReport
 from .to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 
 
@@ -25,6 +27,8 @@ class Register(msgspec.Struct, frozen=True):
     generation: int
     policy: HealthPolicy
     reports_health: bool
+    ready: ReadyPolicy | None = None
+    """When it is ready, if its spec says so."""
 
 
 class Unregister(msgspec.Struct, frozen=True):
@@ -54,6 +58,19 @@ class FrameReceived(msgspec.Struct, frozen=True):
     frame: Frame
 
 
+class ConditionChecked(msgspec.Struct, frozen=True):
+    """A look at a condition of a worker's readiness: by a probe, its output or its notify socket.
+
+    `words` say what was seen, such as `connection refused`. A condition that was met once stays met.
+    """
+
+    component_id: str
+    generation: int
+    condition: Condition
+    is_met: bool
+    words: str = ""
+
+
 class ChannelClosed(msgspec.Struct, frozen=True):
     """A worker closed its channel although its process still runs."""
 
@@ -77,6 +94,13 @@ class ExpectLimitKill(msgspec.Struct, frozen=True):
     detail: str
 
 
+class CompleteReport(msgspec.Struct, frozen=True):
+    """Add to this report when each worker was last heard of, and send it on."""
+
+    report: StatusReport
+    reply_to: Receiver
+
+
 class MirrorDue(msgspec.Struct, frozen=True):
     """Timer: persist the changes of health for people to read."""
 
@@ -94,11 +118,13 @@ MonitorMessage = (
     | MarkFailed
     | SetPaused
     | FrameReceived
+    | ConditionChecked
     | ChannelClosed
     | ProtocolViolated
     | ExpectLimitKill
     | DeadlineReached
     | MirrorDue
+    | CompleteReport
     | ProcessStarted
     | SpawnFailed
     | ProcessExited

@@ -17,6 +17,8 @@ class Persist(msgspec.Struct, frozen=True):
     """Write these items in one transaction as soon as possible; number and publish the events."""
 
     items: tuple[Record | Event, ...]
+    is_urgent: bool = True
+    """False: like an event that comes without a record, they wait a moment for others to join."""
 
 
 class CommitBatch(msgspec.Struct, frozen=True):
@@ -44,9 +46,23 @@ class Flush(msgspec.Struct, frozen=True):
 
 
 class Flushed(msgspec.Struct, frozen=True):
-    """How many records could not be written."""
+    """How many records could not be written, and all that waits, with the events."""
 
     unsaved: int
+    is_final: bool = False
+    """Whether they will never be written: another supervisor owns the store."""
+    left: tuple[Record, ...] = ()
+    is_unavailable: bool = False
+    """Whether the store refused the commit; what is left otherwise arrived while it was written."""
+
+
+class HandOver(msgspec.Struct, frozen=True):
+    """Write nothing more, and reply with a `Flushed` of all that is not known to be stored.
+
+    The commit that is under way, if the store does not answer, is included: it may still happen.
+    """
+
+    reply_to: Receiver
 
 
 class Commit(msgspec.Struct, frozen=True):
@@ -89,6 +105,7 @@ PersistenceMessage = (
     | Committed
     | CommitFailed
     | Flush
+    | HandOver
     | Notice
     | Event
 )

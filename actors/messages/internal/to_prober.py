@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...ports import Receiver
-from ...spec.breaker_policy import BreakerPolicy
+from ...spec.policies.breaker_policy import BreakerPolicy
 
 
 class BreakerDue(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import msgspec
 
 from ...deaths.death import Exit
 from ...deaths.evidence import Remains
-from ...spec.stop_urgency import Urgency
+from ...spec.policies.stop_policy import Urgency
 from ...spec.worker_spec import WorkerSpec
 
 
@@ -16,6 +16,8 @@ class ProcessStarted(msgspec.Struct, frozen=True):
     component_id: str
     generation: int
     pid: int
+    note: str = ""
+    """How a worker was started that may be forked from a warm process, in words."""
 
 
 class SpawnFailed(msgspec.Struct, frozen=True):
@@ -24,6 +26,8 @@ class SpawnFailed(msgspec.Struct, frozen=True):
     component_id: str
     generation: int
     error: str
+    scarce: bool = False
+    """The machine has no descriptor, process or memory left for it: the worker is not to blame."""
 
 
 class ProcessExited(msgspec.Struct, frozen=True):

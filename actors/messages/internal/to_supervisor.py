@@ -10,7 +10,7 @@ from ...facts.records import Remembered
 from ...spec.worker_spec import WorkerSpec
 from .. import HostCommand, StatusChanged, StoodDown, StoreDegraded, StoreRecovered, WorkerUnkillable
 from .to_prober import BreakerDue, ProbeAnswered
-from .to_proxy import ProcessStarted
+from .to_proxy import ProcessStarted, SpawnFailed
 
 
 class ProcessGone(msgspec.Struct, frozen=True):
@@ -85,11 +85,17 @@ class SaveOverdue(msgspec.Struct, frozen=True):
     """Timer: the store may not have answered in time; supervision goes on from memory."""
 
 
+class StallCheckDue(msgspec.Struct, frozen=True):
+    """Timer: due at this monotonic time; if it comes much later, supervision stalled."""
+
+    at: float
+
+
 class PauseElapsed(msgspec.Struct, frozen=True):
     """Timer: a pause may be over."""
 
 
-class BatchKept(msgspec.Struct, frozen=True):
+class BatchCommitted(msgspec.Struct, frozen=True):
     """These deaths, as (component_id, generation), are in the store now."""
 
     deaths: tuple[tuple[str, int], ...]
@@ -102,6 +108,12 @@ class Declare(msgspec.Struct, frozen=True):
     remembered: Remembered
 
 
+class WorkersDeclared(msgspec.Struct, frozen=True):
+    """From the Supervisor to the system's front: these are the workers that it supervises from now on."""
+
+    specs: tuple[WorkerSpec, ...]
+
+
 class MonitorReplaced(msgspec.Struct, frozen=True):
     """The HealthMonitor was replaced and may have missed messages."""
 
@@ -112,6 +124,7 @@ OwnNews = (
     | Declare
     | SaveOverdue
     | PauseElapsed
+    | StallCheckDue
     | StoreDegraded
     | StoreRecovered
     | StoodDown
@@ -122,6 +135,7 @@ OwnNews = (
 WorkerNews = (
     StatusChanged
     | ProcessStarted
+    | SpawnFailed
     | ProcessGone
     | ProcessReported
     | WorkerUnkillable
@@ -131,7 +145,7 @@ WorkerNews = (
     | HealthSustained
     | LimitExceeded
     | RecycleDue
-    | BatchKept
+    | BatchCommitted
 )
 """What our own actors and timers report about workers."""
 

@@ -6,7 +6,11 @@ import fcntl
 import os
 import socket
 
+from ..channel import Channel
+
 CRASH_DUMP_SIZE = 64 * 1024
+BEGUN_JOBS_SIZE = 4 * 1024
+"""The part behind the crash dump: the jobs that the worker has begun (`worker/begun_jobs.py`)."""
 
 
 class Descriptors:
@@ -15,7 +19,7 @@ class Descriptors:
     def __init__(self) -> None:
         self.ours: list[int] = []
         self.theirs: list[int] = []
-        self.channel: socket.socket | None = None
+        self.channel: Channel | None = None
         self.peer: socket.socket | None = None
 
     @classmethod
@@ -60,7 +64,7 @@ class Descriptors:
 def crash_dump_file() -> int:
     """A file in memory that cannot grow, however much a worker writes to it."""
     file = os.memfd_create("rekindle-last-words", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(file, CRASH_DUMP_SIZE)
+    os.ftruncate(file, CRASH_DUMP_SIZE + BEGUN_JOBS_SIZE)
     seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
     fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
     return file

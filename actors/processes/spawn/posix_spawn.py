@@ -13,11 +13,15 @@ import errno
 import fcntl
 import os
 import pwd
+import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
+
+from .descriptor_limit import with_given_limit
 
 CHANNEL = "REKINDLE_FD"
 """The variable with the number of the worker's channel."""
@@ -30,9 +34,9 @@ _FIRST_FREE = 5
 _MOST_EXTRA = 3
 """How many variables may differ between two processes of a program."""
 
-fork_lock = threading.Lock()
+fork_lock = threading.RLock()
 """Held while `subprocess` starts a process. If the host forks meanwhile, the child inherits subprocess's
-error pipe and blocks this thread until it exits."""
+error pipe and blocks this thread until it exits. Reentrant: a start as another user forks in Python."""
 
 os.register_at_fork(
     before=fork_lock.acquire,
@@ -87,7 +91,8 @@ def start_process(
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
 
-    Another user requires root, and goes through `subprocess`.
+    Another user requires root, and goes through `subprocess`. If this process raised its limit of
+    descriptors, the program gets the limit from before.
 
     Args:
         program: what to start.
@@ -98,6 +103,13 @@ def start_process(
     Raises:
         OSError: it could not be started.
     """
+    start = partial(_start, program, extra, stdio=stdio, handed=handed)
+    return with_given_limit(start, max(*stdio, *handed.values()))
+
+
+def _start(
+    program: Program, extra: Mapping[str, str], *, stdio: tuple[int, int, int], handed: Mapping[str, int]
+) -> int:
     if _LIBRARY is None or program.user is not None:
         return _by_subprocess(program, extra, stdio=stdio, handed=handed)
     wanted = [*stdio, *handed.values()]
@@ -238,12 +250,14 @@ def _by_subprocess(
         identity = {"user": known.pw_uid, "group": known.pw_gid}
         identity["extra_groups"] = os.getgrouplist(program.user, known.pw_gid)
         environment.update(HOME=known.pw_dir, USER=program.user, LOGNAME=program.user)
+        # Not in the supervisor's folder, and not with root's rights: the user may not be allowed to see it.
+        identity["preexec_fn"] = partial(_settle_as_user, program.cwd, known.pw_dir)
     try:
         with fork_lock:
             process = subprocess.Popen(
                 program.argv,
                 env=environment,
-                cwd=program.cwd,
+                cwd=program.cwd if program.user is None else None,
                 stdin=stdio[0],
                 stdout=stdio[1],
                 stderr=stdio[2],
@@ -255,9 +269,36 @@ def _by_subprocess(
         if program.cwd is None or error.filename != program.cwd:
             raise
         raise _failure(error.errno or 0, program, program.cwd) from None
+    except subprocess.SubprocessError:
+        if program.cwd is not None and not os.path.isdir(program.cwd):
+            raise _failure(errno.ENOENT, program, program.cwd) from None
+        reason = f"{program.user} cannot enter it, as its working directory"
+        raise OSError(errno.EACCES, reason, program.cwd or "/") from None
     # Reaped by its pidfd: without this, subprocess would try as well.
     process.returncode = 0
     return process.pid
+
+
+def _settle_as_user(cwd: str | None, home: str) -> None:
+    """Enter the working directory with the user's own rights, and undo what the host did to signals.
+
+    Runs in the new process between fork and exec, so it takes no lock. A worker without a working directory
+    starts in the home of its user, or in / if the user cannot enter that.
+    """
+    for signum in _CATCHABLE:
+        if signal.getsignal(signum) is signal.SIG_IGN:
+            signal.signal(signum, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if cwd is not None:
+        os.chdir(cwd)
+        return
+    try:
+        os.chdir(home)
+    except OSError:
+        os.chdir("/")
+
+
+_CATCHABLE = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
 def known_user(name: str) -> pwd.struct_passwd:

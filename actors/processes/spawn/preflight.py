@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 
 from ...errors import Problem
-from ...spec.worker_spec import Command, PythonCall, WorkerSpec
+from ...spec.program import Command, PythonCall
+from ...spec.worker_spec import WorkerSpec
 from .posix_spawn import known_user, program_file
 from .spawner import environment_of, import_path
+
+_SHELL = re.compile(r"\s|[&|;<>$]")
+"""What a program's name hardly ever has, and a shell line does."""
 
 
 def missing(spec: WorkerSpec) -> Iterator[Problem]:
@@ -61,8 +66,12 @@ def _program_problem(name: str, path: str, cwd: str | None) -> str | None:
     try:
         program_file(name, path, cwd)
     except OSError as error:
+        if "/" in name and os.path.isdir(os.path.join(cwd or "", name)):
+            return f'"{name}" is a folder'
         if error.errno == errno.EACCES:
             return f'"{name}" is not executable'
+        if _SHELL.search(name):
+            return f'there is no program "{name}"; a shell line is written as ["sh", "-c", "…"]'
         return f'there is no file "{name}"' if "/" in name else f'there is no program "{name}" on its PATH'
     return None
 

@@ -1,12 +1,13 @@
 """How a process is started: its command line, its environment, its descriptors.
 
 Every worker gets a session of its own, an environment from an allow-list, stdin from /dev/null,
-stdout and stderr into pipes and, if it reports health, one end of a socket pair as its
+stdout and stderr into pipes and, if it reports health, one end of a pair of sockets as its
 channel. A Python function also gets a small file in memory of fixed size for its crash dump.
 No other descriptor of the supervisor is open in it.
 
-No Python code runs between fork and exec: with a `preexec_fn` the fork would copy the page tables of
-the supervisor (3.5 ms at 45 MB) and run Python beside locks that no thread will release.
+No Python code runs between fork and exec, except for a worker of another user: with a `preexec_fn` the
+fork copies the page tables of the supervisor (3.5 ms at 45 MB) and runs Python beside locks that no thread
+will release.
 """
 
 from __future__ import annotations
@@ -15,19 +16,26 @@ import fnmatch
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
-from ...spec.job_policy import JobPolicy
-from ...spec.worker_spec import RESERVED, Command, PythonCall, WorkerSpec
+from rekindle.worker.guardian import limit_mark
+
+from ...runtime.lanes import Call
+from ...spec.policies.job_policy import JobPolicy
+from ...spec.program import Command, PythonCall
+from ...spec.worker_spec import RESERVED, WorkerSpec
+from ..channel import Channel, channel_pair
 from .pipes import Descriptors, crash_dump_file
 from .posix_spawn import CHANNEL, CRASH_DUMP, Program, start_process
+from .start_marks import StartMarks
+from .warm_processes import WarmProcesses
 
 HANDED_DOWN = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR",
@@ -43,9 +51,13 @@ class Spawned(msgspec.Struct):
     pidfd: int
     stdout: int
     stderr: int
-    channel: socket.socket | None
+    channel: Channel | None
     crash_dump: int = -1
     """The file to which the runner writes stacks; -1 for commands."""
+    start: int = 0
+    """The number that marks the processes of this start."""
+    note: str = ""
+    """How a worker was started that may be forked from a warm process, in words."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -53,6 +65,8 @@ class Begun(msgspec.Struct, frozen=True):
 
     pid: int
     descriptors: Descriptors
+    start: int
+    note: str = ""
 
     def finish(self) -> Spawned:
         """Open its pidfd.
@@ -67,17 +81,22 @@ class Begun(msgspec.Struct, frozen=True):
             descriptors.close_ours()
             raise
         stdout, stderr, crash_dump = (*descriptors.ours, -1)[:3]
-        return Spawned(self.pid, pidfd, stdout, stderr, descriptors.channel, crash_dump)
+        return Spawned(
+            self.pid, pidfd, stdout, stderr, descriptors.channel, crash_dump, self.start, self.note
+        )
 
 
 class Spawner:
     """Starts processes with the mark of one system in their environment."""
 
-    def __init__(self, mark: str, database: str | None = None) -> None:
+    def __init__(self, mark: str, database: str | None = None, marks: StartMarks | None = None) -> None:
         self._mark = mark
+        self._marks = marks
         self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
+        self.warm: WarmProcesses | None = None
+        """Where workers are forked that ask for it."""
 
     def close(self) -> None:
         """Close the descriptor of /dev/null."""
@@ -86,6 +105,14 @@ class Spawner:
     def forget(self, component_id: str) -> None:
         """Drop what is prepared for a removed worker."""
         self._prepared.pop(component_id, None)
+        if self.warm is not None:
+            self.warm.forget(component_id)
+
+    def wait(self, spec: WorkerSpec, resume: Call) -> bool:
+        """Whether a start has to wait for its warm process; `resume` is called when it need not."""
+        if self.warm is None or not _is_warm(spec):
+            return False
+        return self.warm.wait(spec, self._prepare(spec), resume)
 
     def begin(self, spec: WorkerSpec, generation: int) -> Begun:
         """Start one incarnation.
@@ -97,25 +124,24 @@ class Spawner:
         descriptors = Descriptors.with_output()
         try:
             handed = self._fill(descriptors, spec)
-            pid = start_process(
-                program,
-                {"REKINDLE_GENERATION": str(generation)},
-                stdio=(self._null, descriptors.theirs[0], descriptors.theirs[1]),
-                handed=handed,
-            )
+            with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
+                extra = {"REKINDLE_GENERATION": str(generation)}
+                pid = self._fork(spec, program, extra, descriptors, handed, start)
+                if pid is None:
+                    stdio = (self._null, descriptors.theirs[0], descriptors.theirs[1])
+                    pid = start_process(program, extra, stdio=stdio, handed=handed)
         except BaseException:
             descriptors.close_ours()
             raise
         finally:
             descriptors.close_theirs()
-        return Begun(pid, descriptors)
+        return Begun(pid, descriptors, start, self.warm.note(spec.id) if _is_warm(spec) and self.warm else "")
 
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
         """Open the channel and the crash dump, by the variables that hold their numbers."""
         handed: dict[str, int] = {}
         if spec.run.reports_health:
-            descriptors.channel, descriptors.peer = channel, peer = socket.socketpair()
-            channel.setblocking(False)
+            descriptors.channel, descriptors.peer = channel, peer = channel_pair()
             handed[CHANNEL] = peer.fileno()
             if self._address is not None and spec.serves:
                 # The first line that it reads. Not in its environment, since it may contain a password.
@@ -125,6 +151,22 @@ class Spawner:
             handed[CRASH_DUMP] = descriptors.ours[-1]
         return handed
 
+    def _fork(
+        self,
+        spec: WorkerSpec,
+        program: Program,
+        extra: Mapping[str, str],
+        descriptors: Descriptors,
+        handed: Mapping[str, int],
+        start: int,
+    ) -> int | None:
+        """The pid of a worker that its warm process forked; None: it has to be executed."""
+        if self.warm is None or not _is_warm(spec):
+            return None
+        limit = None if self._marks is None else limit_mark(self._mark, start)
+        stdout, stderr = descriptors.theirs
+        return self.warm.fork(spec, program, extra, (stdout, stderr), handed, limit)
+
     def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)
         if prepared is None or prepared[0] is not spec:
@@ -132,6 +174,10 @@ class Spawner:
             program = Program(command_line(spec.run), environment, spec.cwd, spec.user)
             prepared = self._prepared[spec.id] = (spec, program)
         return prepared[1]
+
+
+def _is_warm(spec: WorkerSpec) -> bool:
+    return isinstance(spec.run, PythonCall) and bool(spec.run.warm)
 
 
 def command_line(run: Command | PythonCall) -> list[str]:
@@ -153,6 +199,9 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
         for name, value in ours.items()
         if name not in RESERVED and any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
     }
+    if isinstance(spec.run, Command):
+        # Else what a Python program prints is seen when its buffer is full, perhaps minutes later.
+        environment.setdefault("PYTHONUNBUFFERED", "1")
     environment.update(spec.env)
     environment["REKINDLE_WORKER"] = spec.id
     environment["REKINDLE_SUPERVISOR_PID"] = str(os.getpid())

@@ -29,7 +29,6 @@ class EpollLoop:
 
     def __init__(self, name: str) -> None:
         self._calls: deque[Call] = deque()
-        self._deferred: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
         self._handlers: dict[int, Call] = {}
@@ -40,6 +39,7 @@ class EpollLoop:
         # A signal handler may post while the thread that it interrupts does.
         self._waking = threading.RLock()
         self._is_asleep = False
+        self._awake_since: float | None = None
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name=f"rekindle-{name}", daemon=True)
         try:
@@ -55,6 +55,12 @@ class EpollLoop:
         if self._is_asleep:
             self._wake_up()
 
+    @property
+    def busy_s(self) -> float:
+        """How long this round has lasted; 0 while the thread waits."""
+        since = self._awake_since
+        return 0.0 if since is None else time.monotonic() - since
+
     def join(self, timeout_s: float) -> bool:
         """Wait for the end of the thread; whether it ended in time."""
         self._thread.join(timeout_s)
@@ -64,9 +70,11 @@ class EpollLoop:
         """End the thread after this round."""
         self._is_over = True
 
-    def watch(self, descriptor: int, handler: Call, *, urgent: bool = False) -> None:
+    def watch(
+        self, descriptor: int, handler: Call, *, urgent: bool = False, events: int = select.EPOLLIN
+    ) -> None:
         """Call the handler whenever the descriptor is readable; urgent ones are handled first."""
-        self._epoll.register(descriptor, select.EPOLLIN)
+        self._epoll.register(descriptor, events)
         self._handlers[descriptor] = handler
         if urgent:
             self._urgent.add(descriptor)
@@ -80,10 +88,6 @@ class EpollLoop:
         if self._handlers.pop(descriptor, None) is not None:
             self._urgent.discard(descriptor)
             self._epoll.unregister(descriptor)
-
-    def defer(self, call: Call) -> None:
-        """Have a call made at the end of this round, after everything else."""
-        self._deferred.append(call)
 
     def after(self, delay_s: float, call: Call) -> None:
         """Have a call made once the delay has passed."""
@@ -119,8 +123,6 @@ class EpollLoop:
         # Only what was due at the last poll: by now the kernel may have more to report.
         while self._later and self._later[0][0] <= now:
             attempt(heapq.heappop(self._later)[2])
-        while self._deferred:
-            attempt(self._deferred.popleft())
 
     def _handle(self, reported: list[int]) -> None:
         """Handle readable descriptors, the urgent ones first."""
@@ -132,9 +134,9 @@ class EpollLoop:
                 attempt(handler)
 
     def _polled(self) -> list[int]:
-        self._is_asleep = True
+        self._is_asleep, self._awake_since = True, None
         reported = [descriptor for descriptor, _ in self._epoll.poll(self._timeout_s(), EVENTS_AT_ONCE)]
-        self._is_asleep = False
+        self._is_asleep, self._awake_since = False, time.monotonic()
         if self._wake in reported:
             reported.remove(self._wake)
             os.eventfd_read(self._wake)

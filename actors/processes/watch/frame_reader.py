@@ -49,9 +49,11 @@ class FrameReader:
             yield from self.feed(rest + b"\n", now)
 
     def _take(self, line: bytes, now: float) -> Frame | None:
-        if not line.strip():
+        # Blank lines are allowed, but they count: reading them costs as much as reading frames.
+        is_flood = self._flooded(now)
+        if not is_flood and not line.strip():
             return None
-        decoded = Refusal("too many frames") if self._flooded(now) else decode(line)
+        decoded = Refusal("too many frames") if is_flood else decode(line)
         if isinstance(decoded, Frame):
             return decoded
         self.refused += 1

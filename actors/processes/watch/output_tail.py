@@ -45,6 +45,11 @@ class OutputTail(Generic[Line]):
         for line in whole:
             yield self._keep(stream, line)
 
+    def skip(self, stream: int, lines: int) -> None:
+        """Some lines of a stream were not fed; what was left of the line before them is dropped."""
+        self._partial.pop(stream, None)
+        self.dropped += lines
+
     def finish(self) -> Iterator[Line]:
         """The streams have ended: last lines without a line end count."""
         for stream, rest in self._partial.items():

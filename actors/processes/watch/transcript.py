@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
+from ...runtime.lanes import attempt
 from .output_tail import MOST_LINES as TAIL_LINES
 
 MOST_LINES = 2000
@@ -39,28 +41,39 @@ class OutputLines(msgspec.Struct, frozen=True):
 
 
 class Transcript:
-    """OutputLine by one thread, read by any."""
+    """Numbers the lines. For any thread."""
 
     def __init__(self, run: str = "") -> None:
         self.run = run
         self._lines: deque[OutputLine] = deque(maxlen=MOST_LINES)
         self.newest = 0
+        self.follower: Callable[[OutputLine], None] | None = None
+        """Called with every line, on the thread that reads them: it must not block."""
+        self._numbering = threading.Lock()
 
     def take(self, component_id: str, generation: int, stream: str, text: str) -> OutputLine:
         """Number a line and keep it for a while."""
-        written = OutputLine(self.newest + 1, component_id, generation, stream, text)
-        self._lines.append(written)
-        self.newest = written.number
+        with self._numbering:
+            written = OutputLine(self.newest + 1, component_id, generation, stream, text)
+            self._lines.append(written)
+            self.newest = written.number
+        follower = self.follower
+        if follower is not None:
+            attempt(lambda: follower(written))
         return written
+
+    def skip(self, lines: int) -> None:
+        """Count lines that were written and are not kept."""
+        with self._numbering:
+            self.newest += lines
 
     def after(self, number: int) -> OutputLines:
         """The lines after that number; a number above the newest belongs to another supervisor."""
         kept = tuple(self._lines)  # copied at once: another thread may append
         newest = kept[-1].number if kept else 0
         begin = number if number <= newest else 0
-        oldest = kept[0].number if kept else 1
         lines = tuple(line for line in kept if line.number > begin)
-        return OutputLines(lines, newest, max(0, oldest - 1 - begin), self.run)
+        return OutputLines(lines, newest, newest - begin - len(lines), self.run)
 
 
 def lines_of(

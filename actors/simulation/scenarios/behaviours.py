@@ -25,7 +25,7 @@ class Behaviour:
     exit: int = 1
     signal: int | None = None
     healthy_after: float | None = 0.0
-    """When it first reports that it is healthy; None is never."""
+    """When it first reports that it is healthy, and meets the conditions of its readiness; None is never."""
     hangs_after: float | None = None
     """From then on it sends nothing and ignores requests; SIGTERM still ends it."""
     stops_heartbeating_after: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ...deaths.death import Cause
 from .history import (
     AnyEntry,
     Counted,
@@ -15,9 +16,13 @@ from .history import (
     Reported,
     Spawned,
     SpawnRefused,
+    SupervisorEnded,
 )
 
-STATUSES = ("pending", "healthy", "unhealthy", "recovering", "dead", "failed", "stopped")
+STATUSES = ("pending", "healthy", "unhealthy", "recovering", "dead", "failed")
+"""The words of the monitor."""
+SHOWN = ("starting", "stopping", "stopped", "crashed")
+"""The further words that `rekindle status` shows; a worker that ended well is stopped."""
 
 EVENTS = (
     "started", "healthy", "unhealthy", "recovering", "dead", "died", "failed", "stopped",
@@ -39,7 +44,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Reaches:
-    """The worker has this status at some time, at the latest by then, and not before `after_s`."""
+    """The worker has this status at some time from `after_s` to `by_s`, whenever it took it."""
 
     worker: str
     status: str
@@ -49,11 +54,31 @@ class Reaches:
     def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
         """Why not; None if it does."""
         last = self.by_s + tolerance.late_s
-        for at, status in statuses(history, self.worker):
-            if status == self.status and self.after_s <= at <= last:
+        changes = list(statuses(history, self.worker))
+        ends = [at for at, _ in changes[1:]]
+        for (began, words), ended in zip(changes, [*ends, float("inf")], strict=False):
+            if self.status in words and began <= last and (ended > self.after_s or began >= self.after_s):
                 return None
-        was = ", ".join(f"{status} at {at:g}" for at, status in statuses(history, self.worker)) or "nothing"
-        return f"{self.worker} is not {self.status} by {self.by_s:g} s; it was {was}"
+        was = ", ".join(f"{words[-1]} at {at:g}" for at, words in changes) or "nothing"
+        between = f"from {self.after_s:g} " if self.after_s else ""
+        return f"{self.worker} is not {self.status} {between}by {self.by_s:g} s; it was {was}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """The decisions on the worker's first deaths have these reasons; each is a part of the sentence."""
+
+    worker: str
+    reasons: tuple[str, ...]
+
+    def unmet(self, history: Sequence[AnyEntry], tolerance: Tolerance) -> str | None:
+        """Why not; None if they have."""
+        decided = [each for each in history if isinstance(each, Decided) and each.worker == self.worker]
+        for number, wanted in enumerate(self.reasons):
+            found = decided[number].reason if number < len(decided) else "it never happened"
+            if wanted not in found:
+                return f"{self.worker}: the reason of death {number + 1} is not {wanted!r} but {found!r}"
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +94,8 @@ class ExpectedCounts:
         """Why not; None if it has."""
         counted = [each for each in history if isinstance(each, Counted) and each.worker == self.worker]
         last = counted[-1] if counted else Counted(0.0, self.worker, 0, 0, False)
-        deaths = sum(1 for each in history if isinstance(each, Decided) and each.worker == self.worker)
+        decided = [each for each in history if isinstance(each, Decided) and each.worker == self.worker]
+        deaths = sum(1 for each in decided if each.cause != Cause.SUPERVISOR_LOST)
         for name, wanted, found in (
             ("restarts", self.restarts, last.restart_count),
             ("streak", self.streak, last.streak_count),
@@ -181,12 +207,17 @@ class NothingStartsAfter:
         return None if seen else f"{self.worker} never failed"
 
 
-Expectation = Reaches | ExpectedCounts | Starts | Delays | EventsInOrder | NothingStartsAfter
+Expectation = Reaches | Reasons | ExpectedCounts | Starts | Delays | EventsInOrder | NothingStartsAfter
 
 
 def reaches(worker: str, status: str, by: float, *, after: float = 0.0) -> Reaches:
     """The worker has this status by then."""
     return Reaches(worker, status, by, after)
+
+
+def reasons(worker: str, *parts: str) -> Reasons:
+    """The decisions on the worker's first deaths have these reasons."""
+    return Reasons(worker, parts)
 
 
 def counts(
@@ -223,18 +254,39 @@ def unmet(
     return tuple(why for each in expectations if (why := each.unmet(history, tolerance)) is not None)
 
 
-def statuses(history: Sequence[AnyEntry], worker: str) -> Iterator[tuple[float, str]]:
-    """When the worker's status changed, and to what; the status reported at the end counts too."""
+def statuses(history: Sequence[AnyEntry], worker: str) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """When the worker's status changed, and to what: the monitor's word and the shown one.
+
+    The status that is reported at the end counts too.
+    """
+    ended_well = False
     for entry in history:
         match entry:
-            case EventPublished(worker=id_, at=at, new=str(new)) if id_ == worker:
-                yield at, new
+            case Decided(worker=id_) if id_ == worker:
+                ended_well = entry.action == "none" and entry.cause == "exited" and entry.code == 0
+            case EventPublished(worker=id_, at=at, new=str(new), event="status_changed") if id_ == worker:
+                yield at, _both(new, ended_well)
+            case SupervisorEnded(at=at):
+                yield at, ("without a supervisor",)
+            case EventPublished(worker=id_, at=at, event="worker_stopping") if id_ == worker:
+                yield at, ("stopping",)
             case EventPublished(worker=id_, at=at, event="worker_stopped") if id_ == worker:
-                yield at, "stopped"
+                yield at, ("stopped",)
             case Reported(worker=id_, at=at, shown=shown, status=status) if id_ == worker:
-                yield at, status or shown
+                yield at, (shown,) if status is None else (status, shown)
             case _:
                 pass
+
+
+def _both(status: str, ended_well: bool) -> tuple[str, ...]:
+    """A word of the monitor, and the one that is shown for it."""
+    match status:
+        case "pending":
+            return status, "starting"
+        case "dead":
+            return status, "stopped" if ended_well else "crashed"
+        case _:
+            return (status,)
 
 
 def starts_of(history: Sequence[AnyEntry], worker: str) -> list[float]:

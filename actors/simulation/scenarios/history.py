@@ -13,12 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-
-class HistoryEntry(msgspec.Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
-    """Something that happened."""
-
-    at: float
-    """Seconds of the scenario."""
+from .history_entry import HistoryEntry
+from .job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
 
 
 class SupervisorStarted(HistoryEntry, frozen=True, gc=False):
@@ -68,6 +64,44 @@ class SpawnRefused(HistoryEntry, frozen=True, gc=False):
     error: str
 
 
+class Asked(HistoryEntry, frozen=True, gc=False):
+    """The supervisor asked a process to stop: by a request, or by a signal; only in virtual time."""
+
+    worker: str
+    generation: int
+    signal: int | None = None
+    """None: over its channel."""
+
+
+class Heard(HistoryEntry, frozen=True, gc=False):
+    """A frame was delivered to the monitor; only in virtual time."""
+
+    worker: str
+    generation: int
+    status: str
+    recover_for_s: float | None = None
+
+
+class ConditionMet(HistoryEntry, frozen=True, gc=False):
+    """The monitor was told that a condition of a worker's readiness is met; only in virtual time."""
+
+    worker: str
+    generation: int
+    condition: str
+
+
+class HostResumed(HistoryEntry, frozen=True, gc=False):
+    """The host slept until now."""
+
+    slept_s: float
+
+
+class DatabaseChanged(HistoryEntry, frozen=True, gc=False):
+    """The database is in another state from now on."""
+
+    state: str
+
+
 class Overlapped(HistoryEntry, frozen=True, gc=False):
     """A process found another one of the same worker alive; only real processes report it."""
 
@@ -98,6 +132,9 @@ class Decided(HistoryEntry, frozen=True, gc=False):
     streak_cleared: bool = False
     silent_s: float | None = None
     """How long the worker had really been silent by then, if known."""
+    reason: str = ""
+    died_at: float | None = None
+    """When it died, if that is known exactly and earlier."""
 
 
 class StreakEnded(HistoryEntry, frozen=True, gc=False):
@@ -118,6 +155,25 @@ class Stored(HistoryEntry, frozen=True, gc=False):
     value: str | None = None
     restarts: int = 0
     streak: int = 0
+    delay_ms: int = 0
+
+
+class EventsStored(HistoryEntry, frozen=True, gc=False):
+    """The events with these numbers are in the store; only in virtual time."""
+
+    numbers: tuple[int, ...]
+
+
+class Announced(HistoryEntry, frozen=True, gc=False):
+    """An actor sent an event to be persisted and published; only in virtual time."""
+
+    event: str
+    worker: str | None = None
+    generation: int = 0
+    old: str | None = None
+    new: str | None = None
+    about: str | None = None
+    """The breaker or the job that it is about."""
 
 
 class EventPublished(HistoryEntry, frozen=True, gc=False):
@@ -197,11 +253,24 @@ AnyEntry = (
     | Spawned
     | SpawnRefused
     | Overlapped
+    | Asked
+    | Heard
+    | ConditionMet
+    | HostResumed
+    | DatabaseChanged
     | Ended
     | Decided
     | StreakEnded
     | Stored
+    | EventsStored
+    | Announced
     | EventPublished
+    | JobAdded
+    | JobClaimed
+    | JobBegun
+    | JobAnswered
+    | JobReleased
+    | JobKept
     | TimerSet
     | TimerDropped
     | TimerFired

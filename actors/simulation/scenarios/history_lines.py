@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...deaths.death import Exit
+from ...deaths.death import Exit, signal_name
 from .history import (
+    Announced,
     AnyEntry,
+    Asked,
     Concluded,
+    ConditionMet,
     Counted,
+    DatabaseChanged,
     Decided,
     Ended,
     EventPublished,
+    EventsStored,
+    Heard,
+    HostResumed,
     Moved,
     Ordered,
     Overlapped,
@@ -26,14 +33,20 @@ from .history import (
     TimerFired,
     TimerSet,
 )
+from .job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
 
 
 def lines(entries: Iterable[AnyEntry], *, every: bool = True) -> Iterator[str]:
     """One line for each entry: when, which worker, what. Without `every`, only the most important ones."""
     for entry in entries:
         if every or isinstance(entry, _TELLING):
-            who = getattr(entry, "worker", None) or "-"
-            yield f"{entry.at:>12.3f}  {who:<24} {_what(entry)}"
+            yield line(entry)
+
+
+def line(entry: AnyEntry) -> str:
+    """One entry: when, which worker, what."""
+    who = getattr(entry, "worker", None) or "-"
+    return f"{entry.at:>12.3f}  {who:<24} {_what(entry)}"
 
 
 _TELLING = (
@@ -64,16 +77,57 @@ def _what(entry: AnyEntry) -> str:
             return f"is {shown} after {restarts} restarts, {'alive' if alive else 'without a process'}"
         case Counted(restart_count=restarts, streak_count=streak, failed=failed):
             return f"the store has {restarts} restarts, streak {streak}{', failed' if failed else ''}"
+        case HostResumed(slept_s=slept):
+            return f"the host resumes after {slept:g} s"
+        case EventsStored(numbers=numbers):
+            return f"stored events {numbers[0]} to {numbers[-1]}"
+        case DatabaseChanged(state=state):
+            return f"the database is {state}"
         case Concluded(left=left):
             return f"end of the run; processes left over: {', '.join(left) or 'none'}"
+        case JobAdded() | JobClaimed() | JobBegun() | JobAnswered() | JobReleased() | JobKept():
+            return _of_job(entry)
         case _:
             return _detail(entry)
 
 
+def _of_job(entry: JobAdded | JobClaimed | JobBegun | JobAnswered | JobReleased | JobKept) -> str:
+    match entry:
+        case JobAdded(job=job, queue=queue):
+            return f"job {job} is put into {queue}"
+        case JobClaimed(generation=generation, job=job, attempt=attempt):
+            return f"#{generation} claims job {job}, attempt {attempt}"
+        case JobBegun(generation=generation, job=job, attempt=attempt):
+            return f"#{generation} begins job {job}, attempt {attempt}"
+        case JobAnswered(generation=generation, job=job, attempt=attempt, state=state, accepted=accepted):
+            word = "accepted" if accepted else "refused"
+            return f"#{generation} says that job {job} is {state}, attempt {attempt}: {word}"
+        case JobReleased(generation=generation, job=job, state=state, crash_count=crashes):
+            return f"job {job} of #{generation} is released: {state}, {crashes} crashes"
+        case JobKept(job=job, state=state, attempts=attempts, crash_count=crashes):
+            return f"the store has job {job}: {state}, {attempts} attempts, {crashes} crashes"
+
+
 def _detail(
-    entry: Decided | StreakEnded | Stored | EventPublished | TimerSet | TimerDropped | TimerFired,
+    entry: Decided
+    | StreakEnded
+    | Stored
+    | Announced
+    | Asked
+    | Heard
+    | ConditionMet
+    | EventPublished
+    | TimerSet
+    | TimerDropped
+    | TimerFired,
 ) -> str:
     match entry:
+        case Asked(generation=generation, signal=signal):
+            return f"#{generation} is {'asked to stop' if signal is None else f'sent {signal_name(signal)}'}"
+        case Heard(generation=generation, status=status):
+            return f"#{generation} says {status}"
+        case ConditionMet(generation=generation, condition=condition):
+            return f"#{generation} meets its condition {condition}"
         case Decided(generation=generation, cause=cause, action=action, delay_ms=delay):
             wait = f" in {delay / 1000:g} s" if action == "restart" else ""
             return f"#{generation} died: {cause}; decided: {action}{wait}"
@@ -81,9 +135,12 @@ def _detail(
             return "streak cleared: healthy for long enough"
         case Stored(kind=kind, generation=generation, action=action):
             return f"stored {kind}" + (f" of #{generation}: {action}" if action else "")
-        case EventPublished(event=event, generation=generation, old=old, new=new):
+        case (
+            Announced(event=event, generation=generation, old=old, new=new)
+            | EventPublished(event=event, generation=generation, old=old, new=new)
+        ):
             return (
-                f"event {event}"
+                f"{'announces' if isinstance(entry, Announced) else 'event'} {event}"
                 + (f" #{generation}" if generation else "")
                 + (f" {old} > {new}" if new else "")
             )

@@ -1,19 +1,19 @@
 """Pure: what must hold at every point of every history.
 
 Each rule is a function of the facts so far and of the next entry; each sentence that it yields is a
-violation. `Watch` checks every entry as it is added; `violations` checks a whole history.
+violation. `watch.Watch` checks every entry as it is added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ...deaths.death import Cause
-from ...spec.worker_spec import WindowMode, WorkerSpec
+from ...spec.policies.restart_policy import WindowMode
+from ...spec.worker_spec import WorkerSpec
 from .history import (
-    AnyEntry,
     Concluded,
     Counted,
     Decided,
@@ -27,7 +27,8 @@ from .history import (
     SupervisorStarted,
     TimerSet,
 )
-from .known_state import Facts, WorkerFacts
+from .known_state import Facts
+from .worker_facts import WorkerFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Slack:
     order_s: float = 0.0
     """How long a start that was under way may still happen after an order."""
     time_s: float = 0.002
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the order of entries is that of what happened."""
+        return not self.order_s
 
 
 Rule = Callable[[Facts, Any, Slack], Iterator[str]]
@@ -137,6 +143,8 @@ def _invented(facts: Facts, worker: WorkerFacts, entry: Decided, slack: Slack) -
             return _too_hasty(worker.spec, entry, slack)
         case Cause.PROTOCOL:
             return None if worker.sent_garbage else "it sent no garbage"
+        case Cause.SUPERVISOR_LOST:
+            return None if ended is not None else "its process lives"
         case Cause.UNKNOWN:
             return None if facts.an_actor_raised or ended is not None else "its process lives"
         case _:
@@ -236,7 +244,7 @@ def _in_window(worker: WorkerFacts, entry: Decided, streak: int, slack: Slack) -
     policy, counted = worker.spec.restart, worker.memory
     window = policy.window_s - slack.time_s
     if policy.window_mode is WindowMode.SLIDING:
-        return 1 + sum(1 for at in counted.deaths if entry.at - at < window)
+        return sum(1 for at in counted.deaths if entry.at - at < window)
     if counted.last_restart is None or entry.at - counted.last_restart >= window:
         return 0
     return streak
@@ -262,15 +270,12 @@ def unreached(facts: Facts, entry: Reported) -> str | None:
     """Why a worker is not in its wanted state; None if it is."""
     worker = facts.workers[entry.worker]
     held = worker.stopped_at is not None or worker.failed_at is not None or worker.left
-    paused = worker.paused_at is not None or facts.paused_at is not None
-    timed = worker.paused_until is not None or facts.paused_until is not None
-    if held or (paused and not timed):
+    paused = facts.is_paused(entry.worker, entry.at)
+    if held or paused:
         idles = paused and worker.spec.pause_mode == "idle" and not held
         if entry.alive and not idles:
             return f"{entry.worker} should be down but has a process"
         return None
-    if timed:
-        return None  # the pause may have ended by itself, and the next supervisor may measure it differently
     longest = worker.spec.restart.max_delay_s + 2.0
     match entry.shown:
         case "healthy" | "starting" if entry.alive:
@@ -318,10 +323,10 @@ def events_are_in_order(facts: Facts, entry: EventPublished, slack: Slack) -> It
 def no_event_is_missing(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
     """At the end, the last published death is the last decided one."""
     worker = facts.workers[entry.worker]
-    last = max(worker.decided, default=0)
+    last = worker.last_decided
     if worker.told_died < last:
         yield f"the death of {entry.worker} #{last} was never published"
-    if worker.told_died > last:
+    if worker.told_died > last and worker.told_died not in worker.decided:
         yield f"the death of {entry.worker} #{worker.told_died} was published but never decided"
 
 
@@ -342,41 +347,3 @@ RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
     "no event missing": ((Reported,), no_event_is_missing),
 }
 """Every invariant by its name, with the entries that it checks."""
-
-
-class Watch:
-    """Checks entries against the rules as they are added."""
-
-    def __init__(self, specs: Iterable[WorkerSpec], slack: Slack = Slack()) -> None:  # noqa: B008  # immutable
-        self.facts = Facts(specs)
-        self.violations: list[Violation] = []
-        self._slack = slack
-        self._seen = 0
-        self._by_entry: dict[type, tuple[tuple[str, Rule], ...]] = _BY_ENTRY
-
-    def take(self, entry: AnyEntry) -> None:
-        """Check the next entry, then follow it."""
-        kind, facts, slack = type(entry), self.facts, self._slack
-        for name, rule in self._by_entry.get(kind, ()):
-            for what in rule(facts, entry, slack):
-                self.violations.append(Violation(name, entry.at, what, self._seen))
-        facts.take(entry)
-        self._seen += 1
-
-
-_BY_ENTRY: dict[type, tuple[tuple[str, Rule], ...]] = {
-    kind: tuple((name, rule) for name, (kinds, rule) in RULES.items() if kind in kinds)
-    for kind in {kind for kinds, _ in RULES.values() for kind in kinds}
-}
-
-
-def violations(
-    entries: Iterable[AnyEntry],
-    specs: Iterable[WorkerSpec],
-    slack: Slack = Slack(),  # noqa: B008
-) -> tuple[Violation, ...]:
-    """The violations in a history."""
-    watch = Watch(specs, slack)
-    for entry in entries:
-        watch.take(entry)
-    return tuple(watch.violations)

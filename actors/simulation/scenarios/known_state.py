@@ -7,15 +7,18 @@ wanted, what was counted and what of it is in the store. It shares no code with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
-from ...spec.worker_spec import WindowMode, WorkerSpec
+from ...spec.policies.restart_policy import WindowMode
+from ...spec.worker_spec import WorkerSpec
 from .history import (
+    Announced,
     AnyEntry,
+    DatabaseChanged,
     Decided,
     Ended,
     EventPublished,
+    HostResumed,
     Moved,
     Ordered,
     Spawned,
@@ -28,75 +31,7 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-
-
-@dataclass(slots=True)
-class Counters:
-    """The counters of a worker's restarts."""
-
-    restarts: int = 0
-    streak: int = 0
-    failed: bool = False
-    last_restart: float | None = None
-    """In memory: seconds of the scenario. In the store: wall-clock milliseconds."""
-    deaths: list[float] = field(default_factory=list)
-    """Likewise."""
-
-    def clear(self) -> None:
-        """An operator's reset."""
-        self.restarts = self.streak = 0
-        self.failed = False
-        self.last_restart = None
-        self.deaths.clear()
-
-    def count(self, action: str, at: float, streak_cleared: bool) -> None:
-        """A death and its decision."""
-        if streak_cleared:
-            self.streak = 0
-        if action == "restart":
-            self.restarts += 1
-            self.streak += 1
-            self.last_restart = at
-        elif action == "mark_failed":
-            self.failed = True
-
-
-@dataclass(slots=True)
-class WorkerFacts:
-    """The state of one worker. Generations are those of the present life of the supervisor."""
-
-    spec: WorkerSpec
-    living: int | None = None
-    """The generation of its living process."""
-    spawned: set[int] = field(default_factory=set)
-    refused: set[int] = field(default_factory=set)
-    ended: dict[int, Ended] = field(default_factory=dict)
-    decided: dict[int, Decided] = field(default_factory=dict)
-    excused: set[int] = field(default_factory=set)
-    """Ended while being stopped: not a death."""
-    stored: set[int] = field(default_factory=set)
-    """Generations with a death in the store, of all lives."""
-    is_ending: bool = False
-    """It is being stopped and has not been started since."""
-    stopped_at: float | None = None
-    failed_at: float | None = None
-    paused_at: float | None = None
-    paused_until: float | None = None
-    left: bool = False
-    """The last death was not followed by a restart."""
-    not_before: float | None = None
-    """When the delay that was decided last is over, unless an operator gave an order since."""
-    memory: Counters = field(default_factory=Counters)
-    store: Counters = field(default_factory=Counters)
-    reset_wall_ms: int = -1
-    pending: int = 0
-    """Restarts that are pending now."""
-    chain: tuple[int, str] = (0, "pending")
-    """The generation and status of the last status event."""
-    healthy_since: float | None = None
-    told_started: int = 0
-    told_died: int = 0
-    sent_garbage: bool = False
+from .worker_facts import Counters, WorkerFacts, remembered
 
 
 class Facts:
@@ -105,12 +40,22 @@ class Facts:
     def __init__(self, specs: Iterable[WorkerSpec]) -> None:
         self.workers = {spec.id: WorkerFacts(spec) for spec in specs}
         self.life = 0
+        self.life_began_at = -1.0
         self.is_up = False
         self.paused_at: float | None = None
         self.paused_until: float | None = None
         self.shut_down_at: float | None = None
         self.an_actor_raised = False
+        self.starts_are_paced = False
+        """A limit of concurrent starts makes starts wait for each other."""
+        self.actors_are_heard = False
+        """The history has what actors announce: it is one of virtual time."""
+        self.database_since: float | None = 0.0
+        """Since when the database has been available; None while it is not."""
+        self.slept_from = self.resumed_at = -1.0
+        """The last time in which the host slept."""
         self.told_number: int | None = None
+        self.stored_breakers: set[str] = set()
         self.stored_pauses: set[str] = set()
         """Ids that are paused in the store; the empty id stands for the whole system."""
         self.stored_ends: dict[str, int] = {}
@@ -125,23 +70,40 @@ class Facts:
     @property
     def everything_is_told(self) -> bool:
         """Whether every decided death was also published; a slow store delays events."""
-        return all(each.told_died >= max(each.decided, default=0) for each in self.workers.values())
+        return all(each.told_died >= each.last_decided for each in self.workers.values())
 
-    def _each(self, id_: str | None) -> Iterable[WorkerFacts]:
+    def is_paused(self, id_: str, at: float) -> bool:
+        """Whether a worker is paused at this time, by itself or with everything."""
+        worker = self.workers[id_]
+        for since, until in ((worker.paused_at, worker.paused_until), (self.paused_at, self.paused_until)):
+            if since is not None and (until is None or at < until):
+                return True
+        return False
+
+    def each(self, id_: str | None) -> Iterable[WorkerFacts]:
+        """One worker, or all of them."""
         return self.workers.values() if id_ is None else (self.workers[id_],)
 
     # ── supervisors ──────────────────────────────────────────────────────────────────────
 
     def _started(self, entry: SupervisorStarted) -> None:
         self.life = entry.life
+        self.life_began_at = entry.at
         self.is_up = True
         self.shut_down_at = None
         self.an_actor_raised = False
+        self.database_since = entry.at
         self.told_number = None
         self.paused_at = entry.at if "" in self.stored_pauses else None
         self.paused_until = self._stored_end("", entry)
         for id_, worker in self.workers.items():
-            self.workers[id_] = _remembered(worker, entry, id_ in self.stored_pauses)
+            breaker = worker.spec.breaker
+            self.workers[id_] = remembered(
+                worker,
+                entry,
+                paused=id_ in self.stored_pauses,
+                breaker_is_open=breaker is not None and breaker.name in self.stored_breakers,
+            )
             self.workers[id_].paused_until = self._stored_end(id_, entry)
 
     def _stored_end(self, id_: str, entry: SupervisorStarted) -> float | None:
@@ -155,13 +117,14 @@ class Facts:
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def _ordered(self, entry: Ordered) -> None:
-        for worker in self._each(entry.worker):
+        for worker in self.each(entry.worker):
             worker.not_before = None
         match entry.order:
             case "stop" | "shutdown":
+                self._end(entry)
                 if entry.order == "shutdown":
                     self.shut_down_at = entry.at
-                for worker in self._each(entry.worker):
+                for worker in self.each(entry.worker):
                     if (
                         worker.failed_at is None
                     ):  # a failed worker is down already, and stays down because it failed
@@ -172,26 +135,34 @@ class Facts:
             case "resume" if entry.worker is None:
                 self.paused_at = self.paused_until = None
             case "resume":
-                for worker in self._each(entry.worker):
+                for worker in self.each(entry.worker):
                     worker.paused_at = worker.paused_until = None
             case "start":
-                for worker in self._each(entry.worker):
+                for worker in self.each(entry.worker):
                     worker.stopped_at = None
                     worker.left = False
             case "reset" | "restart":
-                for worker in self._each(entry.worker):
+                if entry.order == "restart":
+                    self._end(entry)
+                for worker in self.each(entry.worker):
                     _reset(worker, entry)
             case _:
                 pass
 
+    def _end(self, entry: Ordered) -> None:
+        """The processes of these workers are to end."""
+        for worker in self.each(entry.worker):
+            worker.ordered_at = entry.at
+
     def _paused(self, entry: Ordered) -> None:
+        self._end(entry)
         until = None if entry.for_s is None else entry.at + entry.for_s
         if entry.worker is None:
             self.paused_at, self.paused_until = entry.at, until
         else:
             worker = self.workers[entry.worker]
             worker.paused_at, worker.paused_until = entry.at, until
-        for worker in self._each(entry.worker):
+        for worker in self.each(entry.worker):
             _let_end(worker)
 
     # ── processes and decisions ──────────────────────────────────────────────────────────
@@ -199,6 +170,10 @@ class Facts:
     def _spawned(self, entry: Spawned) -> None:
         worker = self.workers[entry.worker]
         worker.living = entry.generation
+        worker.spawned_at = worker.status_since = entry.at
+        worker.status = "pending"
+        if self.actors_are_heard:
+            worker.healthy_since = None
         worker.spawned.add(entry.generation)
         worker.is_ending = worker.sent_garbage = worker.left = False
         worker.not_before = None
@@ -222,14 +197,17 @@ class Facts:
         if entry.generation in worker.decided:
             return  # repeated after an actor was restarted
         worker.decided[entry.generation] = entry
-        worker.memory.count(entry.action, entry.at, entry.streak_cleared)
+        if worker.was_lost(entry.generation):
+            return  # history only
+        at = entry.at if entry.died_at is None else entry.died_at
+        worker.memory.count(entry.action, at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
-        worker.not_before = entry.at + entry.delay_ms / 1000 if entry.action == "restart" else None
+        worker.not_before = at + entry.delay_ms / 1000 if entry.action == "restart" else None
         if entry.action == "held":
             self._held_back(worker.spec)
             return
         if worker.spec.restart.window_mode is WindowMode.SLIDING:
-            worker.memory.deaths.append(entry.at)
+            worker.memory.deaths.append(at)
         if entry.action == "mark_failed":
             worker.failed_at = entry.at
 
@@ -254,16 +232,24 @@ class Facts:
             case "death" if entry.generation not in worker.stored:
                 worker.stored.add(entry.generation)
                 worker.store.count(entry.action or "", entry.wall_ms, entry.streak_cleared)
-                if entry.action != "held":
+                worker.is_in_store |= entry.action in ("restart", "mark_failed")
+                if entry.action != "held" and not worker.was_lost(entry.generation):
                     worker.store.deaths.append(entry.wall_ms)
+                if worker.was_lost(entry.generation):
+                    worker.store.due = None
+                if entry.action == "restart" and entry.wall_ms > worker.reset_wall_ms:
+                    worker.store.due = entry.wall_ms + entry.delay_ms
             case "restarts":
+                worker.is_in_store = True
                 worker.store.restarts += entry.restarts
                 worker.store.streak += entry.streak
                 worker.store.last_restart = entry.wall_ms
             case "streak":
                 worker.store.streak = 0
-            case "reset":
-                worker.store.clear()
+            case "reset" if worker.is_in_store:
+                # Its deaths stay in the store, and are told apart by the time of the reset.
+                deaths, worker.store = worker.store.deaths, Counters()
+                worker.store.deaths = deaths
                 worker.reset_wall_ms = entry.wall_ms
             case _:
                 pass
@@ -276,6 +262,8 @@ class Facts:
             self.stored_ends.pop(id_, None)
             if entry.value is not None:
                 self.stored_ends[id_] = int(entry.value)
+        elif name == "breaker":
+            (self.stored_breakers.discard if entry.value is None else self.stored_breakers.add)(id_)
 
     # ── timers, events, faults ───────────────────────────────────────────────────────────
 
@@ -294,7 +282,8 @@ class Facts:
             case "status_changed":
                 worker.chain = (entry.generation, entry.new or "")
                 since = entry.at if entry.since is None else entry.since
-                worker.healthy_since = since if entry.new == "healthy" else None
+                if not self.actors_are_heard:
+                    worker.healthy_since = since if entry.new == "healthy" else None
             case "worker_started":
                 worker.told_started = entry.generation
             case "worker_died":
@@ -302,38 +291,42 @@ class Facts:
             case _:
                 pass
 
+    def _announced(self, entry: Announced) -> None:
+        self.actors_are_heard = True
+        if entry.event == "pause_ended":
+            self._pause_ended(entry)
+        worker = self.workers.get(entry.worker or "")
+        if worker is None:
+            return
+        if entry.event == "status_changed":
+            worker.was_healthy_since = worker.healthy_since if entry.old == "healthy" else None
+            worker.healthy_since = entry.at if entry.new == "healthy" else None
+            worker.status, worker.status_since = entry.new or "", entry.at
+        elif entry.event == "worker_recycled":
+            worker.recycled_at = entry.at
+            _let_end(worker)
+
+    def _pause_ended(self, entry: Announced) -> None:
+        """A pause has ended by itself, if its time is over; an order that ends it is recorded as such."""
+        scope = self if entry.worker is None else self.workers[entry.worker]
+        if scope.paused_until is not None and entry.at >= scope.paused_until - 0.002:
+            scope.paused_at = scope.paused_until = None
+
+    def _resumed(self, entry: HostResumed) -> None:
+        began = entry.at - entry.slept_s
+        if began > self.resumed_at + 0.002:
+            self.slept_from = began
+        self.resumed_at = entry.at
+
+    def _database(self, entry: DatabaseChanged) -> None:
+        self.database_since = entry.at if entry.state == "back" else None
+
     def _moved(self, entry: Moved) -> None:
         if entry.word == "actor_raises":
             self.an_actor_raised = True
         if entry.word == "garbage":
-            for worker in self._each(entry.worker):
+            for worker in self.each(entry.worker):
                 worker.sent_garbage = True
-
-
-def _remembered(worker: WorkerFacts, entry: SupervisorStarted, paused: bool) -> WorkerFacts:
-    """A worker at the start of a supervisor, which knows only what is in the store."""
-    store = worker.store
-
-    def moved(wall_ms: float) -> float:
-        return entry.at - max(0.0, entry.wall_ms - wall_ms) / 1000
-
-    memory = Counters(
-        store.restarts,
-        store.streak,
-        store.failed,
-        None if store.last_restart is None else moved(store.last_restart),
-        [moved(at) for at in store.deaths[-100:] if at > worker.reset_wall_ms],
-    )
-    return WorkerFacts(
-        worker.spec,
-        living=worker.living,
-        stored=worker.stored,
-        failed_at=entry.at if store.failed else None,
-        paused_at=entry.at if paused else None,
-        memory=memory,
-        store=store,
-        reset_wall_ms=worker.reset_wall_ms,
-    )
 
 
 def _let_end(worker: WorkerFacts) -> None:
@@ -367,5 +360,8 @@ _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {
     TimerDropped: Facts._timer_gone,
     TimerFired: Facts._timer_gone,
     EventPublished: Facts._told,
+    Announced: Facts._announced,
+    DatabaseChanged: Facts._database,
+    HostResumed: Facts._resumed,
     Moved: Facts._moved,
 }

@@ -63,6 +63,21 @@ _CLASSES = {
 }
 
 
+class JobFate(StrEnum):
+    """What an execution of a job does to the worker."""
+
+    FINISHES = "finishes"
+    RAISES = "raises"
+    DIES = "dies"
+    """The worker dies in the middle of it."""
+    DIES_EARLY = "dies_early"
+    """The worker has claimed it, and dies before it begins."""
+    HANGS = "hangs"
+    """The worker sends nothing more and ignores requests."""
+    ANSWERS_LATE = "answers_late"
+    """The worker dies, and the result arrives afterwards: it was on its way to the database."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kill:
     """Send a worker's process a signal from outside."""
@@ -210,6 +225,22 @@ class KillSupervisor:
     back_after_s: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """Put jobs into a queue; only in virtual time."""
+
+    queue: str
+    jobs: int = 1
+    takes_s: float = 1.0
+    """How long an execution takes, or how soon it does something else."""
+    does: JobFate = JobFate.FINISHES
+    times: int = 1_000_000
+    """How many executions do it; the later ones finish."""
+    priority: int = 0
+    in_s: float = 0.0
+    """When they are due."""
+
+
 Move = (
     Kill
     | Freeze
@@ -230,6 +261,7 @@ Move = (
     | Restart
     | Reset
     | KillSupervisor
+    | Enqueue
 )
 
 MOVES: dict[str, type[Move]] = {
@@ -252,6 +284,7 @@ MOVES: dict[str, type[Move]] = {
     "restart": Restart,
     "reset": Reset,
     "kill_supervisor": KillSupervisor,
+    "enqueue": Enqueue,
 }
 """Every move by its word."""
 

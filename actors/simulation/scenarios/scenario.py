@@ -11,12 +11,14 @@ from __future__ import annotations
 import signal as signals
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 from ...errors import Problem, RekindleError, SpecError
 from ...messages.shapes import field_names
-from ...spec.breaker_policy import BreakerPolicy
-from ...spec.worker_spec import Command, PythonCall, WorkerSpec
+from ...spec.policies.breaker_policy import BreakerPolicy
+from ...spec.policies.resource_limits import RecyclePolicy
+from ...spec.program import Command, PythonCall
+from ...spec.worker_spec import WorkerSpec, served_by
 from . import moves
 from .behaviours import Behaviour
 from .expectations import Expectation
@@ -24,8 +26,10 @@ from .moves import EVERY_WORKER, MOVES, Move, Phase, worker_of
 
 LONGEST_S = 366 * 86400.0
 
-RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start"))
+RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start", "enqueue"))
 """The words that a seed may choose; what it freezes, pauses or stops, it also thaws, resumes or starts."""
+JOB_WORDS = ("enqueue",)
+"""Likewise, if the scenario asks for them: they need workers that serve queues."""
 
 
 class ScenarioError(RekindleError, ValueError):
@@ -107,6 +111,11 @@ class Scenario:
         """The ids of the workers, in order."""
         return tuple(role.id for role in self.roles)
 
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that its workers serve."""
+        return served_by(role.spec for role in self.roles if role.spec.serves)
+
     def worker(
         self,
         id: str,
@@ -128,6 +137,8 @@ class Scenario:
         # Scenarios do not cover resource usage, and sampling it every few seconds costs time.
         others.setdefault("limits", None)
         others["breaker"] = _breaker(breaker) if isinstance(breaker, Mapping) else breaker
+        if isinstance(recycle := others.get("recycle"), Mapping):
+            others["recycle"] = _recycle(id, recycle)
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 
@@ -199,7 +210,17 @@ def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
     for name, worker in (("worker", worker_of(planned.move)), ("of", planned.of)):
         if worker is not None and worker not in known:
             found.append(unknown_worker(name, worker, known))
-    for name in ("for_s", "every_s", "takes_s", "back_after_s", "lines", "times", "generations"):
+    for name in (
+        "for_s",
+        "every_s",
+        "takes_s",
+        "back_after_s",
+        "lines",
+        "times",
+        "generations",
+        "jobs",
+        "in_s",
+    ):
         value = getattr(planned.move, name, None)
         if value is not None and value < 0:
             found.append(Problem(name, "must not be negative", value))
@@ -210,9 +231,9 @@ def chance_problems(chance: Chance, ids: tuple[str, ...]) -> list[Problem]:
     """The problems of moves at random."""
     found = [unknown_worker("random.workers", each, ids) for each in chance.workers if each not in ids]
     found += [
-        Problem("random.words", f"{word!r} is not one of {', '.join(RANDOM_WORDS)}")
+        Problem("random.words", f"{word!r} is not one of {', '.join((*RANDOM_WORDS, *JOB_WORDS))}")
         for word in chance.words
-        if word not in RANDOM_WORDS
+        if word not in (*RANDOM_WORDS, *JOB_WORDS)
     ]
     if chance.moves < 0 or chance.from_s < 0 or (chance.until_s or 0) < 0:
         found.append(Problem("random", "must not be negative"))
@@ -238,6 +259,14 @@ def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
     except SpecError as error:
         wrong = (replace(each, field=f"breaker.{each.field}") for each in error.problems)
         raise SpecError("breaker", wrong) from error
+
+
+def _recycle(id: str, settings: Mapping[str, object]) -> RecyclePolicy:
+    known = field_names(RecyclePolicy)
+    unknown = [Problem(f"recycle.{name}", "is not a setting") for name in settings if name not in known]
+    if unknown:
+        raise SpecError(id, unknown)
+    return RecyclePolicy(**settings)  # type: ignore[arg-type]
 
 
 class Moment:
@@ -323,6 +352,10 @@ class Moment:
     def reset(self, worker: str) -> Scenario:
         """Clear a worker's counters and failure."""
         return self.do(moves.Reset(worker))
+
+    def enqueue(self, queue: str, jobs: int = 1, **settings: Any) -> Scenario:
+        """Put jobs into a queue; the settings are those of `moves.Enqueue`."""
+        return self.do(moves.Enqueue(queue, jobs, **settings))
 
     def kill_supervisor(self, back_after_s: float = 1.0) -> Scenario:
         """kill -9 the supervisor and start it again."""

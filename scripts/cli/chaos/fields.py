@@ -7,8 +7,8 @@ from types import NoneType
 from typing import Any, Union, get_args
 
 from rekindle.actors.deaths.death import signal_number
+from rekindle.actors.spec.policies.stop_policy import NOT_A_SIGNAL
 from rekindle.actors.spec.validation import Setting, from_file
-from rekindle.actors.spec.worker_spec import NOT_A_SIGNAL
 
 from ..config.problems import KeyPath
 

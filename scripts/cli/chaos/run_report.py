@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rekindle.actors.simulation import Outcome, lines
+from rekindle.actors.simulation import Outcome, account, lines
 
 from ..render.text import printable
 
@@ -34,9 +34,16 @@ class Failure:
         """The failure as lines of text."""
         outcome = self.outcome
         yield f"  seed {outcome.seed}: {self.what}"
-        last = outcome.violations[0].entry + 1 if outcome.violations else len(outcome.history)
-        yield from (f"    {printable(line)}" for line in lines(outcome.history.entries[:last]))
+        entries = outcome.history.entries
+        last = outcome.violations[0].entry + 1 if outcome.violations else len(entries)
+        worker = getattr(entries[last - 1], "worker", None) if outcome.violations else self._expected_of()
+        yield from (f"    {printable(line)}" for line in account(entries[:last], worker))
         yield f"  again: {self.repeat}"
+
+    def _expected_of(self) -> str | None:
+        """The worker of the unmet expectation, whose sentence begins with its name."""
+        ids = self.outcome.scenario.ids
+        return next((id_ for id_ in ids if self.what.startswith(f"{id_} ")), None)
 
     def document(self) -> dict[str, Any]:
         """The failure for JSON."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rekindle.actors.errors import Problem, SpecError
 from rekindle.actors.simulation import MOVES, Behaviour, Scenario
-from rekindle.actors.simulation.scenarios.expectations import EVENTS, STATUSES, Expectation
+from rekindle.actors.simulation.scenarios.expectations import EVENTS, SHOWN, STATUSES, Expectation
 from rekindle.actors.simulation.scenarios.moves import EVERY_WORKER, Move, Phase
 from rekindle.actors.simulation.scenarios.scenario import (
     RANDOM_WORDS,
@@ -30,9 +30,9 @@ from .vocabulary import LIFE_FIELDS, behaviour_of, expectations_of, move_of
 _TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
-    "does", "lives",
+    "recycle", "group", "jobs", "does", "lives",
 )  # fmt: skip
-_POLICIES = ("restart", "health", "stop", "after", "pause_mode", "breaker")
+_POLICIES = ("restart", "health", "stop", "after", "pause_mode", "breaker", "recycle", "group", "jobs")
 _MOST_COPIES = 1000
 
 
@@ -264,7 +264,7 @@ class _Reader:
     def _expected(self) -> Iterable[Expectation]:
         known = (
             "worker", "status", "by_s", "after_s", "restarts", "streak", "deaths", "starts", "delays_s",
-            "events", "nothing_starts_after_failed",
+            "events", "reasons", "nothing_starts_after_failed",
         )  # fmt: skip
         for where, row in self._rows("expect"):
             fields = self._fields(row, where, known)
@@ -281,8 +281,9 @@ class _Reader:
 
     def _check_words(self, fields: Fields) -> None:
         status = fields.raw("status")
-        if status is not None and status not in STATUSES:
-            self._note((*fields.where, "status"), f"must be one of {', '.join(STATUSES)}", status)
+        words = (*STATUSES, *SHOWN)
+        if status is not None and status not in words:
+            self._note((*fields.where, "status"), f"must be one of {', '.join(words)}", status)
         events = fields.raw("events")
         for event in events if isinstance(events, list) else ():
             if event not in EVENTS:
@@ -292,7 +293,7 @@ class _Reader:
 def _settings(value: object) -> object:
     """A table of a policy; the word "none" removes a limit, as in the configuration file."""
     if isinstance(value, Mapping):
-        return {name: None if each == "none" else each for name, each in value.items()}
+        return {name: None if each == "none" else _settings(each) for name, each in value.items()}
     return tuple(value) if isinstance(value, list) else value
 
 

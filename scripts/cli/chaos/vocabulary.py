@@ -13,6 +13,7 @@ from rekindle.actors.simulation.scenarios.expectations import (
     ExpectedCounts,
     NothingStartsAfter,
     Reaches,
+    Reasons,
     Starts,
 )
 from rekindle.actors.simulation.scenarios.moves import Move
@@ -76,6 +77,8 @@ def expectations_of(worker: str, fields: Fields) -> Iterator[Expectation]:
         yield Starts(worker, *_starts(fields))
     if "delays_s" in fields:
         yield Delays(worker, fields.get("delays_s", tuple[float, ...], ()))
+    if "reasons" in fields:
+        yield Reasons(worker, fields.get("reasons", tuple[str, ...], ()))
     if "events" in fields:
         yield EventsInOrder(worker, fields.get("events", tuple[str, ...], ()))
     if fields.get("nothing_starts_after_failed", bool, False):

@@ -12,6 +12,19 @@ import click
 from ..console.exits import guarded
 from .index import SECTIONS
 
+LONGEST = 200
+"""Characters of a summary; click cuts it after 45."""
+
+
+class Subcommands(click.Group):
+    """A group that shows the summaries of its commands in full."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with the first sentence of its help."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(LONGEST)) for name, each in commands if each])
+
 
 class TopLevel(click.Group):
     """A group that lists its commands in sections."""

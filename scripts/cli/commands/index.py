@@ -16,12 +16,13 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 SECTIONS = {
     "Run": {
-        "run": "Run the workers of a TOML file until SIGINT or SIGTERM.",
+        "run": "Run the workers of a TOML file, or one command, until SIGINT or SIGTERM.",
         "shutdown": "Stop all workers and then the supervisor.",
         "demo": "Run four demo workers and show them live until Ctrl-C.",
     },
     "Look": {
         "status": "Show workers and what happens next to each.",
+        "health": "Exit with code 0 if all workers are well, and with 1 if not.",
         "explain": "Explain why a worker is in its state, and what you can do.",
         "history": "Show a worker's deaths and what the supervisor decided after each.",
         "report": "Write everything about a worker for a bug report, as Markdown.",
@@ -37,12 +38,14 @@ SECTIONS = {
     },
     "Act": {
         "ack": "Acknowledge alerts, so that they notify again only if they get worse.",
-        "pause": "Pause workers, or the whole system if you name none.",
+        "pause": "Stop workers until you resume them; without an ID the whole system.",
         "resume": "End the pause of workers, or of the whole system if you name none.",
         "start": "Start workers now, without waiting for a restart delay.",
         "stop": "Stop workers until you start them or restart the supervisor.",
         "restart": "Restart workers with their counters cleared.",
         "reset": "Clear the restart counters and the failure of workers without starting them.",
+        "wait": "Wait until workers are ready, done or stopped.",
+        "signal": "Send the processes of workers a signal.",
         "reload": "Apply the changed configuration file.",
         "scale": "Run N workers of a group until the file is loaded again.",
     },

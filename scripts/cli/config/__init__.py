@@ -4,9 +4,19 @@
 """
 
 from .file_tables import MOST_MEMBERS
-from .loader import load, parse
+from .loader import load, parse, problems_of
 from .model import Config, Group
 from .problems import ConfigError, ConfigProblem
 from .schema import schema
 
-__all__ = ["MOST_MEMBERS", "Config", "ConfigError", "ConfigProblem", "Group", "load", "parse", "schema"]
+__all__ = [
+    "MOST_MEMBERS",
+    "Config",
+    "ConfigError",
+    "ConfigProblem",
+    "Group",
+    "load",
+    "parse",
+    "problems_of",
+    "schema",
+]

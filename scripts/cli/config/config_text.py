@@ -9,12 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
-from rekindle.actors.spec.breaker_policy import BreakerPolicy
-from rekindle.actors.spec.retention_policy import Retention
-from rekindle.actors.spec.worker_spec import Command, WorkerSpec
+from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.actors.spec.program import Command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.views.redaction import masked, without_password
 
-from .file_tables import POLICIES, as_table
+from .file_tables import POLICIES, as_table, keys_of, short_key
 from .model import Config, Group
 from .tables.alert_sinks import AlertSettings
 from .tables.nats import nats_table
@@ -60,6 +61,8 @@ def _top(config: Config) -> dict[str, Any]:
         "state_dir": str(config.state_dir),
         "database": without_password(config.database),
     }
+    if config.worker_database is not None:
+        top["worker_database"] = without_password(config.worker_database)
     if config.max_concurrent_starts is not None:
         top["max_concurrent_starts"] = config.max_concurrent_starts
     return top
@@ -111,6 +114,7 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     settings: dict[str, Any] = _run(spec) | {
         "preset": group.preset,
         "pause_mode": spec.pause_mode.value,
+        "kind": spec.kind.value,
         "env": masked("", spec.env),
         "inherit_env": list(spec.inherit_env),
     }
@@ -121,7 +125,8 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
 
 def _run(spec: WorkerSpec) -> dict[str, Any]:
     if not isinstance(spec.run, Command):
-        return {"python": spec.run.target}
+        warm = list(spec.run.warm) if isinstance(spec.run.warm, tuple) else spec.run.warm
+        return {"python": spec.run.target} | ({"warm": warm} if warm else {})
     return {
         "command": masked("", spec.run.argv),
         "reports_health": spec.run.reports_health,
@@ -133,8 +138,15 @@ def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
     policy = getattr(spec, table)
     if policy is None:
         return None
-    settings = as_table(policy)
+    settings = _with_probes(as_table(policy), type(policy))
     return settings | {"command": masked("", settings["command"])} if table == "release" else settings
+
+
+def _with_probes(settings: dict[str, Any], kind: type) -> dict[str, Any]:
+    """The settings with probes as tables, and without the probes that are not set."""
+    probes = {key for key, each in keys_of(kind).items() if short_key(each.hint) is not None}
+    plain = {key: value for key, value in settings.items() if key not in probes or value is not None}
+    return plain | {key: masked("", as_table(plain[key])) for key in probes & plain.keys()}
 
 
 def _group_text(group: Group) -> str:

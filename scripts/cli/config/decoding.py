@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
-from rekindle.actors.spec.validation import Setting, from_file
+from rekindle.actors.errors import SpecError
+from rekindle.actors.spec.policies.restart_policy import RestartOn
+from rekindle.actors.spec.validation import Setting, from_file, settings_of
 
-from .file_tables import Given, is_table, keys_of
+from .file_tables import Given, arguments, is_table, keys_of, short_key
 from .problems import NOTHING, Finding, KeyPath
 
 Unknown = Callable[[KeyPath, Iterable[str]], str]
@@ -18,6 +21,13 @@ def decoded(table: Mapping[str, object], kind: type, unknown: Unknown) -> tuple[
     """The settings that fit, and findings about the others."""
     reader = _Reader(unknown)
     return reader.table(table, keys_of(kind), ()), reader.findings
+
+
+def _no_table(key: str, value: object) -> str:
+    word = value.replace("-", "_") if isinstance(value, str) else ""
+    if key == "restart" and word in [each.value for each in RestartOn]:
+        return f'must be a table: restart = {{ restart_on = "{word}" }}'
+    return "must be a table"
 
 
 class _Reader:
@@ -43,10 +53,31 @@ class _Reader:
         by_name = get_origin(hint) is Mapping
         if by_name and isinstance(value, Mapping):
             return self.table(value, dict.fromkeys(value, Setting(get_args(hint)[1])), path)
+        if (short := short_key(hint)) is not None:
+            return self._short(value, short, hint, path)
         if is_table(hint) and isinstance(value, Mapping):
             return self.table(value, keys_of(hint), path)
-        reason = "must be a table" if by_name or is_table(hint) else declared.reason(value)
+        reason = _no_table(path[-1], value) if by_name or is_table(hint) else declared.reason(value)
         if reason is None:
             return from_file(value, hint)
         self.findings.append(Finding(path, reason, value))
         return NOTHING
+
+    def _short(self, value: object, short: Setting, kind: Any, path: KeyPath) -> object:
+        """What a plain value or a table describes; with findings only an example, as a placeholder."""
+        table: Mapping[str, object] = value if isinstance(value, Mapping) else {short.key: value}
+        if short.key not in table:
+            self.findings.append(Finding(path, f"must have a value for {short.key}", value))
+        before = len(self.findings)
+        given = self.table(table, keys_of(kind), path)
+        if short.key in given:
+            try:
+                return kind(**arguments(kind, given))
+            except SpecError as error:
+                keys = {name: each.key for name, each in settings_of(kind).items()}
+                self.findings += (
+                    Finding((*path, keys[each.field]), each.reason, each.value) for each in error.problems
+                )
+        if table is not value:  # the value stands at the key itself
+            self.findings[before:] = [replace(each, path=path) for each in self.findings[before:]]
+        return kind(kind.EXAMPLE)

@@ -17,11 +17,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
-from rekindle.actors.spec.alert_policy import AlertPolicy
-from rekindle.actors.spec.breaker_policy import BreakerPolicy
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
+from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.validation import Setting, setting, settings_of
-from rekindle.actors.spec.worker_spec import Command, WorkerSpec
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
 """Short enough for every id; without the dots and colons that divide subjects and ids."""
@@ -36,7 +37,7 @@ Given = Mapping[str, Any]
 class Defaults:
     """Settings of every worker that does not override them."""
 
-    preset: Literal["steady", "patient", "notify", "plugin"] = setting(
+    preset: Literal["steady", "service", "patient", "notify", "plugin"] = setting(
         "steady", "The ready-made policies that the other settings change."
     )
     breaker: str | None = setting(None, "The circuit breaker that the worker shares with others.")
@@ -82,6 +83,11 @@ class File:
     database: str = setting(
         "", "A path, sqlite:///… or postgresql://…; by default rekindle.db in the state directory."
     )
+    worker_database: str | None = setting(
+        None,
+        "The address that workers which serve queues get: postgresql://… of a role that may use the job"
+        " tables only; by default the one of `database`, with its password.",
+    )
     max_concurrent_starts: int | None = setting(
         None, "How many workers may be starting at the same time; none: no limit.", least=1
     )
@@ -97,8 +103,8 @@ class File:
 
 
 _INCLUDED: Mapping[type, tuple[type, ...]] = {
-    Defaults: (Command, WorkerSpec),
-    Worker: (Command, WorkerSpec),
+    Defaults: (Command, PythonCall, WorkerSpec),
+    Worker: (Command, PythonCall, WorkerSpec),
     Alerts: (AlertPolicy,),
     NatsSettings: (Commands,),
 }
@@ -133,6 +139,12 @@ def is_table(hint: Any) -> bool:
     if not isinstance(hint, type) or not is_dataclass(hint):
         return False
     return bool(keys_of(hint)) or not fields(hint)
+
+
+def short_key(hint: Any) -> Setting | None:
+    """The key that a plain value sets where a table may stand as well; None if only a table may."""
+    short = getattr(hint, "SHORT", None)
+    return None if short is None else settings_of(hint)[short]
 
 
 def _in_file(hint: Any) -> Any:

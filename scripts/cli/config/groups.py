@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +10,18 @@ from typing import Any
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.processes.spawn.preflight import missing
+from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS
-from rekindle.actors.spec.work_release import ReleasePolicy
-from rekindle.actors.spec.worker_spec import Command, PythonCall, WorkerSpec
+from rekindle.actors.spec.program import Command, PythonCall
+from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
 
-from .file_tables import POLICIES, WORKER_NAME
+from .file_tables import POLICIES, WORKER_NAME, Given
 from .layers import Layers
 from .model import Group, member_id
 from .paths import absolute
-from .problems import NOTHING, Finding
+from .problems import NOTHING, Finding, shown
 from .tables.breakers import Breakers, breaker_of
+from .toml.syntax_errors import NAME_RULE
 
 _ONLY_COMMANDS = ("reports_health", "pdeathsig")
 
@@ -46,7 +49,7 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
     for problem in group.template.health.warnings():
         value = getattr(group.template.health, problem.field)
         yield layers.finding(("health", problem.field), problem.reason, value)
-    if layers.worker.get("health") and not group.template.run.reports_health:
+    if layers.worker.get("health") and not _uses_health(group.template, layers.worker["health"]):
         yield layers.finding(
             ("health",), "has no effect: a command without reports_health is healthy while it runs"
         )
@@ -56,10 +59,33 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(("restart", "max_delay_s"), reason, restart.max_delay_s)
     if layers.worker.get("jobs") and not group.template.serves:
         yield layers.finding(("jobs",), "has no effect: queues is empty")
+    runs_on = group.template.pause_mode is PauseMode.IDLE and not group.template.run.reports_health
+    if "pause_mode" in layers.written and runs_on:
+        reason = "has no effect: a command without reports_health cannot be told to idle and runs on"
+        yield layers.finding(("pause_mode",), reason, "idle")
+    yield from _literal_words(group, layers)
     if group.declared_min_healthy == group.count > 0:
         yield layers.finding(
             ("min_healthy",), "equals count: a rolling restart could never begin", group.count
         )
+
+
+def _uses_health(spec: WorkerSpec, health: Given) -> bool:
+    """Whether these settings matter: without frames only the limit of the start does, where one waits."""
+    waits = spec.ready is not None and bool(spec.ready.conditions)
+    return spec.run.reports_health or (waits and health.keys() == {"startup_timeout_s"})
+
+
+def _literal_words(group: Group, layers: Layers) -> Iterator[Finding]:
+    """Words that only a shell would expand."""
+    if not isinstance(group.template.run, Command):
+        return
+    for word in group.template.run.argv[1:]:
+        if word.startswith("~/"):
+            reason = (
+                f"{shown((), word)} is passed as it is: ~ stands for the home directory in the program only"
+            )
+            yield layers.finding(("command",), reason)
 
 
 def missing_resources(group: Group, layers: Layers) -> Iterator[Finding]:
@@ -71,7 +97,7 @@ def missing_resources(group: Group, layers: Layers) -> Iterator[Finding]:
 
 def _name_findings(layers: Layers) -> Iterator[Finding]:
     if not WORKER_NAME.fullmatch(layers.name):
-        reason = f"is not a valid worker name; it must match {WORKER_NAME.pattern}"
+        reason = f"is not a valid worker name; {NAME_RULE}"
         yield Finding(("worker", layers.name), reason)
 
 
@@ -85,6 +111,9 @@ def _run_findings(layers: Layers) -> Iterator[Finding]:
     for key in _ONLY_COMMANDS:
         if "python" in layers.written and key in layers.written:
             yield Finding((*here, key), "is for commands only", layers.worker.get(key, NOTHING))
+    if "command" in layers.written and "warm" in layers.worker:
+        reason = "is for python functions only: a command is executed"
+        yield Finding((*here, "warm"), reason, layers.worker["warm"])
 
 
 def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | None:
@@ -109,15 +138,18 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
         keys = {"run": "command" if isinstance(run, Command) else "python"}
         for problem in error.problems:
             key = keys.get(problem.field, problem.field)
-            findings.append(layers.finding((key,), problem.reason, layers.setting(key)))
-        return WorkerSpec(member_id(name, 0), Command(("true",)), **policies)
+            value = NOTHING if "." in key else layers.setting(key)
+            findings.append(layers.finding(tuple(key.split(".")), problem.reason, value))
+        return WorkerSpec(member_id(name, 0), Command(("true",), reports_health=True), **policies)
 
 
 def _run(layers: Layers) -> Command | PythonCall:
     if "python" in layers.worker:
-        return PythonCall(layers.worker["python"])
+        return PythonCall(layers.worker["python"], **layers.settings(PythonCall))
     # A placeholder if the command is missing or invalid, which is already reported.
     argv = layers.worker.get("command", ("true",))
+    if argv and argv[0].startswith("~"):
+        argv = (os.path.expanduser(argv[0]), *argv[1:])
     return Command(argv, **layers.settings(Command))
 
 

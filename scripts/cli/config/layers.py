@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rekindle.actors.errors import Problem, SpecError
-from rekindle.actors.spec.job_policy import JobPolicy
+from rekindle.actors.spec.policies.job_policy import JobPolicy
+from rekindle.actors.spec.policies.ready_policy import ReadyPolicy
+from rekindle.actors.spec.policies.resource_limits import RecyclePolicy, ResourceLimits
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
+from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS, Preset
-from rekindle.actors.spec.resource_limits import RecyclePolicy, ResourceLimits
-from rekindle.actors.spec.work_release import ReleasePolicy
-from rekindle.actors.spec.worker_spec import StopPolicy
 
 from .file_tables import POLICIES, Given, arguments
 from .problems import NOTHING, Finding, KeyPath
@@ -92,6 +93,7 @@ _EMPTY: Mapping[str, Any] = {
     "recycle": RecyclePolicy,
     "jobs": JobPolicy,
     "release": ReleasePolicy,
+    "ready": ReadyPolicy,
 }
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.validation import nearest
 
 from .decoding import decoded
 from .dependencies import order_findings
+from .elsewhere import ELSEWHERE
+from .file_owner import owner_problems
 from .file_tables import Defaults, File, Given, Worker, arguments, keys_of
 from .groups import group_of, group_warnings, missing_resources
 from .layers import Layers, default_findings
 from .model import Config, Group
-from .paths import database_of, state_dir_of
+from .paths import database_of, state_dir_of, worker_database_of
 from .problems import (
     NOTHING,
     ConfigError,
@@ -39,7 +42,12 @@ def load(path: Path) -> Config:
     Raises:
         ConfigError: with every problem that was found.
     """
-    return parse(read_text(path), path, looks=True)
+    text = read_text(path)
+    about_owner = tuple(owner_problems(path))
+    if errors := [each for each in about_owner if each.severity == "error"]:
+        raise ConfigError(errors)
+    config = parse(text, path, looks=True)
+    return replace(config, warnings=(*about_owner, *config.warnings)) if about_owner else config
 
 
 def parse(text: str, path: Path, *, looks: bool = False) -> Config:
@@ -55,6 +63,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     folder = path.absolute().parent
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
+    worker_database = worker_database_of(file, database, findings)
     http = http_of(file, folder, findings)
     alerts = alerts_of(file, folder, findings)
     nats = nats_of(file, folder, findings)
@@ -76,9 +85,16 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         alerts=alerts,
         groups=tuple(groups.values()),
         nats=nats,
+        worker_database=worker_database,
         metrics="metrics" in file and file["metrics"].get("enabled", True),
         warnings=lines.problems(_warnings(groups, layers, looks), "warning"),
     )
+
+
+def problems_of(config: Config, path: Path, findings: Iterable[Finding]) -> tuple[ConfigProblem, ...]:
+    """Findings about a configuration that could be loaded, with their lines."""
+    text = read_text(path) if config.text is None else config.text
+    return _Places(path, text, tables(text, path)).problems(findings, "error")
 
 
 def _layers(name: str, file: Given, raw: Mapping[str, object]) -> Layers:
@@ -101,6 +117,8 @@ def _unknown(path: KeyPath, known: Iterable[str]) -> str:
     key = path[-1]
     if path[0] == "defaults" and len(path) == 2 and key in _OF_ONE_WORKER:
         return "is a setting of a single worker group, not of the defaults"
+    if path[0] in ("worker", "defaults") and len(path) <= 3 and key in ELSEWHERE:
+        return f"is not a known key: {ELSEWHERE[key]}"
     if not (names := list(known)):
         return "is not a known key: this table is reserved and has no settings yet"
     return f"is not a known key{nearest(key, names) or '; known keys: ' + ', '.join(names)}"

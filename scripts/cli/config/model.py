@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
-from rekindle.actors.spec.retention_policy import Retention
+from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
@@ -63,6 +63,10 @@ class Config:
     warnings: tuple[ConfigProblem, ...] = ()
     nats: NatsSettings | None = None
     metrics: bool = False
+    text: str | None = None
+    """The text itself, if there is no file: it was made from a command line."""
+    worker_database: str | None = None
+    """The address for workers that serve queues; may hold a password."""
 
     def group(self, name: str) -> Group:
         """The group of that name.

@@ -59,3 +59,16 @@ def database_of(file: Given, folder: Path, state_dir: Path, findings: list[Findi
     if not _DATABASE_URL.fullmatch(database):
         findings.append(Finding(("database",), "must be a path, sqlite:///PATH or postgresql://…", database))
     return database
+
+
+def worker_database_of(file: Given, database: str, findings: list[Finding]) -> str | None:
+    """The address for workers that serve queues, if the file has one."""
+    address: str | None = file.get("worker_database")
+    if address is not None and not (_is_server(address) and _is_server(database)):
+        reason = "must be postgresql://… of the server that `database` names"
+        findings.append(Finding(("worker_database",), reason))
+    return address
+
+
+def _is_server(database: str) -> bool:
+    return _DATABASE_URL.fullmatch(database) is not None and database.startswith("postgres")

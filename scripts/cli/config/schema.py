@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin
 
 from rekindle.actors.spec.validation import Bounds, Setting, words
 
-from .file_tables import WORKER_NAME, File, is_table, keys_of
+from .file_tables import WORKER_NAME, File, is_table, keys_of, short_key
 
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
@@ -50,6 +50,10 @@ def _key(key: str, declared: Setting, tables: dict[str, Any]) -> dict[str, Any]:
 
 def _value(key: str, hint: Any, tables: dict[str, Any]) -> dict[str, Any]:
     origin, parts = get_origin(hint), get_args(hint)
+    if (short := short_key(hint)) is not None:
+        whole = _table(hint, hint.__name__, tables)
+        tables[hint.__name__]["required"] = [short.key]
+        return {"anyOf": [_value(key, short.hint, tables), whole]}
     if is_table(hint):
         return _table(hint, key.capitalize(), tables)
     if origin is Mapping:

@@ -21,12 +21,12 @@ max_concurrent_starts = 4                                 # limits the load afte
 
 # Defaults for every worker: they override the preset, and the settings of a worker override them.
 [defaults]
-preset = "steady"                 # steady, patient, notify or plugin
-# inherit_env = ["HOME", "LANG"]  # further variables to inherit from the supervisor
+preset = "service"                # service, steady, patient, notify or plugin
+# inherit_env = ["DATABASE_URL", "AWS_*"]  # further variables to inherit from the supervisor
 
 [defaults.restart]
 jitter = 0.2                      # shortens each delay at random by up to a fifth
-# max_lifetime = "none"           # "none" removes a limit
+# max_in_window = "none"          # "none" removes a limit
 
 # A worker is a function of an importable module, run in a process of its own ...
 [worker.tag]

@@ -17,7 +17,8 @@ database_option = click.option(
     envvar="REKINDLE_DATABASE",
     show_envvar=True,
     metavar="URL_OR_PATH",
-    help="The database to read if no supervisor is running (default: rekindle.db in the state directory).",
+    help="The database to read if no supervisor is running (default: rekindle.db in the state directory). "
+    "Other users can read the arguments of a process: give a URL with a password in the variable.",
 )
 
 

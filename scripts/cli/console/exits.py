@@ -47,6 +47,13 @@ def say(message: str) -> None:
         click.echo(f"rekindle: {printable_lines(message)}", err=True)
 
 
+def _system_error(error: OSError) -> str:
+    """`cannot write to standard output: No space left on device`, or with the file that it is about."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename or 'cannot write to standard output'}: {error.strerror}"
+
+
 def guarded(run: Callable[[], Any]) -> Any:
     """Call `run` and return its result; an exception becomes a message and an exit code."""
     try:
@@ -54,8 +61,12 @@ def guarded(run: Callable[[], Any]) -> Any:
         if sys.stdout:
             sys.stdout.flush()  # now, while errors can still be caught
         return result
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
+    except (click.exceptions.Exit, click.Abort):
         raise
+    except click.ClickException as error:
+        _show_usage(error)
+        say(error.format_message())
+        raise SystemExit(error.exit_code) from None
     except ControlError as error:
         hint = "; start one with: rekindle run FILE, or set its state directory: --state DIR"
         say(f"{error}{hint if isinstance(error, NoSupervisorError) else ''}")
@@ -67,13 +78,22 @@ def guarded(run: Callable[[], Any]) -> Any:
         raise SystemExit(NOT_READ) from None
     except OSError as error:
         _drop_output()
-        say(str(error))
+        say(_system_error(error))
         raise SystemExit(FAILED) from None
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
         say(f"{type(error).__name__}: {error} (set {TRACEBACK}=1 to see the traceback)")
         raise SystemExit(FAILED) from None
+
+
+def _show_usage(error: click.ClickException) -> None:
+    """Print how the command is used, and where its help is, if it was used wrongly."""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        context = error.ctx
+        click.echo(context.get_usage(), err=True)
+        if context.help_option_names and context.command.get_help_option(context) is not None:
+            click.echo(f"Try '{context.command_path} {context.help_option_names[-1]}' for help.", err=True)
 
 
 def _drop_output() -> None:

@@ -162,7 +162,8 @@ class DatabaseJobs:
 def _builtins(document: object) -> Any:
     import msgspec
 
-    return msgspec.to_builtins(document)
+    # Through JSON: payloads and results are JSON text that is not decoded before.
+    return msgspec.json.decode(msgspec.json.encode(document))
 
 
 def _in_bodies(payloads: Sequence[Any]) -> Iterator[list[Any]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from ..client import ControlClient, ControlError, UnknownWorkerError
+from ..client import ControlClient, ControlError, RequestRefusedError, UnknownWorkerError
 from ..render.text import printable, seconds_of
 from ..state_files import SOCKET_NAME
 from .targets import group_of
@@ -51,8 +53,30 @@ def limit_option(what: str, default: int = 20) -> Callable[[F], F]:
 
 
 def socket_of(state: Path) -> str:
-    """The control socket of a state directory."""
+    """The control socket of a state directory.
+
+    Raises:
+        RequestRefusedError: root did not name the directory, and another user controls the default one.
+    """
+    context = click.get_current_context(silent=True)
+    named = context is None or context.get_parameter_source("state") is not ParameterSource.DEFAULT
+    if os.geteuid() == 0 and not named:
+        _check_owners(state)
     return str(state / SOCKET_NAME)
+
+
+def _check_owners(state: Path) -> None:
+    """Refuse a directory that another user could have put into the current folder for root to find."""
+    trusted = {0, int(os.environ.get("SUDO_UID", "0") or 0)}
+    for path in (state.absolute().parent, state):
+        with suppress(OSError):
+            owner = os.lstat(path).st_uid
+            if owner not in trusted:
+                raise RequestRefusedError(
+                    f"{path} belongs to another user (uid {owner}), whose server may answer; "
+                    f"to use it all the same, name it: --state {state}",
+                    "forbidden",
+                )
 
 
 def client_of(state: Path) -> ControlClient:

@@ -49,10 +49,10 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool,
     for id_, answer in _answers(tuple(dict.fromkeys(ids)), order, at_once):
         if isinstance(answer, ControlError):
             code = code or exit_code(answer)
-            results.append({"id": id_ or None, "result": answer.error or "failed", "message": str(answer)})
+            results.append({**_named(id_), "result": answer.error or "failed", "message": str(answer)})
             say(f"{answer}{_remedy(answer, id_)}")
             continue
-        results.append({"id": id_ or None, **answer})
+        results.append({**_named(id_), **answer})
         if answer["detail"].get("gone") is False:
             code = code or FAILED
         if not as_json:
@@ -61,6 +61,11 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool,
         print_json({"results": results})
     if code:
         raise SystemExit(code)
+
+
+def _named(id_: str) -> dict[str, Any]:
+    """The worker of a result, also under the name that it has in other documents; None: the whole system."""
+    return {"id": id_ or None, "component_id": id_ or None}
 
 
 def _answers(ids: Sequence[str], order: Order, at_once: int) -> Iterator[tuple[str, Answer]]:

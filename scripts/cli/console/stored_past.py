@@ -6,6 +6,7 @@ from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.generations import EVERY_OTHER
 from rekindle.actors.facts.records import DeathRecord, EventPage
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
@@ -23,7 +24,7 @@ class StoredPast:
     def known(self) -> tuple[str, ...]:
         """The workers that the store knows."""
         stored = self._store.load()
-        return tuple(sorted({*stored.workers, *stored.generations}))
+        return tuple(sorted({*stored.workers, *stored.generations} - {EVERY_OTHER}))
 
     def check(self, component_id: str) -> None:
         """Check that the store knows a worker.

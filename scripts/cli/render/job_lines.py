@@ -12,7 +12,6 @@ from .text import (
     exit_words,
     moment,
     printable,
-    printable_lines,
     span,
 )
 
@@ -48,7 +47,7 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
     job = found["job"]
     lines = [
         f"job        {job['id']} of {printable(job['queue'])}, {job['state']}",
-        f"payload    {_json(job['payload'])}",
+        f"payload    {_value(job, 'payload')}",
         f"priority   {job['priority']}",
         f"attempts   {job['attempts']} ({job['crash_count']} crashes, {job['error_count']} errors)",
     ]
@@ -63,9 +62,11 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
     if job["state"] == "pending" and job["not_before_wall_ms"] > now_ms:
         lines.append(f"due        in {span(job['not_before_wall_ms'] - now_ms)}")
     if job["result"] is not None:
-        lines.append(f"result     {_json(job['result'])}")
+        lines.append(f"result     {_value(job, 'result')}")
     if job["error"] is not None:
-        lines.append(f"error      {printable_lines(job['error'].rstrip())}")
+        # Indented: no line of it looks like one of ours.
+        error = [printable(line) for line in job["error"].rstrip().split("\n")]
+        lines.append("\n           ".join((f"error      {error[0]}", *error[1:])))
     return [*lines, *_evidence(found["crashes"])]
 
 
@@ -79,7 +80,7 @@ def _job(job: Document, now_ms: int) -> tuple[str, ...]:
         str(job["attempts"]),
         str(job["crash_count"]),
         printable(job["claimed_by"] or "-"),
-        cut(printable(wrong), _LONGEST_CELL) if wrong else cut(_json(job["payload"]), _LONGEST_CELL),
+        cut(printable(wrong), _LONGEST_CELL) if wrong else cut(_value(job, "payload"), _LONGEST_CELL),
     )
 
 
@@ -94,7 +95,7 @@ def _figures(stats: Document, name: str, served: set[str]) -> tuple[str, ...]:
 def _conviction(job: Document, now_ms: int) -> Iterator[str]:
     since = age(now_ms - job["toxic_since_wall_ms"]) if job["toxic_since_wall_ms"] is not None else "-"
     yield f"job {job['id']} of {printable(job['queue'])}, toxic {since}: {printable(job['error'] or '')}"
-    yield f"  payload  {cut(_json(job['payload']), 100)}"
+    yield f"  payload  {cut(_value(job, 'payload'), 100)}"
 
 
 def _evidence(crashes: Sequence[Document]) -> Iterator[str]:
@@ -109,5 +110,7 @@ def _evidence(crashes: Sequence[Document]) -> Iterator[str]:
             yield f"           | {printable(line)}"
 
 
-def _json(value: object) -> str:
-    return printable(json.dumps(value, ensure_ascii=False))
+def _value(job: Document, name: str) -> str:
+    """A payload or result as JSON; one that is cut is text already."""
+    value = job[name]
+    return f"{printable(value)}…" if job[f"{name}_cut"] else printable(json.dumps(value, ensure_ascii=False))

@@ -110,7 +110,7 @@ def _usage(used: Document) -> tuple[str, ...]:
 def stray_lines(strays: Sequence[Document]) -> list[str]:
     """Processes that left the session of their worker."""
     return [
-        f"{printable(stray['id'])}: process {stray['pid']} left the worker's session and outlives it"
+        f"{printable(stray['id'])}: process {stray['pid']} detached from its worker and is still running"
         for stray in strays
     ]
 
@@ -129,7 +129,7 @@ def audit_lines(
 
 def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tuple[str, ...]:
     uid, claimed = entry["uid"], entry["claimed_user"]
-    who = "?" if uid is None else user_name(uid)
+    who = (entry["gateway"] if claimed else "?") if uid is None else user_name(uid)
     text = "; ".join(text for text in (entry["detail"], entry["reason"]) if text)
     detail = " ".join(line.strip() for line in text.splitlines())  # for example one problem per line
     return (
@@ -186,12 +186,23 @@ def stop_line(id_: str, detail: Document) -> str:
     return f"{id_} is stopped: {how}{made}."
 
 
-def pause_line(ids: Sequence[str], reason: str, for_s: float | None) -> str:
-    """What was paused, why, and how it ends."""
+def pause_line(ids: Sequence[str], reason: str, for_s: float | None, detail: Document) -> str:
+    """What was paused, why, how it ends, and what that does to the processes."""
     what = _listed(ids) or "The system"
     because = f" ({reason})" if reason else ""
     end = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
-    return f"{what} {_be(ids)} paused {end}{because}."
+    stopped, idle = len(detail.get("stopped", ())), len(detail.get("idle", ()))
+    if ids:
+        effects = ["its process is stopped"] * bool(stopped)
+        effects += ['its process keeps running and idles (pause_mode = "idle")'] * bool(idle)
+    else:
+        effects = [f"{_processes(stopped)} stopped"] * bool(stopped)
+        effects += [f'{_processes(idle)} kept and idle (pause_mode = "idle")'] * bool(idle)
+    return f"{what} {_be(ids)} paused {end}{because}; {', '.join(effects) or 'no process was running'}."
+
+
+def _processes(count: int) -> str:
+    return "1 process is" if count == 1 else f"{count} processes are"
 
 
 def resume_line(still_paused: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ COLOURS = {
     "failed": "31",
     "stopping": "35",
     "stopped": "2",
+    "done": "32",
 }
 _FLAGGED = "33"
 _HEADING = "1"
@@ -37,7 +38,8 @@ def status_lines(
         report: the server's answer.
         colour: colour the status words.
         width: how many columns the terminal has; None cuts nothing.
-        wide: show the exact status, the generation and the lifetime count too.
+        wide: show the exact status, the last heartbeat, the generation, the lifetime count and what a
+            pause does too.
     """
     workers = report["workers"]
     rows = [row(worker, wide=wide) for worker in workers]
@@ -75,7 +77,7 @@ def table(
 
 def headings(*, wide: bool = False) -> tuple[str, ...]:
     """The headings of the table of workers."""
-    further = ("EXACTLY", "GEN", "TOTAL") if wide else ()
+    further = ("STATE", "HEARD", "GEN", "TOTAL", "PAUSE") if wide else ()
     return ("WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", *further, "NEXT")
 
 
@@ -84,7 +86,14 @@ def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
     pid, uptime, job = worker["pid"], worker["uptime_ms"], worker["current_job"]
     further: tuple[str, ...] = ()
     if wide:
-        further = (worker["status"] or "-", str(worker["generation"]), str(worker["restart_count"]))
+        age = worker.get("heartbeat_age_ms")
+        further = (
+            worker["status"] or "-",
+            "-" if age is None else f"{span(age // 1000 * 1000)} ago",
+            str(worker["generation"]),
+            str(worker["restart_count"]),
+            worker["pause_mode"],
+        )
     return (
         printable(worker["component_id"]),
         worker["shown"],
@@ -98,8 +107,8 @@ def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
 
 
 def restarts(worker: Document) -> str:
-    """Restarts used of the limit with the least left: `4/5`; only the number without a limit."""
-    nearest = _nearest_limit(worker["budget"])
+    """Restarts used of the limit with the least left: `4/5`; the number in all if no limit applies."""
+    nearest = None if worker["shown"] == "failed" else _nearest_limit(worker["budget"])
     return str(worker["restart_count"]) if nearest is None else "{}/{}".format(*nearest)
 
 
@@ -172,7 +181,8 @@ def _attempt(worker: Document) -> str:
     nearest = _nearest_limit(worker["budget"])
     number = f"restart {worker['streak_count']}" if nearest is None else "restart {} of {}".format(*nearest)
     left = worker["next_attempt_in_ms"]
-    return f"{number} in {countdown(left)}" if left > 0 else f"{number} now"
+    when = f"{number} in {countdown(left)}" if left > 0 else f"{number} now"
+    return f"{when}: {printable(worker['last_error'])}" if worker.get("last_error") else when
 
 
 def _nearest_limit(budget: Document) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ _SYMBOLS = {
     "decision": "↻",
     "failed": "■",
     "stop": "□",
+    "signal": "→",
     "pause": "‖",
     "recycle": "♻",
     "job": "◆",

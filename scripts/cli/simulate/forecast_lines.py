@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rekindle.actors.deaths.death import Action
-from rekindle.actors.rules.forecast import Forecast, PastLife, Verdict
+from rekindle.actors.rules.forecast import Forecast, ForecastEnd, PastLife
 
 from ..render.status_table import table
 from ..render.text import cells, cut, padded, printable
@@ -177,7 +177,7 @@ def strips(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iter
 def strip(forecast: Forecast, end_ms: int, room: int, canvas: Canvas) -> str:
     """The time from left to right: running, waiting, down."""
     brush = canvas.brush
-    ended = forecast.verdict in (Verdict.GIVEN_UP, Verdict.LEFT_DOWN)
+    ended = forecast.verdict in (ForecastEnd.GIVEN_UP, ForecastEnd.LEFT_DOWN)
     last = min(room - 1, int(forecast.at_ms / end_ms * room)) if ended else room
     drawn = ""
     for cell, share in enumerate(up_shares(forecast, end_ms, room)):
@@ -206,15 +206,15 @@ def axis(end_ms: int, room: int, brush: Brush) -> tuple[str, str]:
     return "".join(marks), words
 
 
-def legend(canvas: Canvas, verdicts: set[Verdict], indent: str) -> str:
+def legend(canvas: Canvas, verdicts: set[ForecastEnd], indent: str) -> str:
     """The meaning of the characters of a strip."""
     brush = canvas.brush
     parts = [
         f"{canvas.painted(brush.shades[-1], _GREEN)} up (paler: only a part of the time)",
         f"{canvas.painted(brush.waits, _YELLOW)} waits",
     ]
-    if verdicts & {Verdict.GIVEN_UP, Verdict.LEFT_DOWN}:
-        word = "given up" if Verdict.LEFT_DOWN not in verdicts else "stays down"
+    if verdicts & {ForecastEnd.GIVEN_UP, ForecastEnd.LEFT_DOWN}:
+        word = "given up" if ForecastEnd.LEFT_DOWN not in verdicts else "stays down"
         parts.append(f"{canvas.painted(brush.ended, _RED)} {word}")
     return indent + "   ".join(parts)
 
@@ -222,10 +222,10 @@ def legend(canvas: Canvas, verdicts: set[Verdict], indent: str) -> str:
 # ── comparison ───────────────────────────────────────────────────────────────────────────
 
 _ENDS = {
-    Verdict.GIVEN_UP: "given up after",
-    Verdict.LEFT_DOWN: "left down after",
-    Verdict.LIVES_ON: "up for good after",
-    Verdict.STILL_DYING: "still dying after",
+    ForecastEnd.GIVEN_UP: "given up after",
+    ForecastEnd.LEFT_DOWN: "left down after",
+    ForecastEnd.LIVES_ON: "up for good after",
+    ForecastEnd.STILL_DYING: "still dying after",
 }
 
 

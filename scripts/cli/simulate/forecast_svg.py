@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from rekindle.actors.rules.forecast import Forecast, Verdict
+from rekindle.actors.rules.forecast import Forecast, ForecastEnd
 
 from ..render.text import cut, printable
 from .named_forecast import (
@@ -134,13 +134,13 @@ def _row(question: Question, answers: Sequence[Named], row: int, canvas: _Canvas
         'height="4" rx="2"/>'
     )
     yield f'<path class="up" d="{_bars(forecast, canvas, top)}"/>'
-    if forecast.verdict in (Verdict.GIVEN_UP, Verdict.LEFT_DOWN):
+    if forecast.verdict in (ForecastEnd.GIVEN_UP, ForecastEnd.LEFT_DOWN):
         yield _cross(last + 8, top + _STRIP // 2)
     yield "</g>"
 
 
 def _down_at(forecast: Forecast, end_ms: int) -> int:
-    return forecast.at_ms if forecast.verdict in (Verdict.GIVEN_UP, Verdict.LEFT_DOWN) else end_ms
+    return forecast.at_ms if forecast.verdict in (ForecastEnd.GIVEN_UP, ForecastEnd.LEFT_DOWN) else end_ms
 
 
 def _bars(forecast: Forecast, canvas: _Canvas, top: int) -> str:

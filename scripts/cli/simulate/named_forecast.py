@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rekindle.actors.rules.forecast import HOUR_MS, Forecast, Verdict
+from rekindle.actors.rules.forecast import HOUR_MS, Forecast, ForecastEnd
 
 _SECOND, _MINUTE, _DAY = 1000, 60_000, 86_400_000
 _STEPS = (
@@ -42,7 +42,7 @@ def span_of(forecasts: Iterable[Forecast]) -> int:
     """The end of the common time axis: a little after the last verdict."""
     ends = []
     for each in forecasts:
-        open_end = each.verdict is Verdict.STILL_DYING
+        open_end = each.verdict is ForecastEnd.STILL_DYING
         ends.append(each.at_ms if open_end else each.at_ms + max(_SECOND, each.at_ms // 12))
     return max(ends, default=_SECOND)
 
@@ -96,21 +96,21 @@ def verdict_words(forecast: Forecast, question: Question) -> str:
     """The verdict in one sentence."""
     at, deaths = lasting(forecast.at_ms), ordinal(len(forecast.lives))
     match forecast.verdict:
-        case Verdict.GIVEN_UP:
+        case ForecastEnd.GIVEN_UP:
             return (
                 f"Given up after {at}, at the {deaths} death: {forecast.reason}.{_early(forecast, question)}"
             )
-        case Verdict.LEFT_DOWN:
+        case ForecastEnd.LEFT_DOWN:
             return (
                 f"Left down after {at}, at the {deaths} death: {forecast.reason}.{_early(forecast, question)}"
             )
-        case Verdict.STILL_DYING:
+        case ForecastEnd.STILL_DYING:
             return f"Never gives up: it still dies and is started again after {at}."
-        case Verdict.LIVES_ON if question.outage_ms is not None:
+        case ForecastEnd.LIVES_ON if question.outage_ms is not None:
             late = max(0, forecast.at_ms - question.outage_ms)
             when = f"{lasting(late)} after its end" if late else "as soon as it is over"
             return f"Outlasts the outage: back for good after {at}, {when}."
-        case Verdict.LIVES_ON:
+        case ForecastEnd.LIVES_ON:
             many = len(forecast.lives)
             return f"Lives on: restarted after every one of the {many} deaths; up again after {at}."
 

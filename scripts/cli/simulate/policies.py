@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from rekindle.actors.errors import Problem
+from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.spec.presets import PRESETS, overridden
 from rekindle.actors.spec.validation import nearest
-from rekindle.actors.spec.worker_spec import RestartPolicy
 
 from ..config.model import Config, Group
 from ..render.text import seconds_of

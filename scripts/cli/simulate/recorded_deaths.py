@@ -34,8 +34,11 @@ def recorded_lives(component_id: str, state: Path, database: str | None = None) 
     try:
         answer = client_of(state).get(path_of("workers", component_id, "history") + f"?limit={MOST_DEATHS}")
     except NoSupervisorError as error:
-        return _from_database(component_id, state, database, error)
-    return tuple(_record(row) for row in reversed(answer["deaths"]))
+        found = _from_database(component_id, state, database, error)
+    else:
+        found = tuple(_record(row) for row in reversed(answer["deaths"]))
+    # A policy decides nothing about a process that ended with its supervisor.
+    return tuple(death for death in found if death.cause is not Cause.SUPERVISOR_LOST)
 
 
 def _from_database(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import sys
 import time
@@ -77,10 +79,20 @@ def _open(state: Path, stack: ExitStack) -> Fleet:
 
 
 def _print_introduction(state: Path) -> None:
+    # In another terminal neither the command nor the directory need be the same as here.
+    explain = f"{_command()} explain worker:calibration:0 --state {shlex.quote(str(state.absolute()))}"
     click.echo(f"Four workers, one of which crashes every few seconds. The database is in {state}.", err=True)
     click.echo("Try in another terminal:  kill -9 PID", err=True)
-    click.echo(f"                          rekindle explain worker:calibration:0 --state {state}", err=True)
+    click.echo(f"                          {explain}", err=True)
     click.echo("Ctrl-C stops everything.\n", err=True)
+
+
+def _command() -> str:
+    """How this program is started from anywhere."""
+    started = Path(sys.argv[0]).absolute()
+    if started.name == "rekindle" and os.access(started, os.X_OK):
+        return shlex.quote(str(started))
+    return f"{shlex.quote(sys.executable)} -m rekindle"
 
 
 def _show(system: System, events: EventStream, deadline: float | None) -> None:

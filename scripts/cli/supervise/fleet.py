@@ -38,7 +38,7 @@ STAYS_UP_S = 1.0
 """A worker must have been healthy for this long before the next one is restarted: a program may run for a
 moment before it finds that it cannot."""
 
-DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED)
+DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED, ShownStatus.DONE)
 """Members that are not up and not expected to be."""
 
 GLANCE_S = 0.25
@@ -55,6 +55,7 @@ class Fleet(System):
             config.specs(),
             store=store,
             max_concurrent_starts=config.max_concurrent_starts,
+            adopts_orphans=True,
             alerts=config.alerts.policy,
             retention=config.retention,
         )
@@ -70,6 +71,11 @@ class Fleet(System):
     def gateways(self) -> tuple[GatewayState, ...]:
         """The states of the gateways that send events to other systems."""
         return self.event_gateways.states()
+
+    @property
+    def unsaved_records(self) -> int:
+        """How many records could not be written when it stopped, because the store was unavailable."""
+        return self._lifecycle.unsaved_records
 
     def metrics(self) -> bytes | None:
         """Numbers for Prometheus; None if they are turned off."""
@@ -94,6 +100,8 @@ class Fleet(System):
 
     def _reload(self) -> Summary:
         with self._changing:
+            if self._config.text is not None:
+                raise ConfigurationError("nothing was changed: the command line is the configuration")
             try:
                 config = load(self._config.path)
             except ConfigError as error:
@@ -107,7 +115,7 @@ class Fleet(System):
             summary["after_a_restart_of_the_supervisor"] = ignored
         if config.warnings:
             summary["warnings"] = [str(warning) for warning in config.warnings]
-        logger.info("reloaded {}. {}", str(config.path), " ".join(change_lines(summary)))
+        logger.info("config: reloaded {}. {}", str(config.path), " ".join(change_lines(summary)))
         return summary
 
     def scale(self, name: str, count: int, /) -> Summary:
@@ -226,7 +234,7 @@ def _summary(changes: Changes) -> dict[str, object]:
 def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
     """Settings that changed and that a running supervisor cannot take up."""
     names = (
-        *("state_dir", "database", "max_concurrent_starts", "retention"),
+        *("state_dir", "database", "worker_database", "max_concurrent_starts", "retention"),
         *("http", "alerts", "nats", "metrics"),
     )
     return [name for name in names if getattr(before, name) != getattr(after, name)]

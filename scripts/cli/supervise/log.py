@@ -16,19 +16,22 @@ from rekindle.actors.messages import (
     EventsLost,
     GatewayLost,
     GatewayRestored,
+    RecordSetAside,
     StoreDegraded,
     StoreRecovered,
+    WorkerStarted,
 )
-from rekindle.actors.views.event_sentences import Level, level_of, text_of
+from rekindle.actors.views.event_sentences import level_of, text_of
+from rekindle.actors.views.sentence import Level
 
 from ..render.text import printable
-from .line_writer import LineWriter
+from .line_writer import Line, LineWriter
 
 if TYPE_CHECKING:
     from loguru import Record
 
 HUMAN = "<dim>{time:HH:mm:ss.SSS}</dim> <level>{level: <7}</level> {message}"
-FIELDS = ("worker", "generation", "stream")
+FIELDS = ("worker", "generation", "stream", "text")
 
 
 def set_up(*, as_json: bool, verbose: bool) -> None:
@@ -37,7 +40,7 @@ def set_up(*, as_json: bool, verbose: bool) -> None:
     logger.configure(patcher=_make_printable)
     level = "DEBUG" if verbose else "INFO"
     # diagnose would write the values of variables, passwords included, into the log.
-    writer = JsonLines if as_json else LineWriter
+    writer = JsonLines if as_json else HumanLines
     logger.add(writer(sys.stderr.fileno()), level=level, format=HUMAN, diagnose=False)
     logger.enable("rekindle")
     logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
@@ -52,18 +55,33 @@ def _make_printable(record: Record) -> None:
     record["message"] = printable(record["message"])
 
 
+class HumanLines(LineWriter):
+    """Writes records as text."""
+
+    def line(self, message: Any) -> Line:
+        """The text of a record, and the process that it is about."""
+        return _line(message, message.record["extra"])
+
+
 class JsonLines(LineWriter):
     """Writes records as JSON, a line each."""
 
-    def write(self, message: Any) -> None:
-        """Have a record written."""
-        super().write(_as_json(message.record))
+    def line(self, message: Any) -> Line:
+        """A record as JSON, and the process that it is about."""
+        return _line(_as_json(message.record), message.record["extra"])
 
     def dropped_notice(self, dropped: int) -> str:
         """The line that stands for those that are missing."""
         at = datetime.now().astimezone().isoformat(timespec="milliseconds")
         message = f"log: {dropped} lines were dropped"
         return json.dumps({"at": at, "level": "WARNING", "message": message}) + "\n"
+
+
+def _line(text: str, extra: dict[str, Any]) -> Line:
+    worker, generation = extra.get("worker"), extra.get("generation")
+    if worker is None or generation is None:
+        return Line(text)
+    return Line(text, worker, generation, starts="starts" in extra, is_output="stream" in extra)
 
 
 def _as_json(record: Record) -> str:
@@ -100,6 +118,8 @@ class EventLog:
         log = logger.bind(worker=about)
         if generation is not None:
             log = log.bind(generation=generation)
+        if isinstance(message, WorkerStarted):
+            log = log.bind(starts=True)
         log.log("INFO" if level is Level.SUCCESS else level.upper(), "{}", line)
 
 
@@ -108,6 +128,7 @@ _LOGGED_BY_THEIR_SOURCE = (
     EventsLost,
     GatewayLost,
     GatewayRestored,
+    RecordSetAside,
     StoreDegraded,
     StoreRecovered,
 )

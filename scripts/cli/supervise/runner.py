@@ -1,14 +1,16 @@
 """`rekindle run`: start the workers, handle signals, stop in order.
 
-The first SIGTERM or SIGINT stops the workers within the time of their stop settings, the second
-sends SIGTERM at once, the third kills. SIGHUP reloads the file.
+A run that has only tasks ends with them. The first SIGTERM or SIGINT stops the workers within the
+time of their stop settings, the second sends SIGTERM at once, the third kills. SIGHUP reloads the file.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Container
 from contextlib import ExitStack
 from queue import Empty
 from typing import Literal
@@ -19,8 +21,10 @@ from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.messages import Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
+from rekindle.actors.processes.spawn.descriptor_limit import raise_limit
+from rekindle.actors.processes.strays import children_of, end_descendants, living_descendants
 from rekindle.actors.runtime.mailbox import Mailbox
-from rekindle.actors.spec.stop_urgency import Urgency
+from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.persistence import MemoryStore
 from rekindle.worker.guardian import marked_processes, sweep
 
@@ -34,8 +38,9 @@ from .state_lock import StateLock
 from .store_upgrade import open_upgraded
 from .subreaper import adopt_orphans
 from .systemd import Notifier
+from .task_results import TaskResults
 
-Order = Literal["stop", "reload", "stand_down", "show_status"]
+Order = Literal["stop", "reload", "stand_down", "show_status", "check_tasks"]
 
 STRAYS_S = 2.0
 """How long to wait until killed stray processes have ended."""
@@ -43,15 +48,20 @@ STRAYS_S = 2.0
 
 def run(config: Config, *, ignore_state: bool = False) -> int:
     """Run the workers of a file until a signal or another supervisor ends it; returns the exit code."""
+    raise_limit()
     with ExitStack() as stack:
         stack.enter_context(StateLock(config.state_dir))
-        fleet = Fleet(config, store=_temporary_store() if ignore_state else open_upgraded(config.database))
+        where = config.database, config.state_dir, config.worker_database
+        store = None if ignore_state else open_upgraded(*where)
+        fleet = Fleet(config, store=store or _temporary_store())
         # From here on no worker is left running, even if a later step fails.
         leftovers = stack.enter_context(ExitStack())
+        # Children that a shell had before it became this program are not ours to end.
+        spared = frozenset(children_of(os.getpid()))
         stack.callback(fleet.stop)
         stack.callback(fleet.end_rolling)
         fleet.open()
-        leftovers.callback(_end_strays, fleet.mark)
+        leftovers.callback(_end_strays, fleet.mark, spared)
         stack.enter_context(adopt_orphans(fleet.reap_strangers))
         fleet.event_gateways.open(fleet, config, stack)
         dashboard = serve_http(fleet, config.state_dir, config.http, stack)
@@ -60,13 +70,13 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         return Runner(fleet, Notifier()).run()
 
 
-def _end_strays(mark: str) -> None:
+def _end_strays(mark: str, spared: Container[int]) -> None:
     """Kill processes that workers detached; they would also end if the supervisor were killed."""
-    strays = marked_processes(mark)
+    strays = dict.fromkeys(living_descendants(spared), "") | dict(marked_processes(mark))
     if strays:
-        listed = ", ".join(f"{pid} of {id_}" for pid, id_ in strays)
+        listed = ", ".join(f"{pid} of {id_}" if id_ else str(pid) for pid, id_ in strays.items())
         logger.warning("supervisor: killing processes that workers detached: {}", listed)
-        if not sweep(mark, STRAYS_S):
+        if end_descendants(spared, STRAYS_S) or not sweep(mark, STRAYS_S):
             logger.error("supervisor: detached processes are still alive after {} s", STRAYS_S)
 
 
@@ -85,6 +95,7 @@ class Runner:
         self._status_queued = False
         self._next_keepalive = time.monotonic()
         self._stop_signals = 0
+        self._results = TaskResults()
 
     def run(self) -> int:
         """Start the workers and wait for the end; returns the exit code."""
@@ -98,10 +109,12 @@ class Runner:
             logger.info("supervisor: ready, {}", self._summary())
             code = self._process_orders()
             self._stop()
-        return code
+        return 1 if self._fleet.unsaved_records else code
 
     def tell(self, message: Event) -> None:
         """Receive an event."""
+        if self._results.take(message):
+            self._orders.put("check_tasks")
         match message:
             case StoodDown():
                 self._orders.put("stand_down")
@@ -120,6 +133,11 @@ class Runner:
                     return 1
                 case "reload":
                     self._reload()
+                    self._orders.put("check_tasks")
+                case "check_tasks":
+                    code = self._task_code()
+                    if code is not None:
+                        return code
                 case "show_status":
                     # Clear it first, so that a later change queues the next update.
                     self._status_queued = False
@@ -142,11 +160,21 @@ class Runner:
             return
         self._next_keepalive = now + period / 3
         try:
-            self._fleet.report()
+            self._fleet.check_answers()
         except RekindleError as error:
-            logger.warning("systemd: watchdog keep-alive skipped, the actors do not answer: {}", str(error))
+            logger.warning("systemd: watchdog keep-alive skipped: {}", str(error))
         else:
             self._notifier.alive()
+
+    def _task_code(self) -> int | None:
+        """The exit code if all workers are tasks and have ended; None if there is something left to do."""
+        try:
+            code = self._results.exit_code(self._fleet.report().workers)
+        except RekindleError:
+            return None
+        if code is not None:
+            logger.info("supervisor: all tasks have ended")
+        return code
 
     def _reload(self) -> None:
         self._notifier.reloading(time.monotonic_ns() // 1000)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from rekindle.actors import StoreOwnedError
-from rekindle.actors.gateways.gateway_errors import UnsafePathError
+from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.actors.gateways.state_directory import open_state_directory
 
 from ..state_files import DATABASE_NAME, LOCK_NAME
@@ -28,8 +28,7 @@ class StateLock:
         Raises:
             StoreOwnedError: another supervisor holds it; the text names its pid.
             UnsafePathError: another user can write to the directory, or the database is a symbolic link.
-            GatewayError: the directory cannot be created or opened.
-            OSError: the lock file cannot be written.
+            GatewayError: the directory cannot be created or opened, or the lock file cannot be written.
         """
         directory = open_state_directory(self._directory)
         try:
@@ -47,8 +46,12 @@ class StateLock:
                 f"another supervisor (pid {holder}) uses the state directory {self._directory}"
             ) from None
         # For people to read; only the lock itself counts.
-        os.truncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.truncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise GatewayError(f"cannot write {self._directory / LOCK_NAME}: {error.strerror}") from error
         return self
 
     def __exit__(

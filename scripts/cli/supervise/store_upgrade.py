@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.ports import Store
@@ -24,15 +25,16 @@ open_store(os.fsdecode(sys.stdin.buffer.read()), exclusive=False).close()
 _UPGRADE_TIMEOUT_S = 120.0
 
 
-def open_upgraded(database: str) -> Store:
-    """Open the store with its tables upgraded.
+def open_upgraded(database: str, state_dir: Path, worker_database: str | None = None) -> Store:
+    """Open the store with its tables upgraded; what a server cannot take at a stop is kept in `state_dir`.
 
     Raises:
         StoreError: as `open_store` does.
     """
     if not _is_current(database):
         _upgrade_in_child(database)
-    return open_store(database)
+    spool = state_dir / "unsaved" if "://" in database else None
+    return open_store(database, worker_database=worker_database, spool=spool)
 
 
 def _is_current(database: str) -> bool:

@@ -18,6 +18,7 @@ STYLES = {
     "failed": "bold red",
     "stopping": "magenta",
     "stopped": "dim",
+    "done": "green",
 }
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
@@ -112,13 +113,14 @@ def _row(worker: Document) -> Row:
 
 
 def gauge(worker: Document) -> str:
-    """How much of the nearest restart limit is used: `▰▰▱▱▱▱ 2/5`."""
+    """How much of the nearest restart limit is used: `▰▰▱▱▱ 2/5`."""
     text = restarts(worker)
     used, slash, most = text.partition("/")
     if not slash:
         return text
-    filled = min(BAR, round(BAR * int(used) / int(most)))
-    return "▰" * filled + "▱" * (BAR - filled) + " " + text
+    cells = min(BAR, int(most))  # a small limit has a cell for each restart
+    filled = min(cells, round(cells * int(used) / int(most)))
+    return "▰" * filled + "▱" * (cells - filled) + " " + text
 
 
 def heading(board: Board) -> str:

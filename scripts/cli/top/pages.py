@@ -50,9 +50,10 @@ def _crash(client: ControlClient, component_id: str) -> str:
     known = _answer(client, component_id, "bundles")
     if "error" in known:
         return printable(known["error"])
-    if not known["bundles"]:
+    deaths = [each for each in known["bundles"] if each["finding"] != "operator"]
+    if not deaths:
         return "The worker has not died."
-    bundle = _answer(client, component_id, "bundles", str(known["bundles"][0]["generation"]))
+    bundle = _answer(client, component_id, "bundles", str(deaths[0]["generation"]))
     if "error" in bundle:
         return printable(bundle["error"])
     return "\n".join(bundle_lines(bundle, now_ms(), known["groups"]))

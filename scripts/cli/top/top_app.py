@@ -38,7 +38,10 @@ TICK_S = 1.0
 
 ACTIONS = {
     "restart": ("Restart {}?", "It starts again now, with its counters cleared."),
-    "pause": ("Pause {}?", "It does not run until you resume it, even if the supervisor restarts."),
+    "pause": (
+        "Pause {}?",
+        "Its process is stopped, or idles with pause_mode idle, until you resume it.",
+    ),
     "resume": ("Resume {}?", "It starts at once if the pause held it back."),
     "reset": ("Reset {}?", "Its counters and its failure are cleared. It does not start."),
     "start": ("Start {}?", "It starts now and keeps its counters."),

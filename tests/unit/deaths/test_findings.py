@@ -69,12 +69,18 @@ def test_a_kill_of_ours_is_never_blamed_on_memory() -> None:
     assert finding(KILLED, sent=signal.SIGKILL, oom_kills=3)[0] is Finding.KILLED_BY_US
 
 
-@pytest.mark.parametrize("cause", sorted(HUNG))
+@pytest.mark.parametrize("cause", sorted(HUNG - {Cause.UNHEALTHY}))
 def test_a_hung_worker_stays_hung_however_its_process_ended(cause: Cause) -> None:
     for exit_ in (Exit(), KILLED, Exit(signal=signal.SIGTERM), Exit(code=0)):
         verdict = diagnose(replace(DEATH, cause=cause), exit_, Remains(sent=signal.SIGTERM))
         assert (verdict.finding, verdict.confidence) == (Finding.HUNG, Confidence.CERTAIN)
         assert "why" in verdict.sentence
+
+
+def test_a_worker_that_reported_a_problem_is_not_hung() -> None:
+    verdict = diagnose(replace(DEATH, cause=Cause.UNHEALTHY), KILLED, Remains(sent=signal.SIGTERM))
+    assert (verdict.finding, verdict.confidence) == (Finding.UNHEALTHY, Confidence.CERTAIN)
+    assert verdict.sentence.startswith("unhealthy by its own report: why; after SIGTERM")
 
 
 @pytest.mark.parametrize("cause", [Cause.PROTOCOL, Cause.RESOURCE_LIMIT, Cause.CHANNEL_CLOSED])

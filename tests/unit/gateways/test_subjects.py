@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
 from rekindle.actors.gateways.settings.subjects import (
     Name,
     Template,
@@ -147,3 +148,33 @@ def test_what_is_not_about_a_worker_has_no_worker_to_name() -> None:
 def test_the_subject_of_commands_is_a_plain_one(text: str) -> None:
     assert prefix_problem(text)
     assert prefix_problem("rekindle.command") is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "safe"),
+    [
+        ("_INBOX.abc.1", True),
+        ("_INBOX_ada.abc", True),
+        ("_INBOX.*", False),
+        ("_INBOX.>", False),
+        (">", False),
+        ("_INBOX..a", False),
+        ("_INBOX.a b", False),
+        ("_INBOX.a\r\nPUB x", False),
+        ("$JS.API.STREAM.PURGE.REKINDLE", False),
+        ("$SYS.REQ", False),
+        ("rekindle.worker.web.0.died", False),
+        ("rekindle.command.pause", False),
+        ("other.application", False),
+        ("_INBOX." + "a" * 300, False),
+    ],
+)
+def test_a_reply_subject_must_be_an_inbox(reply: str, safe: bool) -> None:
+    assert NatsSettings().may_reply_to(reply) is safe
+
+
+def test_a_reply_prefix_does_not_open_our_own_subjects() -> None:
+    settings = NatsSettings(commands=Commands(enabled=True, reply_prefix="rekindle"))
+    assert settings.may_reply_to("rekindle.inbox.1")
+    for own in ("rekindle.worker.web.0.died", "rekindle.system.paused", "rekindle.command.pause"):
+        assert not settings.may_reply_to(own)

@@ -170,17 +170,6 @@ def test_a_signal_handler_may_post_at_any_point_of_the_loop(loop: EpollLoop) -> 
     assert made.wait(PATIENCE_S)
 
 
-def test_deferred_calls_run_after_all_pending_calls(loop: EpollLoop) -> None:
-    made: SimpleQueue[str] = SimpleQueue()
-
-    def begin() -> None:
-        loop.defer(lambda: made.put("deferred"))
-        loop.post(lambda: made.put("posted"))
-
-    loop.post(begin)
-    assert [made.get(timeout=PATIENCE_S) for _ in range(2)] == ["posted", "deferred"]
-
-
 def test_what_is_urgent_comes_first_and_all_else_in_the_order_of_the_kernel(loop: EpollLoop) -> None:
     pipes = [os.pipe() for _ in range(4)]
     made: SimpleQueue[int] = SimpleQueue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,14 @@ def test_f25_a_flood_is_refused_and_ends_the_listening() -> None:
     reader = FrameReader(100)
     assert len(fed(reader, LINE * 10_000)) == FRAMES_PER_SECOND
     assert reader.violation == "101 frames refused, the last one: too many frames"
+
+
+@pytest.mark.parametrize("line", [b"\n", b" \t \n"])
+def test_f25_a_flood_of_blank_lines_ends_the_listening(line: bytes) -> None:
+    reader = FrameReader(tolerance=20)
+    assert list(reader.feed(line * 65_536, 0.0)) == []
+    assert reader.violation is not None
+    assert "too many frames" in reader.violation
 
 
 def test_as_many_frames_as_a_second_allows_are_taken_every_second() -> None:

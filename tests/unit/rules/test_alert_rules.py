@@ -6,16 +6,27 @@ from msgspec.structs import replace
 
 from rekindle.actors import Cause, Death, Exit, ResourceViolated, ResourceWarned, WorkerDied, WorkerFailed
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
-from rekindle.actors.messages import Event, JobConvicted, ResourceEased, StoreDegraded, StoreRecovered
+from rekindle.actors.messages import (
+    BreakerClosed,
+    BreakerOpened,
+    Event,
+    JobConvicted,
+    PauseBegan,
+    PauseEnded,
+    ResourceEased,
+    StoreDegraded,
+    StoreRecovered,
+    WorkerStopped,
+    WorkReleased,
+)
 from rekindle.actors.rules import alert_rules as book_of
 from rekindle.actors.rules.alert_rules import (
+    AlertStep,
     Book,
     Change,
-    Step,
     badge,
     heard,
     ordered,
-    rings,
 )
 
 A, B = "worker:tag:0", "worker:tag:1"
@@ -28,16 +39,16 @@ def died(id_: str = A, action: str = "restart") -> WorkerDied:
     return WorkerDied(death, action, "Restart #1 with 1s backoff", 1.0, 1)
 
 
-def after(*events: Event, book: Book = Book(), recent: int = 1) -> Step:  # noqa: B008  # immutable
+def after(*events: Event, book: Book = Book(), recent: int = 1) -> AlertStep:  # noqa: B008  # immutable
     """The book after these events, a second apart, and all that changed."""
     changes: tuple[Change, ...] = ()
     for second, event in enumerate(events, 1):
         step = heard(book, event, second * 1000, recent)
         book, changes = step.book, (*changes, *step.changes)
-    return Step(book, changes)
+    return AlertStep(book, changes)
 
 
-def happenings(step: Step) -> list[Happening]:
+def happenings(step: AlertStep) -> list[Happening]:
     return [change.happening for change in step.changes]
 
 
@@ -120,25 +131,31 @@ def test_nt_07_the_worst_come_first_then_the_unacknowledged_then_the_newest() ->
     assert [each.id for each in ordered(listed)] == [5, 4, 3, 6, 2, 1]
 
 
-def test_nt_08_the_bell_rings_for_what_is_critical_and_rests_for_thirty_seconds() -> None:
-    def ringing(severity: Severity, last: float | None, **more: object) -> bool:
-        return rings(Change(Happening.OPENED, alert(1, severity, **more)), last, 100.0)
-
-    assert ringing(Severity.CRITICAL, None)
-    assert not ringing(Severity.WARNING, None)
-    assert not ringing(Severity.INFO, None)
-    assert not ringing(Severity.CRITICAL, 70.1)
-    assert ringing(Severity.CRITICAL, 70.0)
-    assert not ringing(Severity.CRITICAL, None, acknowledged_at_wall_ms=1)
-    assert not rings(Change(Happening.RESOLVED, alert(1, resolved_at_wall_ms=2)), None, 100.0)
-
-
 def test_nt_09_exhaustion_escalates_the_same_alert_and_offers_a_manual_restart() -> None:
     step = after(died(), died(), WorkerFailed(A, 2, "5 restarts in 5 minutes"))
     (told,) = step.book.alerts.values()
     assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.ESCALATED]
     assert told.message.startswith("auto-restart disabled")
     assert (told.restart_available, told.occurrences, told.reason) == (True, 2, "5 restarts in 5 minutes")
+
+
+def test_nt_09_exhaustion_of_a_worker_that_is_only_notified_about_says_that_it_stays_down() -> None:
+    step = after(died(), replace(died(action="notify_only"), exhausted=True))
+    (told,) = step.book.alerts.values()
+    assert happenings(step) == [Happening.OPENED, Happening.ESCALATED]
+    assert told.message == "auto-restart disabled; crashed: killed by SIGKILL"
+    assert (told.restart_available, told.severity) == (True, Severity.CRITICAL)
+
+
+def test_nt_01_an_alert_knows_when_the_work_of_the_crashed_worker_was_released() -> None:
+    released = WorkReleased(A, 1, "bead-7", cleared=True, detail="cleared")
+    step = after(died(), replace(released, cleared=False), released, released)
+    (told,) = step.book.alerts.values()
+    assert happenings(step) == [Happening.OPENED, Happening.AMENDED]
+    assert (told.assignee_cleared, told.occurrences) == (True, 1)
+    assert after(released).changes == ()
+    (told,) = after(died(), book=step.book).book.alerts.values()
+    assert told.assignee_cleared is False, "the next crash holds other work"
 
 
 def test_an_alert_that_got_worse_is_sent_again_although_it_was_acknowledged() -> None:
@@ -221,3 +238,52 @@ def test_a_look_that_began_before_the_conviction_says_nothing_about_it() -> None
     book = after(convicted(1)).book
     assert not book_of.queues_seen(book, {}, 1000, 2000).changes
     assert book_of.queues_seen(book, {}, 1001, 2000).changes
+
+
+def test_a_crash_that_was_restarted_is_a_warning_and_one_that_was_given_up_is_critical() -> None:
+    restarted = after(died(action="restart"))
+    assert [change.alert.severity for change in restarted.changes] == [Severity.WARNING]
+    given_up = after(died(action="mark_failed"), WorkerFailed(A, 1, "5 restarts"))
+    assert [change.alert.severity for change in given_up.changes] == [Severity.WARNING, Severity.CRITICAL]
+    assert happenings(given_up) == [Happening.OPENED, Happening.ESCALATED]
+
+
+OUTAGE = BreakerOpened("db", "2 workers died within 30 s", (A, B))
+
+
+def test_an_outage_is_one_alert_and_the_crashes_of_its_workers_are_part_of_it() -> None:
+    step = after(died(A), OUTAGE, died(B, "held"), died(A, "held"))
+    (active,) = (each for each in step.book.alerts.values() if each.is_active)
+    assert (active.kind, active.breaker, active.component_id) == (Kind.BREAKER, "db", None)
+    assert (active.message, active.reason) == ("db is away, 2 workers held", OUTAGE.reason)
+    assert active.severity is Severity.CRITICAL
+    assert happenings(step) == [Happening.OPENED, Happening.RESOLVED, Happening.OPENED]
+
+
+def test_the_alert_of_an_outage_ends_with_it() -> None:
+    step = after(OUTAGE, BreakerClosed("db", 60.0, (A, B)))
+    assert happenings(step) == [Happening.OPENED, Happening.RESOLVED]
+
+
+def test_two_outages_are_two_alerts() -> None:
+    step = after(OUTAGE, replace(OUTAGE, breaker="mail"), BreakerClosed("db", 60.0, ()))
+    assert [each.breaker for each in step.book.alerts.values() if each.is_active] == ["mail"]
+
+
+def test_an_outage_outlasts_the_supervisor_only_while_its_breaker_is_open() -> None:
+    book = after(OUTAGE).book
+    assert book_of.begun(book, (A, B), 9000, {"db"}).changes == ()
+    assert happenings(book_of.begun(book, (A, B), 9000, ())) == [Happening.RESOLVED]
+
+
+def test_a_pause_does_not_resolve_a_crash() -> None:
+    for paused in (A, None):
+        step = after(died(A), PauseBegan(paused, "", None), WorkerStopped(A, 1, Exit(signal=15), None))
+        (told,) = step.book.alerts.values()
+        assert (told.is_active, told.reason) == (True, "paused before it recovered")
+
+
+def test_a_stop_after_the_pause_resolves_it() -> None:
+    stopped = WorkerStopped(A, 1, Exit(signal=15), None)
+    step = after(died(A), PauseBegan(A, "", None), PauseEnded(A), stopped)
+    assert [each.is_active for each in step.book.alerts.values()] == [False]

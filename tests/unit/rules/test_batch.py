@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.generations import GenerationEnded, GenerationStarted
 from rekindle.actors.facts.records import (
     AlertKept,
     AlertsForgotten,
@@ -121,8 +122,6 @@ def test_a_failure_and_a_reset_stay_where_they_were_between_the_counts() -> None
 @pytest.mark.parametrize(
     "record",
     [
-        death(1, Action.NONE),
-        death(1, Action.NOTIFY_ONLY),
         HealthMirrored(
             component_id="a",
             generation=1,
@@ -135,6 +134,11 @@ def test_a_failure_and_a_reset_stay_where_they_were_between_the_counts() -> None
 )
 def test_what_counts_nothing_is_given_up(record: Record) -> None:
     assert compacted([record, death(2)], keep=1) == [death(2)]
+
+
+@pytest.mark.parametrize("action", [Action.NONE, Action.NOTIFY_ONLY])
+def test_of_a_death_that_counts_nothing_only_the_end_of_the_process_is_kept(action: Action) -> None:
+    assert compacted([death(1, action), death(2)], keep=1) == [GenerationEnded("a", 1), death(2)]
 
 
 def test_of_an_alert_that_was_raised_repeatedly_the_last_state_is_stored() -> None:
@@ -229,5 +233,14 @@ def test_no_count_is_lost_when_an_outage_goes_on_and_on(
         st.tuples(st.sampled_from("ab"), st.sampled_from(["restart", "cleared", "told", "rested"]))
     )
 )
-def test_what_no_operator_touched_becomes_two_records_for_a_worker(story: list[tuple[str, str]]) -> None:
-    assert len(compacted(told(story), keep=0)) <= 4
+def test_what_no_operator_touched_becomes_three_records_for_a_worker(story: list[tuple[str, str]]) -> None:
+    assert len(compacted(told(story), keep=0)) <= 6
+
+
+def test_a_worker_whose_last_death_was_given_up_did_not_end_with_its_supervisor() -> None:
+    """The row of the death was dropped, and the next supervisor reported the process as lost."""
+    store = MemoryStore()
+    waiting: list[Record] = [GenerationStarted("a", 1, 1), death(1, Action.NONE), MetaSet("key", "value")]
+    store.commit(compacted(waiting, 0))
+    assert store.deaths("a") == ()
+    assert store.load().lost == ()

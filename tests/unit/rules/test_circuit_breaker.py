@@ -20,7 +20,7 @@ from rekindle.actors.rules.circuit_breaker import (
     holds,
     next_look_ms,
 )
-from rekindle.actors.spec.breaker_policy import address
+from rekindle.actors.spec.probe import address
 
 P = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, canary_max_delay_s=30, hold_s=5)
 NOW = 100_000

@@ -12,14 +12,14 @@ from rekindle.actors.deaths.death import Action, Exit
 from rekindle.actors.rules.forecast import (
     MOST_LIVES,
     Forecast,
-    Verdict,
+    ForecastEnd,
     dying,
     forecast,
     history,
     recorded,
 )
+from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.spec.presets import PRESETS
-from rekindle.actors.spec.worker_spec import RestartPolicy
 
 CRASH = Exit(code=1)
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
@@ -35,7 +35,7 @@ def test_rd_09_a_tight_loop_is_given_up_at_the_sixth_death() -> None:
     """RD-09."""
     seen = forecast(STEADY, dying(3 * SECOND, CRASH))
     assert delays(seen) == [1, 2, 4, 8, 16]
-    assert (seen.verdict, seen.at_ms, seen.restarts) == (Verdict.GIVEN_UP, 49 * SECOND, 5)
+    assert (seen.verdict, seen.at_ms, seen.restarts) == (ForecastEnd.GIVEN_UP, 49 * SECOND, 5)
     assert [life.started_ms // SECOND for life in seen.lives] == [0, 4, 9, 16, 27, 46]
 
 
@@ -50,7 +50,7 @@ def test_rd_19_a_plugin_gets_five_restarts_the_first_of_them_at_once() -> None:
     """RD-19."""
     seen = forecast(PRESETS["plugin"].restart, dying(SECOND, CRASH))
     assert delays(seen) == [0, 1, 2, 4, 8]
-    assert seen.verdict is Verdict.GIVEN_UP
+    assert seen.verdict is ForecastEnd.GIVEN_UP
 
 
 def test_rd_25_long_health_clears_the_streak_and_a_slow_start_does_not_count_as_health() -> None:
@@ -63,27 +63,27 @@ def test_rd_25_long_health_clears_the_streak_and_a_slow_start_does_not_count_as_
 
 def test_an_outage_that_ends_while_a_restart_waits_is_outlasted_by_that_wait() -> None:
     seen = forecast(NO_LIMITS, dying(SECOND, CRASH, outage_ms=10 * MINUTE))
-    assert seen.verdict is Verdict.LIVES_ON
+    assert seen.verdict is ForecastEnd.LIVES_ON
     assert seen.at_ms == seen.up_since_ms == seen.restarts_ms()[-1]
     assert 10 * MINUTE <= seen.at_ms < 11 * MINUTE
 
 
 def test_a_policy_that_gives_up_during_an_outage_is_down_for_the_rest_of_it() -> None:
     seen = forecast(STEADY, dying(SECOND, CRASH, outage_ms=10 * MINUTE))
-    assert (seen.verdict, seen.at_ms) == (Verdict.GIVEN_UP, 37 * SECOND)
+    assert (seen.verdict, seen.at_ms) == (ForecastEnd.GIVEN_UP, 37 * SECOND)
     assert seen.up_ms(10 * MINUTE) == 6 * SECOND
 
 
 def test_without_limits_it_still_dies_when_the_forecast_ends() -> None:
     seen = forecast(NO_LIMITS, dying(SECOND, CRASH), until_ms=HOUR)
-    assert (seen.verdict, seen.at_ms) == (Verdict.STILL_DYING, HOUR)
+    assert (seen.verdict, seen.at_ms) == (ForecastEnd.STILL_DYING, HOUR)
     assert all(life.died_ms <= HOUR for life in seen.lives)
 
 
 def test_a_life_that_is_cut_off_by_the_end_counts_as_up() -> None:
     seen = forecast(STEADY, dying(10 * MINUTE, CRASH), until_ms=MINUTE)
     assert seen.lives == ()
-    assert (seen.verdict, seen.up_since_ms, seen.up_ms(MINUTE)) == (Verdict.STILL_DYING, 0, MINUTE)
+    assert (seen.verdict, seen.up_since_ms, seen.up_ms(MINUTE)) == (ForecastEnd.STILL_DYING, 0, MINUTE)
 
 
 def test_a_forecast_without_delays_and_limits_ends_all_the_same() -> None:
@@ -94,7 +94,7 @@ def test_a_forecast_without_delays_and_limits_ends_all_the_same() -> None:
 def test_a_clean_exit_is_left_down_by_a_policy_that_restarts_after_failures() -> None:
     """RD-22."""
     seen = forecast(PRESETS["patient"].restart, dying(SECOND, Exit(code=0)))
-    assert (seen.verdict, seen.restarts, len(seen.lives)) == (Verdict.LEFT_DOWN, 0, 1)
+    assert (seen.verdict, seen.restarts, len(seen.lives)) == (ForecastEnd.LEFT_DOWN, 0, 1)
 
 
 def test_the_busiest_hour_is_the_one_with_the_most_restarts() -> None:
@@ -121,7 +121,7 @@ def test_a_replay_keeps_how_long_lives_were_and_asks_the_policy_for_delays() -> 
     seen = forecast(replace(STEADY, initial_delay_s=10), recorded(lives))
     assert [life.death.uptime_ms for life in seen.lives] == [3000, 5000, 7000]
     assert [life.started_ms for life in seen.lives] == [0, 13_000, 38_000]
-    assert (seen.verdict, seen.at_ms) == (Verdict.LIVES_ON, 85_000)
+    assert (seen.verdict, seen.at_ms) == (ForecastEnd.LIVES_ON, 85_000)
 
 
 def test_a_replay_keeps_the_time_that_a_worker_was_down_for_another_reason() -> None:
@@ -141,8 +141,8 @@ def test_a_replay_survives_clocks_that_went_back_and_uptimes_below_nothing() -> 
 def test_history_tells_what_was_really_decided() -> None:
     was = history([death(1), final_death(2, died_at_wall_ms=NOW + 9000)])
     assert [life.decision.action for life in was.lives] == [Action.RESTART, Action.MARK_FAILED]
-    assert (was.verdict, was.at_ms, was.restarts, was.policy) == (Verdict.GIVEN_UP, 12_000, 1, None)
-    assert history([death(1)]).verdict is Verdict.LIVES_ON
+    assert (was.verdict, was.at_ms, was.restarts, was.policy) == (ForecastEnd.GIVEN_UP, 12_000, 1, None)
+    assert history([death(1)]).verdict is ForecastEnd.LIVES_ON
 
 
 @pytest.mark.parametrize("policy", [each.restart for each in PRESETS.values()], ids=list(PRESETS))

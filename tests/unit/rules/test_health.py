@@ -32,8 +32,8 @@ from rekindle.actors.rules.health import (
     deadline,
     healthy_for,
 )
+from rekindle.actors.spec.policies.health_policy import HealthPolicy
 from rekindle.actors.spec.presets import PRESETS
-from rekindle.actors.spec.worker_spec import HealthPolicy
 
 STEADY = HealthPolicy()
 HEALTHY = Reported(Frame("healthy"))
@@ -284,7 +284,7 @@ def test_one_missed_heartbeat_is_enough_for_a_patient_worker() -> None:
 
 def test_without_recovery_time_a_recovering_worker_is_unhealthy() -> None:
     worker = Incarnation(PRESETS["patient"].health).tell(HEALTHY, at=0).tell(recovering(30), at=1)
-    assert worker.state == Unhealthy(0, 0)
+    assert worker.state == Unhealthy(0, 0, reported=1)
     assert advance(Pending(0), recovering(30), PRESETS["patient"].health, 1).state == Pending(0)
 
 
@@ -303,7 +303,7 @@ TABLE: dict[str, tuple[Trigger, tuple[State, State, State, State, State, State]]
     # from: pending, healthy, unhealthy, recovering, dead, failed
     "healthy frame": (HEALTHY, (Healthy(10, 10), Healthy(3, 10), Healthy(10, 10), Healthy(10, 10), D, F)),
     "pending frame": (PENDING, (P, H, U, R, D, F)),
-    "unhealthy frame": (UNWELL, (P, Unhealthy(8, 0), U, R, D, F)),
+    "unhealthy frame": (UNWELL, (P, Unhealthy(8, 0, 10), Unhealthy(2, 1, 10), R, D, F)),
     "recovering frame": (
         recovering(9),
         (Recovering(10, 19), Recovering(10, 19), Recovering(10, 19), Recovering(4, 19), D, F),
@@ -319,6 +319,7 @@ OVERDUE: tuple[tuple[State, State], ...] = (
     (Healthy(0, 5), Unhealthy(5, 1)),
     (Unhealthy(-4, 1), Unhealthy(-4, 2)),
     (Unhealthy(-6, 2), D),
+    (Unhealthy(-4, 1, 9, "disk full"), Unhealthy(-4, 2, 9, "disk full")),
     (Recovering(-20, 10), D),
     (D, D),
     (F, F),

@@ -12,11 +12,12 @@ from rekindle.actors.rules.restarts import (
     Circumstances,
     Decision,
     RestartState,
+    budget,
     cleared_streak,
     decide,
     delay_s,
 )
-from rekindle.actors.spec.worker_spec import RestartOn, RestartPolicy, WindowMode
+from rekindle.actors.spec.policies.restart_policy import RestartOn, RestartPolicy, WindowMode
 
 NOW = 1_000_000_000
 """A moment, in milliseconds."""
@@ -142,7 +143,7 @@ def test_rd_14_the_third_death_within_ten_minutes_is_only_reported() -> None:
     decisions = lives(policy("notify", enabled=True), [0, 100, 200])
     assert [d.action for d in decisions] == [Action.RESTART, Action.RESTART, Action.NOTIFY_ONLY]
     assert [d.exhausted for d in decisions] == [False, False, True]
-    assert decisions[2].reason.startswith("3 deaths in 10 minutes;")
+    assert decisions[2].reason.startswith("2 restarts in 10 minutes;")
 
 
 def test_rd_15_by_default_a_death_is_only_reported_and_recorded() -> None:
@@ -169,6 +170,15 @@ def test_rd_18_a_configured_sliding_window_is_honoured() -> None:
     before = RestartState(deaths_ms=(NOW - 61_000, NOW - 30_000))
     assert verdict(before, under=short).state.deaths_ms == (NOW - 30_000, NOW)
     assert verdict(before, under=short).action is Action.RESTART
+
+
+@pytest.mark.parametrize("mode", WindowMode)
+def test_max_in_window_is_the_number_of_restarts_in_both_modes(mode: WindowMode) -> None:
+    decisions = lives(policy(max_in_window=4, window_mode=mode), [10.0 * n for n in range(5)])
+    assert [d.action for d in decisions] == [Action.RESTART] * 4 + [Action.MARK_FAILED]
+    assert decisions[4].reason.startswith("4 restarts in 5 minutes;")
+    used = budget(policy(max_in_window=4, window_mode=mode), decisions[4].state, 50_000)
+    assert (used.in_window, used.max_in_window) == (4, 4)
 
 
 # ── The plugin preset ────────────────────────────────────────────────────────────────────
@@ -219,7 +229,7 @@ def test_which_deaths_are_restarted(restart_on: RestartOn, death: Death, restart
 
 def test_rd_22_an_exit_that_is_not_restarted_says_why() -> None:
     decision = verdict(RestartState(), crash(code=0), policy(restart_on="on_failure"))
-    assert decision.reason == "not restarted: exited with code 0 under restart_on = on_failure"
+    assert decision.reason == "not restarted (restart_on = on_failure)"
 
 
 def test_rd_24_a_death_during_a_stop_is_left_alone() -> None:
@@ -445,3 +455,22 @@ def test_a_sliding_window_never_sees_more_restarts_than_it_allows(steps: list[in
         counters = decision.state
         restarts += [now] * decision.counted
         assert sum(now - at < 600_000 for at in restarts) < 3
+
+
+# ── Tasks ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("paused", "stopping"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("preset", ["steady", "patient", "notify", "plugin"])
+def test_a_task_that_ends_with_success_is_done_and_begins_anew_with_cleared_counters(
+    preset: str, paused: bool, stopping: bool
+) -> None:
+    moment = Circumstances(now_ms=NOW, is_task=True, paused=paused, stopping=stopping)
+    decision = decide(policy(preset), state(4, 10), crash(code=0), moment)
+    assert (decision.action, decision.done, decision.state) == (Action.NONE, True, RestartState())
+
+
+def test_a_task_that_fails_is_retried_by_its_policy() -> None:
+    moment = Circumstances(now_ms=NOW, is_task=True)
+    decision = decide(policy(), state(1, 10), crash(), moment)
+    assert (decision.action, decision.done, decision.state.restart_count) == (Action.RESTART, False, 2)

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.rules.stop_ladder import (
+    ROOM_RETRY_S,
     STACKS_S,
     Absent,
     Alive,
     Ask,
     Effect,
     Ended,
+    FoundNoRoom,
+    LadderStep,
     Rung,
     RungElapsed,
     Send,
@@ -25,10 +28,10 @@ from rekindle.actors.rules.stop_ladder import (
     Start,
     Started,
     State,
-    Step,
     Stop,
     Stopping,
     TellGone,
+    TellNotStarted,
     TellUnkillable,
     Terms,
     Trigger,
@@ -37,8 +40,7 @@ from rekindle.actors.rules.stop_ladder import (
     advance,
     ladder,
 )
-from rekindle.actors.spec.stop_urgency import Urgency
-from rekindle.actors.spec.worker_spec import StopPolicy
+from rekindle.actors.spec.policies.stop_policy import StopPolicy, Urgency
 
 POLICY = StopPolicy()
 TALKING = Terms(POLICY, has_channel=True)
@@ -120,17 +122,17 @@ def test_sd_05_the_end_of_a_stopped_process_tells_what_it_took(steps: int, force
     for number in range(1, steps + 1):
         step = advance(step.state, RungElapsed(1, number), TALKING)
     gone = advance(step.state, Ended(1, Exit(0)), TALKING)
-    assert gone == Step(Absent(), (TellGone(1, Exit(0), forced),))
+    assert gone == LadderStep(Absent(), (TellGone(1, Exit(0), forced),))
 
 
 def test_a_process_that_ends_by_itself_was_not_forced() -> None:
     gone = advance(Alive(1, 77), Ended(1, Exit(signal=11)), TALKING)
-    assert gone == Step(Absent(), (TellGone(1, Exit(signal=11), None),))
+    assert gone == LadderStep(Absent(), (TellGone(1, Exit(signal=11), None),))
 
 
 def test_a_stop_during_the_spawn_is_carried_out_once_the_process_is_there() -> None:
     waiting = advance(Spawning(1), Stop(1, Urgency.FIRM), TALKING)
-    assert waiting == Step(Spawning(1, Urgency.FIRM))
+    assert waiting == LadderStep(Spawning(1, Urgency.FIRM))
     assert advance(waiting.state, Started(1, 77), TALKING).effects == (Send(1, SIGTERM), Wait(1, 1, 2))
 
 
@@ -145,20 +147,20 @@ def test_a_firmer_stop_shortens_the_wait() -> None:
     asked = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), TALKING)
     firmer = advance(asked.state, Stop(1, Urgency.KILL), TALKING)
     assert firmer.effects == (Send(1, SIGKILL), Wait(1, 2, 1))
-    assert advance(firmer.state, RungElapsed(1, 1), TALKING) == Step(firmer.state)
+    assert advance(firmer.state, RungElapsed(1, 1), TALKING) == LadderStep(firmer.state)
 
 
 def test_a_firmer_stop_of_a_process_that_was_sent_sigkill_does_not_go_back_to_sigterm() -> None:
     step = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), PLAIN)
     killed = advance(step.state, RungElapsed(1, 1), PLAIN)
     assert killed.effects == (Send(1, SIGKILL), Wait(1, 2, 1))
-    assert advance(killed.state, Stop(1, Urgency.FIRM), PLAIN) == Step(killed.state)
+    assert advance(killed.state, Stop(1, Urgency.FIRM), PLAIN) == LadderStep(killed.state)
 
 
 @pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.FIRM])
 def test_a_stop_that_is_not_more_urgent_changes_nothing(urgency: Urgency) -> None:
     stopping = advance(Alive(1, 77), Stop(1, Urgency.FIRM), TALKING).state
-    assert advance(stopping, Stop(1, urgency), TALKING) == Step(stopping)
+    assert advance(stopping, Stop(1, urgency), TALKING) == LadderStep(stopping)
 
 
 # ── Every state and every trigger ────────────────────────────────────────────────────────
@@ -170,34 +172,34 @@ STATES: tuple[State, ...] = (ABSENT, SPAWNING, ALIVE, STOPPING, UNKILLABLE)
 GONE = TellGone(2, Exit(1), None)
 ASKED = Stopping(2, 77, Urgency.GRACEFUL, (Rung(SIGTERM, 2), *KILLS), step=1)
 KILLED = Stopping(2, 77, Urgency.GRACEFUL, KILLS[1:], step=3, sent=SIGKILL)
-TABLE: dict[str, tuple[Trigger, tuple[Step | None, ...]]] = {
+TABLE: dict[str, tuple[Trigger, tuple[LadderStep | None, ...]]] = {
     # from: absent, spawning, alive, stopping, unkillable; None is ignored
-    "start": (Start(2), (Step(Spawning(2), (Spawn(2),)), None, None, None, None)),
-    "start of another": (Start(3), (Step(Spawning(3), (Spawn(3),)), None, None, None, None)),
-    "started": (Started(2, 77), (None, Step(ALIVE), None, None, None)),
+    "start": (Start(2), (LadderStep(Spawning(2), (Spawn(2),)), None, None, None, None)),
+    "start of another": (Start(3), (LadderStep(Spawning(3), (Spawn(3),)), None, None, None, None)),
+    "started": (Started(2, 77), (None, LadderStep(ALIVE), None, None, None)),
     "stop": (
         Stop(2, Urgency.GRACEFUL),
         (
-            Step(ABSENT, (TellGone(2, Exit()),)),
-            Step(Spawning(2, Urgency.GRACEFUL)),
-            Step(ASKED, (Ask(2), Wait(2, 1, 10))),
+            LadderStep(ABSENT, (TellGone(2, Exit()),)),
+            LadderStep(Spawning(2, Urgency.GRACEFUL)),
+            LadderStep(ASKED, (Ask(2), Wait(2, 1, 10))),
             None,
-            Step(UNKILLABLE, (TellUnkillable(2, 77),)),
+            LadderStep(UNKILLABLE, (TellUnkillable(2, 77),)),
         ),
     ),
     "this rung": (
         RungElapsed(2, 2),
-        (None, None, None, Step(KILLED, (Send(2, SIGKILL), Wait(2, 3, 1))), None),
+        (None, None, None, LadderStep(KILLED, (Send(2, SIGKILL), Wait(2, 3, 1))), None),
     ),
     "an earlier rung": (RungElapsed(2, 1), (None, None, None, None, None)),
     "ended": (
         Ended(2, Exit(1)),
         (
             None,
-            Step(ABSENT, (GONE,)),
-            Step(ABSENT, (GONE,)),
-            Step(ABSENT, (TellGone(2, Exit(1), SIGTERM),)),
-            Step(ABSENT, (GONE,)),
+            LadderStep(ABSENT, (GONE,)),
+            LadderStep(ABSENT, (GONE,)),
+            LadderStep(ABSENT, (TellGone(2, Exit(1), SIGTERM),)),
+            LadderStep(ABSENT, (GONE,)),
         ),
     ),
 }
@@ -208,7 +210,7 @@ TABLE: dict[str, tuple[Trigger, tuple[Step | None, ...]]] = {
 def test_every_trigger_in_every_state(name: str, column: int) -> None:
     trigger, expected = TABLE[name]
     state = STATES[column]
-    assert advance(state, trigger, TALKING) == (expected[column] or Step(state))
+    assert advance(state, trigger, TALKING) == (expected[column] or LadderStep(state))
 
 
 @pytest.mark.parametrize("generation", [1, 3])
@@ -221,7 +223,7 @@ def test_news_of_another_generation_is_ignored(state: State, generation: int) ->
         RungElapsed(generation, 2),
         Ended(generation, Exit(0)),
     ):
-        assert advance(state, trigger, TALKING) == Step(state)
+        assert advance(state, trigger, TALKING) == LadderStep(state)
 
 
 # ── Properties ───────────────────────────────────────────────────────────────────────────
@@ -293,3 +295,17 @@ def test_only_a_firm_end_asks_for_stacks(urgency: Urgency) -> None:
 def test_a_kill_does_not_wait_for_stacks() -> None:
     step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
     assert advance(step.state, Stop(1, Urgency.KILL), TALKING).effects[0] == Send(1, SIGKILL)
+
+
+def test_a_start_that_finds_no_room_is_tried_again() -> None:
+    waits = advance(Spawning(3), FoundNoRoom(3), PLAIN)
+    assert waits == LadderStep(Spawning(3, waits=True), (Wait(3, 0, ROOM_RETRY_S),))
+    assert advance(waits.state, RungElapsed(3, 0), PLAIN) == LadderStep(Spawning(3), (Spawn(3),))
+
+
+@pytest.mark.parametrize(
+    ("state", "trigger"),
+    [(Spawning(3, waits=True), Stop(3, Urgency.GRACEFUL)), (Spawning(3, Urgency.GRACEFUL), FoundNoRoom(3))],
+)
+def test_a_start_that_waits_for_room_is_called_off_by_a_stop(state: State, trigger: Trigger) -> None:
+    assert advance(state, trigger, PLAIN) == LadderStep(Absent(), (TellNotStarted(3), TellGone(3, Exit())))

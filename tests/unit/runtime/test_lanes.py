@@ -120,6 +120,8 @@ def test_an_actor_that_raises_while_it_stops_receives_nothing_more(lane: Lane) -
     received: SimpleQueue[str] = SimpleQueue()
 
     class Bad(ResilientActor):
+        ends_when_stopped = True
+
         def handle(self, message: str) -> None:
             received.put(message)
 
@@ -140,6 +142,8 @@ def test_actors_of_one_lane_receive_in_the_order_in_which_messages_were_sent(lan
     received: SimpleQueue[tuple[str, int]] = SimpleQueue()
 
     class Named(ResilientActor):
+        ends_when_stopped = True
+
         def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name

@@ -1,4 +1,4 @@
-"""The four presets: CF-01, CF-02, CF-07."""
+"""The presets: CF-01, CF-02, CF-07."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ import pytest
 from tests.unit.builders import TAG, spec
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
 from rekindle.actors.spec.presets import PRESETS
-from rekindle.actors.spec.worker_spec import StopPolicy, WorkerSpec, command
+from rekindle.actors.spec.program import command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
-COLUMNS = ("steady", "patient", "notify", "plugin")
+COLUMNS = ("steady", "service", "patient", "notify", "plugin")
 
 RESTART = {
-    "enabled": (True, True, False, True),
-    "restart_on": ("always", "on_failure", "always", "always"),
-    "max_in_window": (5, 5, 3, None),
-    "window_s": (300, 300, 600, 300),
-    "window_mode": ("since_last_restart", "since_last_restart", "sliding", "since_last_restart"),
-    "max_lifetime": (20, 20, None, None),
-    "max_consecutive": (None, None, None, 5),
-    "initial_delay_s": (1, 1, 0, 1),
-    "multiplier": (2, 2, 1, 2),
-    "max_delay_s": (60, 60, 0, 30),
-    "min_delay_s": (1, 1, 0, 0),
-    "immediate_first": (False, False, True, True),
-    "jitter": (0, 0, 0, 0),
-    "reset_after_healthy_s": (None, 300, None, 60),
-    "on_exhausted": ("mark_failed", "mark_failed", "notify_only", "mark_failed"),
-    "give_up_exit_codes": ((), (), (), ()),
-    "clear_failed_on_change": (False, False, False, False),
+    "enabled": (True, True, True, False, True),
+    "restart_on": ("always", "always", "on_failure", "always", "always"),
+    "max_in_window": (5, 18, 5, 2, None),
+    "window_s": (300, 1800, 300, 600, 300),
+    "window_mode": ("since_last_restart", "sliding", "since_last_restart", "sliding", "since_last_restart"),
+    "max_lifetime": (20, None, 20, None, None),
+    "max_consecutive": (None, None, None, None, 5),
+    "initial_delay_s": (1, 1, 1, 0, 1),
+    "multiplier": (2, 2, 2, 1, 2),
+    "max_delay_s": (60, 60, 60, 0, 30),
+    "min_delay_s": (1, 1, 1, 0, 0),
+    "immediate_first": (False, False, False, True, True),
+    "jitter": (0, 0.1, 0, 0, 0),
+    "reset_after_healthy_s": (None, 60, 300, None, 60),
+    "on_exhausted": ("mark_failed", "mark_failed", "mark_failed", "notify_only", "mark_failed"),
+    "give_up_exit_codes": ((), (), (), (), ()),
+    "clear_failed_on_change": (False, False, False, False, False),
 }
 HEALTH = {
-    "startup_timeout_s": (60, 60, 60, 2),
-    "staleness_s": (5, 30, None, None),
-    "max_misses": (3, 1, 3, 3),
-    "heartbeat_interval_s": (2, 5, 5, 5),
-    "recovery_min_s": (5, None, None, None),
-    "recovery_max_s": (120, None, None, None),
-    "progress_timeout_s": (None, None, None, None),
-    "max_bad_frames": (100, 100, 100, 100),
+    "startup_timeout_s": (60, 60, 60, 60, 2),
+    "staleness_s": (5, 5, 30, None, None),
+    "max_misses": (3, 3, 1, 3, 3),
+    "heartbeat_interval_s": (2, 2, 5, 5, 5),
+    "recovery_min_s": (5, 5, None, None, None),
+    "recovery_max_s": (120, 120, None, None, None),
+    "progress_timeout_s": (None, None, None, None, None),
+    "max_bad_frames": (100, 100, 100, 100, 100),
 }
 LIMITS = {
     "warn_cpu_percent": (None, None),
@@ -83,10 +85,10 @@ def test_cf_01_the_tables_of_these_tests_leave_no_field_out() -> None:
 def test_cf_01_the_presets_pause_and_retry_jobs_as_the_table_says() -> None:
     presets = [PRESETS[name] for name in COLUMNS]
     assert tuple(PRESETS) == COLUMNS
-    assert [preset.pause_mode for preset in presets] == ["stop", "idle", "idle", "stop"]
-    assert [preset.jobs and preset.jobs.crash_retries for preset in presets] == [2, 2, None, None]
-    assert [preset.jobs is None for preset in presets] == [False, False, False, True]
-    assert [preset.limits is None for preset in presets] == [True, True, False, False]
+    assert [preset.pause_mode for preset in presets] == ["stop", "stop", "idle", "idle", "stop"]
+    assert [preset.jobs and preset.jobs.crash_retries for preset in presets] == [2, 2, 2, None, None]
+    assert [preset.jobs is None for preset in presets] == [False, False, False, False, True]
+    assert [preset.limits is None for preset in presets] == [True, True, True, False, False]
 
 
 def test_cf_01_a_worker_without_a_word_about_it_is_steady() -> None:
@@ -136,5 +138,7 @@ def test_cf_07_an_unknown_or_bad_setting_is_named_with_its_table(tables: dict[st
 
 
 def test_cf_07_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SpecError, match="preset = 'fast': must be one of steady, patient, notify, plugin"):
+    with pytest.raises(
+        SpecError, match="preset = 'fast': must be one of steady, service, patient, notify, plugin"
+    ):
         spec("fast")

@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from rekindle.actors.spec.job_policy import JobPolicy
+from rekindle.actors.spec.policies.health_policy import HealthPolicy
+from rekindle.actors.spec.policies.job_policy import JobPolicy
+from rekindle.actors.spec.policies.restart_policy import RestartPolicy
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
+from rekindle.actors.spec.program import PythonCall, command
 from rekindle.actors.spec.spec_changes import Changes, compare
-from rekindle.actors.spec.worker_spec import (
-    HealthPolicy,
-    PythonCall,
-    RestartPolicy,
-    StopPolicy,
-    WorkerSpec,
-    command,
-)
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 BEFORE = WorkerSpec("a", command("serve"))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
+from rekindle.actors.spec.program import command
 from rekindle.actors.spec.start_order import all_before, check_order, find_cycle, longest_stop_s
-from rekindle.actors.spec.worker_spec import StopPolicy, WorkerSpec, command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 
 def waiting(id_: str, *after: str, ask_s: float = 1.0) -> WorkerSpec:

@@ -11,22 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.spec.job_policy import JobPolicy
-from rekindle.actors.spec.resource_limits import ResourceLimits
-from rekindle.actors.spec.worker_spec import (
-    RESERVED,
-    Command,
-    HealthPolicy,
-    OnExhausted,
-    PauseMode,
-    PythonCall,
-    RestartOn,
-    RestartPolicy,
-    StopPolicy,
-    WindowMode,
-    WorkerSpec,
-    command,
-)
+from rekindle.actors.spec.policies.health_policy import HealthPolicy
+from rekindle.actors.spec.policies.job_policy import JobPolicy
+from rekindle.actors.spec.policies.resource_limits import ResourceLimits
+from rekindle.actors.spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
+from rekindle.actors.spec.program import Command, PythonCall, command
+from rekindle.actors.spec.worker_spec import RESERVED, PauseMode, WorkerSpec
 
 RUN = command("true")
 

@@ -19,8 +19,8 @@ from rekindle.actors.supervision.worker import (
     Launch,
     Rest,
     Schedule,
-    Step,
     Up,
+    WorkerStep,
     World,
 )
 
@@ -76,19 +76,19 @@ def test_a_timer_that_fires_when_no_restart_is_wanted_starts_nothing(moment: Wor
 
 def test_sc_07_a_timer_that_fires_after_a_stop_is_ignored() -> None:
     stopped = supervision.stop(waiting()).worker
-    assert supervision.backoff_elapsed(stopped, ELAPSED, world()) == Step(stopped)
+    assert supervision.backoff_elapsed(stopped, ELAPSED, world()) == WorkerStep(stopped)
 
 
 @pytest.mark.parametrize(
     "timer", [BackoffElapsed(TAG, 0, 1), BackoffElapsed(TAG, 1, 2), BackoffElapsed(TAG, 2, 1)]
 )
 def test_sc_08_a_timer_of_another_generation_or_attempt_is_ignored(timer: BackoffElapsed) -> None:
-    assert supervision.backoff_elapsed(waiting(), timer, world()) == Step(waiting())
+    assert supervision.backoff_elapsed(waiting(), timer, world()) == WorkerStep(waiting())
 
 
 def test_the_news_that_another_death_was_persisted_is_ignored() -> None:
     worker = supervision.died(up(generation=2), crash(2), world()).worker
-    assert supervision.kept(worker, 1, world()) == Step(worker)
+    assert supervision.kept(worker, 1, world()) == WorkerStep(worker)
 
 
 def test_sc_16_a_manual_restart_during_the_wait_starts_now() -> None:
@@ -96,7 +96,7 @@ def test_sc_16_a_manual_restart_during_the_wait_starts_now() -> None:
     assert has(step, CancelTimers)
     assert [effect for effect in step.effects if isinstance(effect, Launch)] == [Launch(2)]
     assert step.worker.restarts == RestartState()
-    assert supervision.backoff_elapsed(step.worker, ELAPSED, world()) == Step(step.worker)
+    assert supervision.backoff_elapsed(step.worker, ELAPSED, world()) == WorkerStep(step.worker)
 
 
 def test_sc_16_a_manual_start_during_the_wait_starts_now_and_keeps_the_count() -> None:

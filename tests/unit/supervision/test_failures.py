@@ -14,7 +14,8 @@ from rekindle.actors.facts.records import RememberedWorker, RestartReset
 from rekindle.actors.messages import FailureLifted
 from rekindle.actors.processes.fingerprints import Fingerprints
 from rekindle.actors.rules.restarts import RestartState
-from rekindle.actors.spec.worker_spec import PythonCall, WorkerSpec, command
+from rekindle.actors.spec.program import PythonCall, command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.supervision import failures
 from rekindle.actors.supervision.worker import Announce, Failed, KeepRecord, Launch, Worker, World
 from rekindle.actors.views.worker_status import worker_status
@@ -108,6 +109,16 @@ def test_code_that_cannot_be_read_has_no_fingerprint(tmp_path: Path) -> None:
     spec = WorkerSpec.from_preset(TAG, command(str(tmp_path / "nothing")))
     assert Fingerprints().of(spec).code == ""
     assert Fingerprint().version is None
+
+
+def test_a_fifo_in_place_of_a_file_has_no_fingerprint_and_is_not_waited_for(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.touch()
+    spec, prints = WorkerSpec.from_preset(TAG, command("bash", str(script))), Fingerprints()
+    assert prints.of(spec).code
+    script.unlink()
+    os.mkfifo(script)
+    assert prints.of(spec).code == ""
 
 
 def test_a_large_file_is_identified_by_its_size_and_its_time_and_never_read(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.unit.supervision.workers import ELAPSED, NOW, failed, has, idle, reco
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.facts.generations import GenerationEnded
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import (
     EndKept,
@@ -17,7 +18,7 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.messages import WorkerReset, WorkerStopped, WorkerStopping
 from rekindle.actors.rules.restarts import RestartState
-from rekindle.actors.spec.stop_urgency import Urgency
+from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.supervision.worker import (
     Announce,
     CancelTimers,
@@ -28,12 +29,12 @@ from rekindle.actors.supervision.worker import (
     ReportStop,
     Rest,
     SetIdle,
-    Step,
     StopMonitoring,
     Stopping,
     StopReason,
     Up,
     Worker,
+    WorkerStep,
 )
 
 # ── Stopping ─────────────────────────────────────────────────────────────────────────────
@@ -53,20 +54,25 @@ def test_sd_06_a_stopped_worker_is_announced_as_stopped_and_not_as_dead() -> Non
     assert step.worker.phase == Idle(Rest.STOPPED)
     assert step.worker.status is None
     kept, *rest = step.effects
-    assert rest == [Announce(WorkerStopped(TAG, 1, Exit(0), None)), ReportStop(Exit(0), None)]
+    ended = KeepRecord(GenerationEnded(TAG, 1))
+    assert rest == [ended, Announce(WorkerStopped(TAG, 1, Exit(0), None)), ReportStop(Exit(0), None)]
     assert isinstance(kept, KeepRecord)
     assert isinstance(kept.record, EndKept)
     assert kept.record.bundle.finding is Finding.OPERATOR
-    assert kept.record.bundle.sentence == "an operator asked for its end; it exited with code 0"
+    assert kept.record.bundle.sentence == "an operator stopped or restarted it; it exited with code 0"
 
 
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_only_an_end_that_was_ordered_for_this_worker_leaves_evidence(reason: StopReason) -> None:
     stopping = supervision.stop(up(), reason=reason).worker
-    ordered = reason not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED)
-    assert has(supervision.process_gone(stopping, 1, Exit(0), None, world()), KeepRecord) is ordered
+    others = (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED, StopReason.GROUP)
+    ordered = reason not in others
+    known, unknown = (
+        supervision.process_gone(stopping, 1, exit_, None, world()) for exit_ in (Exit(0), Exit())
+    )
+    assert any(isinstance(record, EndKept) for record in records(known)) is ordered
     # Where the exit is unknown, it may have died before the stop was requested.
-    assert not has(supervision.process_gone(stopping, 1, Exit(), None, world()), KeepRecord)
+    assert records(unknown) == [GenerationEnded(TAG, 1)]
 
 
 def test_a_caller_that_waits_for_a_stop_is_answered_although_the_worker_is_wanted_back() -> None:
@@ -104,13 +110,13 @@ def test_sd_04_nothing_starts_after_a_stop_during_the_wait() -> None:
 
 def test_sd_07_stopping_a_stopped_worker_only_tells_that_it_rests() -> None:
     worker = idle(Rest.STOPPED)
-    assert supervision.stop(worker) == Step(worker, (ReportStop(None, None),))
+    assert supervision.stop(worker) == WorkerStep(worker, (ReportStop(None, None),))
 
 
 @pytest.mark.parametrize("rest", [Rest.NEW, Rest.PAUSED, Rest.RESET])
 def test_an_operators_stop_holds_against_a_later_resume(rest: Rest) -> None:
     worker = supervision.stop(idle(rest)).worker
-    assert supervision.resume(worker, world()) == Step(worker)
+    assert supervision.resume(worker, world()) == WorkerStep(worker)
 
 
 def test_a_second_stop_passes_on_what_is_firmer() -> None:
@@ -136,11 +142,11 @@ def test_a_first_start_is_generation_1() -> None:
 
 
 def test_sd_08_a_running_worker_is_not_started_again() -> None:
-    assert supervision.start(up(), world()) == Step(up())
+    assert supervision.start(up(), world()) == WorkerStep(up())
 
 
 def test_ps_10_a_failed_worker_is_not_started() -> None:
-    assert supervision.start(failed(), world()) == Step(failed())
+    assert supervision.start(failed(), world()) == WorkerStep(failed())
 
 
 def test_sd_09_a_paused_worker_is_not_started_and_comes_with_the_resume() -> None:
@@ -180,8 +186,8 @@ def test_sd_11_a_pause_stops_the_process() -> None:
 
 def test_sd_12_a_pause_in_idle_mode_keeps_the_process() -> None:
     worker = up(under=spec("patient"))
-    assert supervision.pause(worker) == Step(worker, (SetIdle(1, paused=True),))
-    assert supervision.resume(worker, world()) == Step(worker, (SetIdle(1, paused=False),))
+    assert supervision.pause(worker) == WorkerStep(worker, (SetIdle(1, paused=True),))
+    assert supervision.resume(worker, world()) == WorkerStep(worker, (SetIdle(1, paused=False),))
 
 
 def test_sd_13_a_pause_and_its_end_leave_the_count() -> None:
@@ -194,7 +200,7 @@ def test_sd_13_a_pause_and_its_end_leave_the_count() -> None:
 
 def test_sd_14_a_failed_worker_stays_failed_through_pause_and_resume() -> None:
     worker = supervision.pause(failed()).worker
-    assert supervision.resume(worker, world()) == Step(failed())
+    assert supervision.resume(worker, world()) == WorkerStep(failed())
 
 
 def test_sd_15_a_reset_worker_starts_with_the_next_resume_or_start() -> None:
@@ -223,7 +229,7 @@ def test_a_resume_while_the_pause_still_stops_the_process_brings_it_back() -> No
 @pytest.mark.parametrize("rest", [Rest.STOPPED, Rest.LEFT])
 def test_a_resume_does_not_start_what_was_not_running(rest: Rest) -> None:
     worker = supervision.pause(idle(rest)).worker
-    assert supervision.resume(worker, world()) == Step(idle(rest))
+    assert supervision.resume(worker, world()) == WorkerStep(idle(rest))
 
 
 def test_a_stop_of_one_that_was_left_lying_outlasts_a_reset_and_a_resume() -> None:
@@ -236,7 +242,7 @@ def test_a_stop_of_one_that_was_left_lying_outlasts_a_reset_and_a_resume() -> No
 def test_a_pause_does_not_turn_an_operators_stop_into_a_pause() -> None:
     worker = supervision.pause(supervision.stop(up()).worker).worker
     worker = supervision.process_gone(worker, 1, Exit(0), None, world(paused=True)).worker
-    assert supervision.resume(worker, world()) == Step(worker)
+    assert supervision.resume(worker, world()) == WorkerStep(worker)
 
 
 def test_a_pause_during_a_manual_restart_puts_the_start_off() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.builders import TAG, crash, spec
 from tests.unit.supervision.worker_harness import WorkerHarness
 from tests.unit.supervision.workers import ELAPSED, NOW, failed, has, records, up, waiting, world
@@ -13,6 +14,7 @@ from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import (
     DeathRecord,
     RememberedWorker,
+    RestartReset,
 )
 from rekindle.actors.messages import WorkerDied, WorkerFailed
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
@@ -26,7 +28,7 @@ from rekindle.actors.supervision.worker import (
     ReportFailed,
     Rest,
     Schedule,
-    Step,
+    WorkerStep,
 )
 
 
@@ -48,7 +50,7 @@ def test_a_death_is_announced_with_its_decision() -> None:
 
 def test_sc_02_a_death_of_a_worker_that_waits_changes_nothing() -> None:
     first = supervision.died(up(), crash(), world())
-    assert supervision.died(first.worker, crash(), world(NOW + 500)) == Step(first.worker)
+    assert supervision.died(first.worker, crash(), world(NOW + 500)) == WorkerStep(first.worker)
 
 
 def test_sc_03_a_death_reported_a_thousand_times_counts_once() -> None:
@@ -62,7 +64,7 @@ def test_sc_03_a_death_reported_a_thousand_times_counts_once() -> None:
 
 def test_a_death_of_an_older_generation_is_ignored() -> None:
     worker = up(generation=2)
-    assert supervision.died(worker, crash(generation=1), world()) == Step(worker)
+    assert supervision.died(worker, crash(generation=1), world()) == WorkerStep(worker)
 
 
 def test_sc_04_a_final_death_fails_the_worker_and_schedules_nothing() -> None:
@@ -115,7 +117,7 @@ def test_rd_21_with_restarts_off_a_death_is_reported_and_nothing_else() -> None:
 
 def test_rd_24_a_worker_that_is_being_stopped_does_not_die() -> None:
     stopping = supervision.stop(up()).worker
-    assert supervision.died(stopping, crash(), world()) == Step(stopping)
+    assert supervision.died(stopping, crash(), world()) == WorkerStep(stopping)
 
 
 @pytest.mark.parametrize("news", ["died", "gone", "kept", "elapsed", "healthy", "sustained", "job"])
@@ -130,7 +132,7 @@ def test_rd_29_nothing_happens_to_a_failed_worker(news: str) -> None:
         "sustained": supervision.sustained(worker, 6, world()),
         "job": supervision.job_changed(worker, 6, 42),
     }
-    assert steps[news] == Step(worker)
+    assert steps[news] == WorkerStep(worker)
 
 
 def test_sd_03_a_death_during_a_shutdown_is_persisted_and_not_counted() -> None:
@@ -158,3 +160,28 @@ def test_a_death_ends_the_job_of_the_worker() -> None:
     worker = supervision.job_changed(up(), 1, 42).worker
     assert worker.job == 42
     assert supervision.died(worker, crash(), world()).worker.job is None
+
+
+def test_a_task_that_is_done_clears_its_counters_in_the_store_and_says_that_it_is_done() -> None:
+    task = replace(up(count=2), spec=spec(kind="once"))
+    step = supervision.died(task, crash(code=0), world())
+    assert step.worker.is_done
+    assert records(step)[-1] == RestartReset(TAG, NOW + 5_000_000)
+    (event,) = [effect.event for effect in step.effects if isinstance(effect, Announce)]
+    assert isinstance(event, WorkerDied)
+    assert event.done
+
+
+def test_a_stop_and_a_reset_leave_a_task_done() -> None:
+    done = supervision.died(replace(up(), spec=spec(kind="once")), crash(code=0), world()).worker
+    done = replace(done, lingering=None)
+    assert supervision.stop(done).worker.is_done
+    assert supervision.reset(done, world()).worker.is_done
+
+
+def test_a_task_that_a_former_supervisor_gave_up_begins_anew() -> None:
+    known = RememberedWorker(restart_count=20, failed_at_wall_ms=1, failure_reason="x", last_generation=21)
+    step = supervision.remembered(spec(kind="once"), known, world())
+    assert (step.worker.phase, step.worker.restarts) == (Idle(Rest.NEW), RestartState())
+    assert step.worker.generation == 21
+    assert records(step) == [RestartReset(TAG, NOW + 5_000_000)]

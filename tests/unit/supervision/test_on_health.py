@@ -24,7 +24,7 @@ from rekindle.actors.supervision.worker import (
     Launch,
     ReportFailed,
     Schedule,
-    Step,
+    WorkerStep,
 )
 
 # ── Health ───────────────────────────────────────────────────────────────────────────────
@@ -56,12 +56,12 @@ def test_sustained_health_clears_the_streak_in_memory_and_in_the_store() -> None
 def test_a_flap_puts_sustained_health_off() -> None:
     unwell = supervision.health_changed(up(count=3, under=spec("patient")), 1, Status.UNHEALTHY)
     assert unwell.effects == (CancelTimers(),)
-    assert supervision.sustained(unwell.worker, 1, world()) == Step(unwell.worker)
+    assert supervision.sustained(unwell.worker, 1, world()) == WorkerStep(unwell.worker)
 
 
 def test_bo_08_sustained_health_belongs_to_one_incarnation() -> None:
     worker = up(generation=2, count=2, under=spec("plugin"))
-    assert supervision.sustained(worker, 1, world()) == Step(worker)
+    assert supervision.sustained(worker, 1, world()) == WorkerStep(worker)
 
 
 def test_a_streak_cleared_at_a_death_that_is_only_reported_is_cleared_in_the_store_too() -> None:

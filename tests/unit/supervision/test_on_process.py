@@ -16,8 +16,8 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.stop_ladder import Absent
-from rekindle.actors.spec.stop_urgency import Urgency
-from rekindle.actors.spec.work_release import ReleasePolicy
+from rekindle.actors.spec.policies.stop_policy import Urgency
+from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.supervision.worker import (
     CompareHealth,
     Halt,
@@ -28,9 +28,9 @@ from rekindle.actors.supervision.worker import (
     Rest,
     Schedule,
     SetIdle,
-    Step,
     Up,
     Worker,
+    WorkerStep,
 )
 
 
@@ -70,7 +70,7 @@ def test_a_stop_between_the_end_of_a_process_and_the_news_of_its_death_is_finish
 
 def test_an_end_that_is_reported_twice_counts_once() -> None:
     worker = supervision.process_gone(supervision.stop(up()).worker, 1, Exit(0), None, world()).worker
-    assert supervision.process_gone(worker, 1, Exit(), None, world()) == Step(worker)
+    assert supervision.process_gone(worker, 1, Exit(), None, world()) == WorkerStep(worker)
 
 
 def test_the_end_of_a_process_alone_is_not_a_death() -> None:
@@ -82,7 +82,7 @@ def test_the_end_of_a_process_alone_is_not_a_death() -> None:
 def test_a_pid_is_noted_for_the_generation_that_it_belongs_to() -> None:
     worker = supervision.start(Worker(spec()), world()).worker
     assert supervision.process_started(worker, 1, 99, world()).worker.phase == Up(1, NOW, 99)
-    assert supervision.process_started(worker, 2, 99, world()) == Step(worker)
+    assert supervision.process_started(worker, 2, 99, world()) == WorkerStep(worker)
 
 
 def test_a_process_that_comes_to_be_during_a_pause_idles_or_is_stopped() -> None:
@@ -94,7 +94,7 @@ def test_a_process_that_comes_to_be_during_a_pause_idles_or_is_stopped() -> None
 
 def test_an_unwatched_worker_is_killed() -> None:
     assert Halt(1, Urgency.KILL) in supervision.refused(up(), 1).effects
-    assert supervision.refused(up(2), 1) == Step(up(2))
+    assert supervision.refused(up(2), 1) == WorkerStep(up(2))
 
 
 # ── After an actor was replaced ──────────────────────────────────────────────────────────
@@ -141,7 +141,7 @@ def test_a_stop_that_was_under_way_is_repeated_or_over() -> None:
 
 
 def test_a_worker_at_rest_with_no_process_stays_so() -> None:
-    assert supervision.reconcile(failed(), None, world()) == Step(failed())
+    assert supervision.reconcile(failed(), None, world()) == WorkerStep(failed())
 
 
 def test_a_whole_life_ends_without_a_process() -> None:

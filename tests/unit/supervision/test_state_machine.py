@@ -14,7 +14,7 @@ from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.stop_ladder import Absent, Alive
-from rekindle.actors.spec.stop_urgency import Urgency
+from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.supervision.worker import Failed, Idle, Up
 

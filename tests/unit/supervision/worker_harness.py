@@ -39,14 +39,14 @@ from rekindle.actors.supervision.worker import (
     Schedule,
     SetCause,
     SetIdle,
-    Step,
     StopMonitoring,
     Worker,
+    WorkerStep,
     World,
 )
 from rekindle.persistence import MemoryStore
 
-News = Callable[[Worker], Step]
+News = Callable[[Worker], WorkerStep]
 
 
 @dataclass
@@ -237,9 +237,9 @@ class WorkerHarness:
         return None
 
     def _reported(self, found: int | None, told: int) -> News:
-        def news(worker: Worker) -> Step:
+        def news(worker: Worker) -> WorkerStep:
             if worker.lingering is not None and told < worker.lingering:
-                return Step(worker)  # what was asked for since is still on its way to the proxy
+                return WorkerStep(worker)  # what was asked for since is still on its way to the proxy
             return supervision.reconcile(worker, found, self.world)
 
         return news

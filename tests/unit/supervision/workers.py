@@ -17,9 +17,9 @@ from rekindle.actors.supervision.worker import (
     Idle,
     KeepRecord,
     Rest,
-    Step,
     Up,
     Worker,
+    WorkerStep,
     World,
 )
 
@@ -66,12 +66,12 @@ def idle(rest: Rest, **others: object) -> Worker:
     return Worker(spec(), phase=Idle(rest), generation=3, **others)  # type: ignore[arg-type]
 
 
-def records(step: Step) -> list[object]:
+def records(step: WorkerStep) -> list[object]:
     """The records to persist."""
     return [effect.record for effect in step.effects if isinstance(effect, KeepRecord)]
 
 
-def has(step: Step, *kinds: type[Effect]) -> bool:
+def has(step: WorkerStep, *kinds: type[Effect]) -> bool:
     """Whether any effect is of these kinds."""
     return any(isinstance(effect, kinds) for effect in step.effects)
 

@@ -21,15 +21,21 @@ from rekindle.actors.messages import (
     BreakerOpened,
     Budget,
     CanaryStarted,
+    EssentialEnded,
     Event,
     EventsLost,
     FailureLifted,
     GatewayLost,
     GatewayRestored,
+    GroupEscalated,
+    GroupGivenUp,
+    GroupRestarting,
+    GroupRestored,
     JobConvicted,
     JobRequeued,
     PauseBegan,
     PauseEnded,
+    RecordSetAside,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
@@ -39,11 +45,13 @@ from rekindle.actors.messages import (
     StopStepTaken,
     StoreDegraded,
     StoreRecovered,
+    SupervisionStalled,
     WorkerDied,
     WorkerFailed,
     WorkerRecycled,
     WorkerRemoved,
     WorkerReset,
+    WorkerSignalled,
     WorkerStarted,
     WorkerStopped,
     WorkerStopping,
@@ -52,7 +60,8 @@ from rekindle.actors.messages import (
     WorkReleaseFailed,
 )
 from rekindle.actors.messages.event_json import event_of, numbered
-from rekindle.actors.views.event_sentences import Level, level_of, sentences, sentences_of, text_of
+from rekindle.actors.views.event_sentences import level_of, sentences, sentences_of, text_of
+from rekindle.actors.views.sentence import Level
 
 ALERT = Alert(
     id=3,
@@ -101,6 +110,7 @@ TEXTS: list[tuple[Event, str]] = [
     (WorkerStopping(TAG, 3, "recycle"), "is stopping: it gets a new process"),
     (StopStepTaken(TAG, 3, "stacks"), "was asked for the stacks of its threads"),
     (StopStepTaken(TAG, 3, "SIGTERM"), "was sent SIGTERM"),
+    (WorkerSignalled(TAG, 3, "SIGHUP"), "was sent SIGHUP by order"),
     (WorkerStopped(TAG, 3, Exit(code=0), 15), "stopped: exited with code 0 after SIGTERM"),
     (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped: killed by SIGKILL"),
     (WorkerUnkillable(TAG, 3, 7), "survived SIGKILL as pid 7; no new process starts until it is gone"),
@@ -139,6 +149,27 @@ TEXTS: list[tuple[Event, str]] = [
     ),
     (WorkReleased(TAG, 3, "T-1", True, "unassigned"), "left work item T-1: unassigned"),
     (WorkReleaseFailed(TAG, 3, "T-1", "no tool"), "left work item T-1, which was not released: no tool"),
+    (
+        WorkerStopping(TAG, 3, "group_restart", "db"),
+        "is stopping because db of the same group died",
+    ),
+    (
+        GroupRestarting("db", "pair", "one_for_all", ("web", "api"), 1, 5),
+        "restarts together with web, api (group pair, restart 1 of 5 in its window)",
+    ),
+    (
+        GroupGivenUp("db", "pair", "it died", ("web", "api")),
+        "was the last to die: group pair is given up, and 2 other workers stop: it died",
+    ),
+    (
+        GroupEscalated("db", "inner", "outer", "it died"),
+        "was the last to die: group inner restarts as a member of group outer: it died",
+    ),
+    (GroupRestored("db", "pair"), "is back: group pair starts again"),
+    (
+        EssentialEnded("db", "", "it died", 137),
+        "is essential and has ended: everything stops with exit code 137: it died",
+    ),
     (CanaryStarted("db", TAG), "restarts first, as the canary of breaker db"),
     (BreakerOpened("db", "3 died", (TAG,)), "breaker db opened, 1 worker held back: 3 died"),
     (BreakerClosed("db", 75.0, (TAG, "b")), "breaker db closed after 1 min 15 s, 2 workers restart"),
@@ -163,8 +194,13 @@ TEXTS: list[tuple[Event, str]] = [
     ),
     (StoreDegraded("disk full", 3), "store unavailable, continuing in memory: disk full"),
     (StoreRecovered(), "store available again"),
+    (SupervisionStalled(5.0), "supervision stalled: the supervisor did nothing for 5 s"),
     (StoodDown("a newer one"), "another supervisor took over the store: a newer one"),
     (EventsLost(7, 3, 9), "7 events (#3 to #9) were lost while the store was unavailable"),
+    (
+        RecordSetAside("MetaSet", "TypeError('x')", "MetaSet(…)"),
+        "a record (MetaSet) cannot be written and is set aside: TypeError('x')",
+    ),
     (GatewayLost("nats", "refused"), "gateway nats does not deliver: refused"),
     (GatewayRestored("nats", "nats://a"), "gateway nats delivers again: nats://a"),
 ]

@@ -161,3 +161,39 @@ def test_a_stopped_worker_says_who_stopped_it(orders: list[AuditEntry], by: str)
 def test_a_start_that_waits_names_those_it_waits_for() -> None:
     waiting = replace(UP, shown="starting", status=Status.PENDING, waits_for=("db",))
     assert explain(waiting).startswith("worker:tag:0 waits to start until db is healthy.")
+
+
+def test_the_budget_says_whether_it_counts_restarts_or_deaths() -> None:
+    sliding = replace(UP, budget=replace(UP.budget, counts_deaths=True))
+    assert "Restarts used: 4 of 5 within 5 min" in explain(UP)
+    assert "Restarts used: 4 of 5 deaths within 5 min" in explain(sliding)
+
+
+def test_a_program_that_ends_well_at_once_may_have_daemonised() -> None:
+    ended = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=0, uptime_ms=4)
+    down = replace(UP, shown="crashed", status=Status.DEAD, pid=None, next_attempt_in_s=1.0, why="x")
+    assert "a program that daemonises must run in the foreground" in explain(down, [ended])
+    assert "daemonises" not in explain(UP, [ended])
+    assert "daemonises" not in explain(down, [msgspec.structs.replace(ended, uptime_ms=60_000)])
+
+
+@pytest.mark.parametrize(
+    ("left", "hint"),
+    [
+        (None, "It ended well right after its start: a program that daemonises must run in the foreground."),
+        ((), None),
+        (
+            (7,),
+            "It exited with 0 after 4 ms and left process 7: does it daemonise? Run it in the foreground.",
+        ),
+        ((9, 7), "It exited with 0 after 4 ms and left processes 7, 9: does it daemonise?"),
+    ],
+)
+def test_what_a_program_left_tells_whether_it_daemonises(
+    left: tuple[int, ...] | None, hint: str | None
+) -> None:
+    ended = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=0, uptime_ms=4)
+    down = replace(UP, shown="crashed", status=Status.DEAD, pid=None, next_attempt_in_s=1.0, why="x")
+    bundle = msgspec.structs.replace(found(ended), left=left)
+    text = explain(down, [ended], bundle=bundle)
+    assert hint in text if hint else "daemonise" not in text

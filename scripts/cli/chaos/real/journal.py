@@ -59,7 +59,9 @@ class Journal:
         )
 
     def now(self) -> float:
-        """The time of the scenario, in seconds."""
+        """The time of the scenario, in seconds; 0 until it begins."""
+        if self._plan.epoch is None:
+            return 0.0
         return (time.monotonic() - self._plan.epoch) * self._plan.speed
 
     def wall(self, wall_ms: int) -> int:

@@ -11,7 +11,6 @@ import json
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,22 +35,10 @@ BUSY_MS = 200
 """How long a commit waits for the lock of the database."""
 
 
-class SlowStore(FaultyStore):
-    """A store that can delay its commits in real time."""
-
-    takes_s = 0.0
-
-    def commit(self, records: Any) -> Any:
-        """Commit the records, after the delay of the scenario."""
-        if self.state is DatabaseState.SLOW:
-            time.sleep(self.takes_s)
-        return super().commit(records)
-
-
 class RecordingSystem(System):
     """A system whose actors are recorded."""
 
-    def __init__(self, plan: Plan, store: SlowStore, recorder: ActorRecorder) -> None:
+    def __init__(self, plan: Plan, store: FaultyStore, recorder: ActorRecorder) -> None:
         super().__init__(
             plan.specs(), store=store.as_store(), max_concurrent_starts=plan.max_concurrent_starts
         )
@@ -70,7 +57,7 @@ class Host:
         self.recorder = ActorRecorder(plan, self.journal, self._reached)
         real = open_store(plan.database, busy_timeout_ms=BUSY_MS)
         committed = self.recorder.committed
-        self.store = SlowStore(real, now=self.journal.now, note=self._stored, committed=committed)
+        self.store = FaultyStore(real, now=self.journal.now, note=self._stored, committed=committed)
         self.system = RecordingSystem(plan, self.store, self.recorder)
         self._lock = threading.Lock()
 
@@ -114,7 +101,6 @@ class Host:
             case "clock":
                 self.recorder.clock.offset_ms += order["by_ms"]
             case "database":
-                self.store.takes_s = order["takes_s"]
                 self.store.state = DatabaseState(order["state"])
             case "late_frame":
                 generation = self.recorder.generation(order["worker"]) - order["generations"]

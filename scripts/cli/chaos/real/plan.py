@@ -14,15 +14,12 @@ import msgspec
 
 from rekindle.actors.simulation import Behaviour, Scenario
 from rekindle.actors.simulation.scenarios.scenario import Role
-from rekindle.actors.spec.breaker_policy import BreakerPolicy
-from rekindle.actors.spec.worker_spec import (
-    HealthPolicy,
-    PauseMode,
-    RestartPolicy,
-    StopPolicy,
-    WorkerSpec,
-    command,
-)
+from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.health_policy import HealthPolicy
+from rekindle.actors.spec.policies.restart_policy import RestartPolicy
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
+from rekindle.actors.spec.program import command
+from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
 
 SHORTEST_SILENCE_S = 0.6
 SHORTEST_START_S = 15.0
@@ -60,10 +57,10 @@ class Plan(msgspec.Struct):
 
     folder: str
     speed: float
-    epoch: float
-    """When the scenario began, on the monotonic clock."""
     workers: tuple[PlannedWorker, ...]
     max_concurrent_starts: int | None = None
+    epoch: float | None = None
+    """When the scenario began, on the monotonic clock; None until the first supervisor is ready."""
 
     def write(self) -> None:
         """Write the plan to its folder, for the supervisor."""
@@ -77,7 +74,7 @@ class Plan(msgspec.Struct):
     @property
     def database(self) -> Path:
         """The path of the database."""
-        return Path(self.folder) / "rekindle.db"
+        return Path(self.folder) / "disk" / "database" / "rekindle.db"
 
     def specs(self) -> list[WorkerSpec]:
         """The specs of the workers."""
@@ -99,10 +96,10 @@ class Plan(msgspec.Struct):
         )
 
 
-def planned(scenario: Scenario, folder: Path, speed: float, epoch: float) -> Plan:
+def planned(scenario: Scenario, folder: Path, speed: float) -> Plan:
     """The scenario in real seconds."""
     workers = tuple(_planned(role, speed) for role in scenario.roles)
-    return Plan(str(folder), speed, epoch, workers, scenario.max_concurrent_starts)
+    return Plan(str(folder), speed, workers, scenario.max_concurrent_starts)
 
 
 def _planned(role: Role, speed: float) -> PlannedWorker:

@@ -13,16 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.actors.simulation import (
-    Outcome,
-    Scenario,
-    Slack,
-    Step,
-    Tolerance,
-    Watch,
-    draw,
-    unmet,
-)
+from rekindle.actors.simulation import Outcome, Scenario, Slack, Step, Tolerance, Watch, draw, unmet
 from rekindle.actors.simulation.scenarios import moves
 from rekindle.actors.simulation.scenarios.history import (
     AnyEntry,
@@ -41,9 +32,8 @@ from rekindle.actors.simulation.scenarios.invariants import (
     no_death_is_forgotten,
     no_event_is_missing,
     unreached,
-    violations,
 )
-from rekindle.actors.simulation.scenarios.known_state import Facts, WorkerFacts
+from rekindle.actors.simulation.scenarios.known_state import Facts
 from rekindle.actors.simulation.scenarios.moves import (
     EVERY_WORKER,
     WORDS,
@@ -52,8 +42,10 @@ from rekindle.actors.simulation.scenarios.moves import (
     said,
     worker_of,
 )
+from rekindle.actors.simulation.scenarios.worker_facts import WorkerFacts
 from rekindle.actors.simulation.supervisor_life import Touch
 from rekindle.actors.simulation.virtual_run import bound_s
+from rekindle.actors.simulation.watch import violations
 from rekindle.worker.guardian import marked_processes, sweep
 
 from .journal import Journal
@@ -96,10 +88,10 @@ class RealRun:
         self.steps = steps
         self.speed = speed
         self.folder = folder
-        self.plan: Plan = planned(scenario, folder, speed, time.monotonic())
+        self.plan: Plan = planned(scenario, folder, speed)
         self.plan.write()
         self.journal = Journal(self.plan)
-        self.database = ScenarioDatabase(self.plan.database, folder)
+        self.database = ScenarioDatabase(self.plan.database, folder, steps)
         for worker in self.plan.workers:
             (folder / f"{worker.id}.orders").touch()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
@@ -109,6 +101,7 @@ class RealRun:
         self._marks: list[str] = []
         self._lives = 0
         self._is_degraded = False
+        self._state = DatabaseState.BACK
         self._found: tuple[int, list[Reported]] = (0, [])
         """The last report of the supervisor, and the length of the history when it was checked."""
 
@@ -125,12 +118,12 @@ class RealRun:
             self._wait_for_what_is_wanted()
             self._shut_down()
         finally:
-            self.database.unlock()
             for process in (self._process, self._standby):
                 if process is not None:
                     process.kill()
             for mark in self._marks:
                 sweep(mark, 5.0)
+            self.database.close()
         return self._outcome(seed)
 
     def _outcome(self, seed: int) -> Outcome:
@@ -147,10 +140,8 @@ class RealRun:
         return Slack(order_s=1.0 * self.speed, time_s=0.5 * self.speed)
 
     def _entries(self) -> list[AnyEntry]:
-        whole, _, _ = (
-            (self.folder / "history").read_bytes().rpartition(b"\n")
-        )  # other processes may be writing
-        return decoded(whole.splitlines())
+        written = (self.folder / "history").read_bytes()
+        return decoded(written[: written.rfind(b"\n") + 1].splitlines())  # other processes may be writing
 
     # ── time ─────────────────────────────────────────────────────────────────────────────
 
@@ -192,12 +183,15 @@ class RealRun:
         if self._process is not None:
             return
         self._lives += 1
+        if self._state is not DatabaseState.LOCKED:
+            self._set_database(DatabaseState.BACK, 0.0)  # without a database no supervisor starts
         process = self._standby or SupervisorProcess(self.folder)
         self._standby = None
         process.open()
         self._marks.append(process.mark)
         if self._lives == 1:
             self.plan.epoch = time.monotonic()
+            self.plan.write()
         self._count()
         process.send({"do": "begin", "epoch": self.plan.epoch, "life": self._lives})
         self._process = process
@@ -296,10 +290,12 @@ class RealRun:
             case moves.StaleTimer(worker=worker, generations=generations):
                 self._send(do="stale_timer", worker=worker, generations=max(1, generations))
             case moves.Pause(worker=worker, for_s=for_s):
-                real_s = None if for_s is None else for_s / self.speed
-                self._send(do="pause", worker=None if worker == EVERY_WORKER else worker, for_s=real_s)
+                whom = None if worker == EVERY_WORKER else worker
+                self._send(do="pause", worker=whom, for_s=self._real(for_s))
             case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
+            case moves.Enqueue():
+                pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
                 for worker in self.scenario.ids if move.worker == EVERY_WORKER else (move.worker,):
                     self._touch(worker, move)
@@ -337,8 +333,8 @@ class RealRun:
             orders.write(json.dumps(order).encode() + b"\n")
 
     def _set_database(self, state: DatabaseState, takes_s: float) -> None:
-        pretended = self.database.become(state)
-        self._send(do="database", state=pretended.value, takes_s=takes_s / self.speed)
+        self._state = state
+        self._send(do="database", state=self.database.become(state, takes_s / self.speed).value)
 
     def _sleep(self, real_s: float) -> None:
         """Suspend the supervisor, its guardian and the workers, as a sleeping host does."""

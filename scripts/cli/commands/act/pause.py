@@ -11,6 +11,7 @@ from ...console.options import client_of, duration, json_option, line, optional_
 from ...console.orders import EVERYTHING, give, post_order
 from ...console.targets import members
 from ...render.listings import pause_line
+from ...render.status_table import Document
 
 
 @click.command()
@@ -24,10 +25,12 @@ from ...render.listings import pause_line
 @state_option
 @json_option
 def pause(ids: tuple[str, ...], reason: str, for_s: float | None, state: Path, as_json: bool) -> None:
-    """Pause workers, or the whole system if you name none.
+    """Stop workers until you resume them; without an ID the whole system.
 
-    A paused worker is stopped (with pause_mode = "idle" it keeps its process and idles) and is
-    not started until you resume it, even if the supervisor restarts in between. With --for the
+    The process of a paused worker is ended, and none is started until you resume it, even if the
+    supervisor restarts in between. With pause_mode = "idle" (the default of the presets patient
+    and notify) the process stays: a worker that reports its health is told to idle, any other
+    program simply runs on. `rekindle status --wide` shows the mode of each worker. With --for the
     pause ends by itself.
 
     \b
@@ -37,8 +40,8 @@ def pause(ids: tuple[str, ...], reason: str, for_s: float | None, state: Path, a
     """
     body: dict[str, Any] = {"reason": reason, "for_s": for_s}
 
-    def sentence(id_: str, _detail: object) -> str:
-        return pause_line((id_,) if id_ else (), reason, for_s)
+    def sentence(id_: str, detail: Document) -> str:
+        return pause_line((id_,) if id_ else (), reason, for_s, detail)
 
     chosen = members(client_of(state), ids) or EVERYTHING
     give(chosen, lambda id_: post_order(state, id_, "pause", body), sentence, as_json=as_json)

@@ -11,10 +11,19 @@ from ...console.options import LONG_S, client_of, group_names, json_option, prin
 from ...render.listings import change_lines
 from ...render.text import printable
 
+MOST = 1000
+"""As many workers as `count` in the file may ask for."""
 
-@click.command()
+
+def _count(_ctx: click.Context, _param: click.Parameter, given: int) -> int:
+    if not 0 <= given <= MOST:
+        raise click.BadParameter(f"a group has 0 to {MOST} workers, not {given}")
+    return given
+
+
+@click.command(context_settings={"ignore_unknown_options": True})  # so that -1 is refused as a number
 @click.argument("name", metavar="NAME", shell_complete=group_names)
-@click.argument("count", metavar="N", type=click.IntRange(0))
+@click.argument("count", metavar="N", type=int, callback=_count)
 @state_option
 @json_option
 def scale(name: str, count: int, state: Path, as_json: bool) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import click
 
 from ...client import ControlError
+from ...console.exits import say
 from ...console.options import client_of, json_option, print_json, state_option
 
 _TOKEN_FILE = "http-{role}.token"
 _REDIRECT_FILE = "dashboard.html"
+LOADING_S = 5.0
+"""How long the browser has to read the file with the link."""
 
 
 @click.command()
@@ -57,5 +61,10 @@ def _open(state: Path, link: str) -> None:
     descriptor = os.open(redirect, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}">\n')
-    if not webbrowser.open(redirect.as_uri()):
-        raise ControlError(f"cannot start a browser; open {redirect} in one")
+    try:
+        if not webbrowser.open(redirect.as_uri()):
+            raise ControlError("cannot start a browser; run this command without --open and use the link")
+        say(f"opening the dashboard in a browser; the file with the link is removed in {LOADING_S:g} s")
+        time.sleep(LOADING_S)
+    finally:
+        redirect.unlink(missing_ok=True)

@@ -6,12 +6,15 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ...client import ControlError, NoSupervisorError
+from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
 from ...console.exits import say
@@ -19,13 +22,28 @@ from ...console.options import client_of, json_option, limit_option, print_json,
 from ...console.terminal import exit_if_unread
 from ...event_client import StreamEvent, stream
 from ...render.event_lines import event_line
-from ...render.text import printable
+from ...render.text import printable, seconds_of
 
 AGAIN_S = 0.5
 """The pause before the next attempt to reach a supervisor that went away."""
 TOO_BUSY = 500
 """HTTP statuses from here on are transient: the supervisor is busy or stopping, the request is fine."""
+MOST_EVENTS = 10**18
 _TOPIC_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-*,")
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Where to begin: after an event, or at a time."""
+
+    after: int | None = None
+    at_wall_ms: int = 0
+
+    def __str__(self) -> str:
+        return "in that time" if self.after is None else f"after #{self.after}"
+
+
+ALL = Since()
 
 
 def _topics(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
@@ -34,13 +52,27 @@ def _topics(_ctx: click.Context, _param: click.Parameter, given: str | None) -> 
     return given
 
 
+def _since(_ctx: click.Context, _param: click.Parameter, given: str | None) -> Since | None:
+    """A plain number is the number of an event; with a unit it is a time."""
+    if given is None:
+        return None
+    if given.isascii() and given.isdecimal() and int(given) <= MOST_EVENTS:
+        return Since(after=int(given))
+    if given[-1:].isalpha():
+        with suppress(ValueError):
+            return Since(at_wall_ms=max(0, now_ms() - round(seconds_of(given) * 1000)))
+    raise click.BadParameter(
+        f"{given!r} is neither the number of an event nor a time such as 90s, 30m, 2h or 1d"
+    )
+
+
 @click.command()
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new events until Ctrl-C.")
 @click.option(
     "--since",
-    type=click.IntRange(0, 10**18),
-    metavar="ID",
-    help="Start after the event with this number (default: show the latest events).",
+    callback=_since,
+    metavar="ID|TIME",
+    help="Start after the event with this number, or show events of the last 90s, 30m, 2h or 1d.",
 )
 @click.option(
     "--topics",
@@ -54,7 +86,7 @@ def _topics(_ctx: click.Context, _param: click.Parameter, given: str | None) -> 
 @json_option
 def events(
     follow: bool,
-    since: int | None,
+    since: Since | None,
     topics: str | None,
     limit: int,
     state: Path,
@@ -66,6 +98,7 @@ def events(
     \b
       $ rekindle events
       $ rekindle events --follow
+      $ rekindle events --since 1h --limit 100
       $ rekindle events --topics 'event:worker_died:*' --limit 5
       $ rekindle events --since 1200 --follow --json | jq .type
       $ rekindle events --follow --topics 'worker:tag:*:status'
@@ -80,11 +113,13 @@ def events(
     Topics of states:  worker:ID:status, queue:TYPE:status, queue:status, queue:jobs,
                        system:health (with --follow only)
     """
+    begin = since or ALL
     if follow:
-        _follow(state, topics, since, limit, as_json=as_json)
+        _follow(state, topics, begin, limit, as_json=as_json)
         return
     with open_reader(state, database) as reader:
-        answer = reader.get(_log_path(since, limit, topics))
+        answer = reader.get(_log_path(begin, limit, topics))
+    answer["events"] = _recent(answer, begin)
     if topics is not None and not _is_persisted(topics):
         raise click.UsageError("topics of states need --follow; only event:* topics are persisted")
     if as_json:
@@ -101,31 +136,35 @@ def _is_persisted(topics: str) -> bool:
     return any(topic == "*" or topic.startswith("event:") for topic in topics.split(","))
 
 
-def _no_events(answer: dict[str, Any], since: int | None, topics: str | None) -> str:
+def _recent(answer: dict[str, Any], since: Since) -> list[dict[str, Any]]:
+    return [event for event in answer["events"] if event["at_wall_ms"] >= since.at_wall_ms]
+
+
+def _no_events(answer: dict[str, Any], since: Since | None, topics: str | None) -> str:
     if topics is not None and answer["newest"]:
-        which = "latest events" if since is None else f"events after #{since}"
+        which = "latest events" if since is None else f"events {since}"
         return f"None of the {which} matches these topics."
-    return "There are no events yet." if since is None else f"There are no events after #{since}."
+    return "There are no events yet." if since is None else f"There are no events {since}."
 
 
-def _log_path(since: int | None, limit: int, topics: str | None) -> str:
+def _log_path(since: Since, limit: int, topics: str | None) -> str:
     path = f"/events/log?limit={limit}"
-    path += "" if since is None else f"&after={since}"
+    path += "" if since.after is None else f"&after={since.after}"
     return path + ("" if topics is None else f"&topics={topics}")
 
 
-def _follow(state: Path, topics: str | None, since: int | None, limit: int, *, as_json: bool) -> None:
+def _follow(state: Path, topics: str | None, since: Since, limit: int, *, as_json: bool) -> None:
     """Print events until Ctrl-C.
 
     Raises:
         NoSupervisorError: no supervisor answered the first request.
     """
-    after = since
+    after = since.after
     if after is None and (topics is None or _is_persisted(topics)):
         # Print the latest events as `tail -f` does; the stream continues after them.
-        answer = client_of(state).get(_log_path(None, limit, topics))
-        for event in answer["events"]:
-            _print(event, as_json)
+        answer = client_of(state).get(_log_path(ALL, limit, topics))
+        for each in _recent(answer, since):
+            _print(each, as_json)
         after = answer["newest"]
     for event in _reconnecting_stream(socket_of(state), topics, after):
         if event.type == "reset":

@@ -20,6 +20,7 @@ from ...console.options import duration, json_option, limit_option, print_json, 
 from ...console.terminal import columns
 from ...render.job_lines import detail_lines, job_lines, stats_lines, toxic_lines
 from ...render.text import printable
+from ..help import Subcommands
 
 if TYPE_CHECKING:
     from ...console.job_source import JobSource
@@ -30,7 +31,7 @@ queue_option = click.option("--queue", metavar="NAME", help="Only jobs of this q
 job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
 
 
-@click.group()
+@click.group(cls=Subcommands)
 def jobs() -> None:
     """Enqueue jobs, inspect them, and handle those that kill workers.
 
@@ -130,6 +131,7 @@ def list_(
         print_json({"jobs": [each["job"] for each in found["jobs"]]})
     else:
         click.echo("\n".join(job_lines(found["jobs"], now_ms(), width=columns())))
+    _tell_what_is_left_off(found)
 
 
 @jobs.command()
@@ -182,6 +184,7 @@ def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_j
     with _source(state, database) as source:
         found = source.find(queue=queue, state="toxic", limit=limit, evidence=True)
     print_json(found) if as_json else click.echo("\n".join(toxic_lines(found["jobs"], now_ms())))
+    _tell_what_is_left_off(found)
 
 
 @jobs.command()
@@ -230,9 +233,18 @@ def export(queue: str | None, job_state: str, limit: int, state: Path, database:
     import json
 
     with _source(state, database) as source:
-        found = source.find(queue=queue, state=job_state, limit=limit, evidence=True)
-    for each in found["jobs"]:
-        click.echo(json.dumps(each))
+        found = source.find(queue=queue, state=job_state, limit=limit)
+        for each in found["jobs"]:
+            # One at a time and whole: a list has only the beginning of a long payload.
+            click.echo(json.dumps(source.get(each["job"]["id"])))
+    _tell_what_is_left_off(found)
+    if found["left_off"]:
+        raise SystemExit(FAILED)
+
+
+def _tell_what_is_left_off(found: Any) -> None:
+    if found["left_off"]:
+        say(f"{found['left_off']} more jobs are left off: the answer would be too long")
 
 
 def _each(

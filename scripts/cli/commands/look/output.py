@@ -15,7 +15,8 @@ from ...client import ControlClient, ControlError, InvalidRequestError, path_of
 from ...console.exits import say
 from ...console.options import client_of, json_option, print_json, state_option, worker_ids
 from ...console.targets import members
-from ...console.terminal import exit_if_unread
+from ...console.terminal import colour_wanted, exit_if_unread
+from ...render.colours import coloured
 from ...render.text import printable
 from .events import AGAIN_S
 
@@ -36,13 +37,16 @@ MOST = 200
     metavar="N",
     help=f"Earlier lines to print of each worker.  [default: {MOST}; {FEW} for all workers or --follow]",
 )
+@click.option("--no-color", is_flag=True, help="Leave out the colours of the workers' output.")
 @state_option
 @json_option
-def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as_json: bool) -> None:
+def output(
+    ids: tuple[str, ...], follow: bool, last: int | None, no_color: bool, state: Path, as_json: bool
+) -> None:
     """Print the last lines that workers wrote.
 
-    Without an ID the lines of all workers are printed. An ID may be the name of a group. Control
-    characters are replaced, so that no line can change your terminal.
+    Without an ID the lines of all workers are printed. An ID may be the name of a group. Colours
+    are kept on a terminal; other control characters are replaced, so that no line can change it.
 
     \b
       $ rekindle output worker:tag:0
@@ -55,12 +59,14 @@ def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as
     """
     client = client_of(state)
     chosen = members(client, ids)
+    colour = not no_color and colour_wanted()
     if follow:
         for line in _lines(client, ids, FEW if last is None else last):
-            click.echo(json.dumps(line) if as_json else _shown(line, alone=len(chosen) == 1))
+            text = json.dumps(line) if as_json else _shown(line, alone=len(chosen) == 1, colour=colour)
+            click.echo(text)
             sys.stdout.flush()
     elif len(chosen) == 1:
-        _print_one(client, chosen[0], MOST if last is None else last, as_json=as_json)
+        _print_one(client, chosen[0], MOST if last is None else last, as_json=as_json, colour=colour)
     else:
         default = MOST if ids else FEW
         answer = client.get(_path(ids, last=default if last is None else last))
@@ -68,16 +74,20 @@ def output(ids: tuple[str, ...], follow: bool, last: int | None, state: Path, as
             print_json(answer)
             return
         for line in answer["lines"]:
-            click.echo(_shown(line, alone=False))
+            click.echo(_shown(line, alone=False, colour=colour))
+        if not answer["lines"]:
+            click.echo("No worker has written anything.", err=True)
 
 
-def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool) -> None:
+def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool, colour: bool) -> None:
     lines = [line["text"] for line in client.get(_path([id_], last=last))["lines"]]
     if as_json:
         print_json({"id": id_, "lines": lines})
         return
     for text in lines:
-        click.echo(_safe(text))
+        click.echo(_safe(text, colour=colour))
+    if not lines and last:
+        click.echo(f"{id_} has not written anything.", err=True)
 
 
 def _lines(client: ControlClient, names: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
@@ -114,10 +124,11 @@ def _path(names: Sequence[str], **numbers: int) -> str:
     return "/output?" + "&".join(query)
 
 
-def _shown(line: dict[str, Any], *, alone: bool) -> str:
-    text = _safe(line["text"])
-    return text if alone else f"{line['component_id']} {line['stream']} | {text}"
+def _shown(line: dict[str, Any], *, alone: bool, colour: bool) -> str:
+    text = _safe(line["text"], colour=colour)
+    return text if alone else f"{printable(line['component_id'])} {printable(line['stream'])} | {text}"
 
 
-def _safe(text: str) -> str:
-    return printable(text.expandtabs().rstrip("\r\n"))
+def _safe(text: str, *, colour: bool) -> str:
+    """One line; the supervisor has escaped its control characters, and only colours are restored."""
+    return coloured(printable(text.expandtabs().rstrip("\r\n")), keep=colour)

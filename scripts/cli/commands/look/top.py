@@ -35,6 +35,6 @@ def top(state: Path) -> None:
         if error.name is None or error.name.partition(".")[0] not in ("textual", "rich"):
             raise
         raise click.ClickException(
-            "the live view needs the extra 'tui': pip install 'rekindle[tui]'"
+            "the live view needs the extra 'tui': pip install 'rekindle-supervisor[tui]'"
         ) from None
     Top(socket_of(state), client).run()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ...console.options import duration
+
 
 @click.command()
 @click.option(
@@ -16,7 +18,7 @@ import click
     help="Where the demo keeps its database.",
 )
 @click.option(
-    "--for", "seconds", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop after this many seconds."
+    "--for", "seconds", callback=duration, metavar="TIME", help="Stop after this time: 20, 20s, 5m."
 )
 @click.option("--http", is_flag=True, help="Also serve the dashboard at 127.0.0.1:8377.")
 def demo(state: Path, seconds: float | None, http: bool) -> None:
@@ -25,7 +27,7 @@ def demo(state: Path, seconds: float | None, http: bool) -> None:
     \b
       $ rekindle demo
       $ rekindle demo --http          # with the dashboard
-      $ rekindle demo --for 20
+      $ rekindle demo --for 20s
 
     worker:calibration:0 crashes every few seconds. Rekindle restarts it after 1, 2, 4, 8 and 16
     seconds and marks it failed when it crashes too often. Kill another worker from a second

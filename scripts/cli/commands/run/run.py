@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ...render.text import printable
+
 if TYPE_CHECKING:
     from ...config import Config
 
 
-@click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="CONFIG")
+COMMAND = "rekindle.run.command"
+"""The key of the words after `--` in the context."""
+
+
+class FileOrCommand(click.Command):
+    """Takes a FILE, or a command after `--` whose words are not options of ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Set the command aside before the options are read."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[COMMAND] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The usage line."""
+        return ["[OPTIONS]", "FILE | -- COMMAND [ARGUMENT]..."]
+
+
+@click.command(cls=FileOrCommand)
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE", required=False
+)
+@click.option("--name", metavar="NAME", help="With a command: the worker's name, by default the program's.")
+@click.option(
+    "--state",
+    "state",
+    type=click.Path(path_type=Path),
+    envvar="REKINDLE_STATE",
+    show_envvar=True,
+    metavar="DIR",
+    help="With a command: the state directory.  [default: .rekindle]",
+)
 @click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
 @click.option("--verbose", "-v", is_flag=True, help="Log debug messages too.")
 @click.option(
@@ -25,8 +60,18 @@ if TYPE_CHECKING:
     help="Serve the dashboard, by default at the address of [http] or 127.0.0.1:8377.",
 )
 @click.option("--ignore-state", is_flag=True, help="Run without the database; nothing is persisted.")
-def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_state: bool) -> None:
-    """Run the workers of a TOML file until SIGINT or SIGTERM.
+@click.pass_context
+def run(
+    ctx: click.Context,
+    file: Path | None,
+    name: str | None,
+    state: Path | None,
+    log_json: bool,
+    verbose: bool,
+    http: str | None,
+    ignore_state: bool,
+) -> None:
+    """Run the workers of a TOML file, or one command, until SIGINT or SIGTERM.
 
     \b
     Create a file:           rekindle config init workers.toml
@@ -35,31 +80,40 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     With the dashboard:      rekindle run workers.toml --http
     Apply a changed file:    rekindle reload        (or SIGHUP)
     With a broken database:  rekindle run workers.toml --ignore-state
+    One command, no file:    rekindle run -- python3 -m http.server 8000
+
+    The words after -- are a program and its arguments, not a shell line. It runs in the current
+    folder with the whole environment, as worker:NAME:0.
 
     The first Ctrl-C lets the workers finish, the second sends SIGTERM at once, the third kills
     them.
 
     \b
     Exit codes: 0 after a clean stop, 1 if the supervisor could not run or another one took over,
-    2 if the file has problems (nothing was started).
+    2 if the file has problems or this machine lacks what it needs (nothing was started).
     """
+    command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
+    _check_usage(ctx, file, command)
+    _say_that_it_starts(file, state, as_json=log_json)
     from rekindle.actors import RekindleError, StoreDamagedError
     from rekindle.actors.errors import StoreUnavailableError
 
-    from ...config import ConfigError, load
+    from ...config import ConfigError, load, problems_of
     from ...supervise.log import close, set_up
     from ...supervise.runner import run as run_workers
+    from ...supervise.start_needs import unmet_needs
 
     try:
-        config = load(file)
+        config = _command_config(command, name, state) if file is None else load(file)
+        if http is not None:
+            config = _with_http(config, http)
+        if unmet := tuple(unmet_needs(config)):
+            raise ConfigError(problems_of(config, file or config.path, unmet))
     except ConfigError as error:
-        for problem in error.problems:
-            click.echo(str(problem), err=True)
+        click.echo(str(error), err=True)
         raise SystemExit(2) from None
     for warning in config.warnings:
         click.echo(str(warning), err=True)
-    if http is not None:
-        config = _with_http(config, http)
     set_up(as_json=log_json, verbose=verbose)
     try:
         code = run_workers(config, ignore_state=ignore_state)
@@ -71,6 +125,52 @@ def run(file: Path, log_json: bool, verbose: bool, http: str | None, ignore_stat
     finally:
         close()
     raise SystemExit(code)
+
+
+def _check_usage(ctx: click.Context, file: Path | None, command: tuple[str, ...] | None) -> None:
+    if file is None and command is None:
+        raise click.UsageError("name a FILE, or a command after --")
+    if command is None:
+        given = [option for option in ("name", "state") if _is_given(ctx, option)]
+        if given:
+            raise click.UsageError(f"--{given[0]} is for a command after --; the FILE sets it itself")
+    elif file is not None:
+        raise click.UsageError(f"{file} and a command after -- cannot be run together")
+    elif not command or not command[0]:
+        raise click.UsageError("a command must follow --")
+
+
+def _is_given(ctx: click.Context, option: str) -> bool:
+    return ctx.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
+
+def _command_config(command: tuple[str, ...] | None, name: str | None, state: Path | None) -> Config:
+    from .command_line import config_of
+
+    assert command is not None
+    return config_of(command, name, state)
+
+
+def _say_that_it_starts(file: Path | None, state_dir: Path | None, *, as_json: bool) -> None:
+    """Print the first line before anything large is loaded; a file that cannot be read is reported later."""
+    import json
+    import tomllib
+    from datetime import datetime
+
+    try:
+        given = str(state_dir or ".rekindle")
+        if file is not None:
+            given = tomllib.loads(file.read_text("utf-8")).get("state_dir", ".rekindle")
+        state = (file or Path("here")).absolute().parent / Path(given).expanduser()
+    except (OSError, ValueError, TypeError, RuntimeError):
+        return
+    now, text = datetime.now().astimezone(), printable(f"supervisor: starting, state in {state}")
+    if as_json:
+        line = json.dumps({"at": now.isoformat(timespec="milliseconds"), "level": "INFO", "message": text})
+    else:
+        line = f"{now:%H:%M:%S}.{now.microsecond // 1000:03} INFO    {text}"
+    with suppress(OSError):  # the reader of the log has gone
+        click.echo(line, err=True)
 
 
 def _with_http(config: Config, text: str) -> Config:

@@ -139,15 +139,17 @@ def _run(file: str, scenario: Scenario, as_json: bool, how: dict[str, Any]) -> T
     tally = Tally(scenario.name, file, "real" if how["real"] else "virtual")
     progress = Progress(how["seeds"], wanted=not as_json)
     began = time.monotonic()
+    last: Outcome | None = None
     for outcome in _outcomes(scenario, how):
         tally.add(outcome)
-        tally.digest = outcome.history.digest()
+        last = outcome
         if how["timeline"] and not as_json:
             _print_timeline(outcome)
         if not outcome.passed and len(tally.failures) < MOST_FAILURES:
             tally.failures.append(_failure(file, scenario, outcome, real=how["real"]))
         progress.show(tally)
     tally.took_s = time.monotonic() - began
+    tally.digest = "" if last is None else last.history.digest()
     progress.end()
     if not as_json:
         click.echo(tally.line())

@@ -7,8 +7,29 @@ from click.shell_completion import get_completion_class
 
 VARIABLE = "_REKINDLE_COMPLETE"
 
-# bash ends words at colons, and every worker id has two.
-_BASH_COLONS = "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n"
+BASH = r"""_rekindle_completion() {
+    # bash splits words at colons, and every worker id has two. The words are joined again here, and what
+    # stands before the last colon is taken off the answers; COMP_WORDBREAKS stays for other commands.
+    local line="${COMP_LINE:0:COMP_POINT}" words current before response kind value IFS
+    read -r -a words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    current="${words[${#words[@]} - 1]}"
+    before=""
+    [[ $COMP_WORDBREAKS == *:* && $current == *:* ]] && before="${current%"${current##*:}"}"
+    COMPREPLY=()
+    response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((${#words[@]} - 1)) VARIABLE=bash_complete "$1")
+    while IFS=, read -r kind value; do
+        case $kind in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$before"}") ;;
+        esac
+    done <<<"$response"
+    return 0
+}
+
+complete -o nosort -F _rekindle_completion rekindle
+"""
 
 
 @click.command()
@@ -24,7 +45,9 @@ def completion(ctx: click.Context, shell: str) -> None:
       $ rekindle completion zsh >> ~/.zshrc
       $ rekindle completion fish > ~/.config/fish/completions/rekindle.fish
     """
+    if shell == "bash":
+        click.echo(BASH.replace("VARIABLE", VARIABLE), nl=False)
+        return
     kind = get_completion_class(shell)
     assert kind is not None
-    source = kind(ctx.find_root().command, {}, "rekindle", VARIABLE).source()
-    click.echo((_BASH_COLONS if shell == "bash" else "") + source)
+    click.echo(kind(ctx.find_root().command, {}, "rekindle", VARIABLE).source())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Never
 
 import click
 
+from ..help import Subcommands
+
 if TYPE_CHECKING:
     from ...config import Config, ConfigError
 
@@ -20,7 +22,7 @@ _FILE = click.Path(path_type=Path)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@click.group()
+@click.group(cls=Subcommands)
 def config() -> None:
     """Check, show, create and import configuration files.
 
@@ -34,27 +36,38 @@ def config() -> None:
 
 @config.command()
 @click.argument("file", type=_FILE)
+@click.option("--strict", is_flag=True, help="Exit with 2 if there are warnings, too.")
 @_json_option
-def check(file: Path, as_json: bool) -> None:
+def check(file: Path, strict: bool, as_json: bool) -> None:
     """Print every problem of FILE; the exit code is 2 if there are any.
 
     \b
       $ rekindle config check workers.toml
       workers.toml:7: worker.tag.restart.max_delay_s = -1: must not be negative
+      $ rekindle config check --strict workers.toml && rekindle reload
+
+    It refuses what `rekindle run` refuses on this machine, in the same words: also an extra that
+    is not installed, a secret file that cannot be read, a port in use.
     """
-    from ...config import ConfigError, load
+    from ...config import ConfigError, load, problems_of
+    from ...supervise.start_needs import unmet_needs
 
     try:
         loaded = load(file)
+        if unmet := tuple(unmet_needs(loaded)):
+            raise ConfigError(problems_of(loaded, file, unmet))
     except ConfigError as error:
         _refuse(error, file, as_json=as_json, asked=True)
     if as_json:
         click.echo(_dumped(_document(file, loaded)))
-        return
-    for warning in loaded.warnings:
-        click.echo(str(warning))
-    workers = sum(group.count for group in loaded.groups)
-    click.echo(f"{_name(file)}: {workers} worker{'' if workers == 1 else 's'}, no problems")
+    else:
+        for warning in loaded.warnings:
+            click.echo(str(warning))
+        workers = _counted(sum(group.count for group in loaded.groups), "worker")
+        warnings = _counted(len(loaded.warnings), "warning") if loaded.warnings else "no problems"
+        click.echo(f"{_name(file)}: {workers}, {warnings}")
+    if strict and loaded.warnings:
+        raise SystemExit(BAD_CONFIGURATION)
 
 
 @config.command()
@@ -147,8 +160,7 @@ def _refuse(error: ConfigError, file: Path, *, as_json: bool = False, asked: boo
         click.echo(_dumped(_document(file, error)))
     else:
         click.echo(str(error), err=not asked)
-        count = len(error.problems)
-        click.echo(f"{_name(file)}: {count} problem{'' if count == 1 else 's'}", err=True)
+        click.echo(f"{_name(file)}: {_counted(len(error.problems), 'problem')}", err=True)
     raise SystemExit(BAD_CONFIGURATION)
 
 
@@ -161,6 +173,10 @@ def _document(file: Path, outcome: Config | ConfigError) -> dict[str, object]:
     workers = sum(group.count for group in outcome.groups)
     warnings = [asdict(warning) for warning in outcome.warnings]
     return {"file": str(file), "ok": True, "workers": workers, "problems": [], "warnings": warnings}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _dumped(document: object) -> str:

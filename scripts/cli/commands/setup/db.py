@@ -11,6 +11,7 @@ import click
 from ...console.exits import FAILED, say
 from ...console.options import json_option, print_json
 from ...render.text import printable
+from ..help import Subcommands
 
 if TYPE_CHECKING:
     from rekindle.persistence.store_check import StoreCheck
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _store = click.argument("where", metavar="URL_OR_PATH")
 
 
-@click.group()
+@click.group(cls=Subcommands)
 def db() -> None:
     """Upgrade or check the database while no supervisor uses it.
 
@@ -66,19 +67,20 @@ def upgrade(where: str, as_json: bool) -> None:
 @_store
 @json_option
 def check(where: str, as_json: bool) -> None:
-    """Show the revision, the integrity and the row counts without changing anything.
+    """Show the revision, the integrity, the counters and the row counts without changing anything.
 
     \b
       $ rekindle db check .rekindle/rekindle.db
 
-    Exits with 1 if the database is damaged or was written by a newer version of Rekindle.
+    The restart counter of every worker is compared with its history. Exits with 1 if they differ, if the
+    database is damaged, or if a newer version of Rekindle wrote it.
     """
     with _errors_as_exits():
         from rekindle.persistence.store_check import check_store
 
         found = check_store(where)
     print_json(_document(found)) if as_json else click.echo("\n".join(_lines(found)))
-    if found.problems or not found.known:
+    if found.problems or found.miscounts or not found.known:
         raise SystemExit(FAILED)
 
 
@@ -88,8 +90,9 @@ def _document(found: StoreCheck) -> dict[str, object]:
         "revision": found.revision,
         "newest": found.newest,
         "current": found.current,
-        "ok": not found.problems and found.known,
+        "ok": not found.problems and not found.miscounts and found.known,
         "problems": found.problems,
+        "miscounts": found.miscounts,
         "rows": found.rows,
     }
 
@@ -98,6 +101,7 @@ def _lines(found: StoreCheck) -> Iterator[str]:
     yield f"store      {printable(found.name)}"
     yield f"revision   {found.revision or 'none'}{_revision_note(found)}"
     yield f"integrity  {'; '.join(printable(each) for each in found.problems) or 'ok'}"
+    yield f"counters   {'; '.join(printable(each) for each in found.miscounts) or 'agree with the history'}"
     for name, count in found.rows.items():
         yield f"{count:>9}  {name}"
 

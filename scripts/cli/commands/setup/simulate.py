@@ -13,7 +13,7 @@ from ...console.terminal import colour_wanted, columns
 
 # The forecast loads the actors, so it is imported when the command runs, not for `--help`.
 
-PRESET_NAMES = ("steady", "patient", "notify", "plugin")
+PRESET_NAMES = ("steady", "service", "patient", "notify", "plugin")
 
 
 @click.command()

@@ -38,6 +38,7 @@ class ImportedWorker:
         defaults = cls(("defaults",))
         defaults.remarks.append(f"Defaults for every worker. As in {whose}, a worker is given up")
         defaults.remarks.append("after max_consecutive runs in a row shorter than reset_after_healthy_s.")
+        defaults.settings["preset"] = "service"
         defaults.tables["restart"] = {
             "restart_on": restart_on,
             "max_in_window": None,

@@ -20,7 +20,6 @@ from rekindle.actors.spec.validation import nearest, setting
 
 from ...render.text import printable
 from ..decoding import decoded
-from ..file_tables import Given
 from ..loader import parse
 from ..problems import (
     ConfigError,
@@ -74,6 +73,12 @@ FROM_CRASH_RECOVERY = {
 }
 
 
+KNOWN_FILES = (
+    "known are files of supervisord (.conf, .ini), of PM2 (JSON), JSON with `restart` blocks, "
+    "and YAML with `crash_recovery`; scripts/adapters/README.md has the settings of circus and systemd "
+    "beside ours"
+)
+_PROCFILE = re.compile(r"(?:\s*(?:#.*)?\n|[A-Za-z0-9_-]+:[ \t]*\S.*\n?)+")
 _SECTION = re.compile(r"^\[(program:|supervisord\])", re.MULTILINE)
 
 
@@ -85,12 +90,33 @@ def imported(text: str, path: Path) -> str:
     """
     if path.suffix in (".js", ".cjs", ".mjs"):
         raise ConfigError([ConfigProblem(str(path), _is_a_program(path))])
+    if (kind := _known_by_others(text, path)) is not None:
+        raise ConfigError([ConfigProblem(str(path), f"is {kind}, which cannot be imported; {KNOWN_FILES}")])
     is_yaml = path.suffix in (".yaml", ".yml")
     if path.suffix == ".json" or (not is_yaml and text.lstrip()[:1] == "{"):
         return _from_json(text, path)
     if path.suffix in (".ini", ".conf") or (not is_yaml and _SECTION.search(text)):
         return from_supervisord(text, path)
     return _from_yaml(text, path)
+
+
+def _known_by_others(text: str, path: Path) -> str | None:
+    """What a file is that belongs to a program whose files are not imported; None if that is not known."""
+    if (
+        path.name == "Procfile"
+        or path.suffix == ".procfile"
+        or (not path.suffix and _PROCFILE.fullmatch(text))
+    ):
+        return "a Procfile"
+    if re.search(r"^\[(Unit|Service|Install)\]", text, re.MULTILINE):
+        return "a systemd unit"
+    if re.search(r"^\[(watcher:|circus\])", text, re.MULTILINE):
+        return "a circus file"
+    if re.search(r"^services:", text, re.MULTILINE) and path.suffix in (".yaml", ".yml"):
+        return "a Compose file"
+    if path.suffix == ".toml":
+        return "a TOML file"
+    return None
 
 
 def _is_a_program(path: Path) -> str:
@@ -135,30 +161,32 @@ def _from_yaml(text: str, path: Path) -> str:
     changes = {
         FROM_CRASH_RECOVERY[key]: value for key, value in recovery.items() if key in FROM_CRASH_RECOVERY
     }
+    crashes = recovery.get("max_crashes_in_window", 0)
+    if crashes == 1:
+        del changes["max_in_window"]
+        changes["enabled"] = False  # the first crash is the last
+    elif crashes > 1:
+        changes["max_in_window"] = crashes - 1  # the last of these crashes is not followed by a restart
     written = table_text(("defaults",), {"preset": "notify"})
     written += "\n" + table_text(("defaults", "restart"), changes)
+    if "clear_assignees_enabled" in recovery:
+        release = {"recipe": "br", "enabled": recovery["clear_assignees_enabled"]}
+        written += "\n# The recipe runs in the directory of the worker: set `cwd` of every worker.\n"
+        written += table_text(("defaults", "release"), release)
+    if "show_notifications" in recovery:
+        written += "\n" + table_text(("alerts",), {"enabled": recovery["show_notifications"]})
     where = ("crash_recovery",)
     problems = [_problem(path, where, finding) for finding in findings]
     problems += _refused(written, path, where, FROM_CRASH_RECOVERY)
     if problems:
         raise ConfigError(problems)
     example = '\n# The old file has no workers: add yours.\n# [worker.NAME]\n# command = ["program"]\n'
-    return "\n".join((_heading(path, others), written)) + _remarks(recovery) + example
+    return "\n".join((_heading(path, others), written)) + example
 
 
 def _heading(path: Path, left_out: Iterable[str]) -> str:
     lines = [f"# Imported from {path.name}.", *(f"# Left out: {name}." for name in left_out)]
     return "".join(f"{printable(line)}\n" for line in lines)
-
-
-def _remarks(recovery: Given) -> str:
-    """Comments about old settings without an equivalent."""
-    lines = []
-    if "clear_assignees_enabled" in recovery:
-        lines.append("# clear_assignees_enabled: the job of a dead worker is always released.")
-    if "show_notifications" in recovery:
-        lines.append("# show_notifications: every crash is published as an event.")
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _json(text: str, path: Path) -> Mapping[str, Any]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.placeholders import argv_problems
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
-from rekindle.actors.spec.alert_policy import AlertPolicy
+from rekindle.actors.spec.policies.alert_policy import AlertPolicy
+from rekindle.actors.spec.probe import url_problem
 
 from ..file_tables import Given, arguments
 from ..paths import resolved_paths
 from ..problems import Finding, KeyPath
+
+_SIGNED = "sign the messages with secret_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def _sink(name: str, sink: Given, folder: Path, findings: list[Finding]) -> Sink
     here = ("alerts", "sink", name)
     findings += (Finding((*here, *key), reason) for key, reason in _problems(sink))
     given = resolved_paths(here, sink, ("secret_file",), folder, findings)
-    return SinkSettings(**given)
+    return SinkSettings(name=name, **given)
 
 
 def _problems(sink: Given) -> Iterator[tuple[KeyPath, str]]:
@@ -46,13 +48,5 @@ def _problems(sink: Given) -> Iterator[tuple[KeyPath, str]]:
         yield from ((("command",), problem.reason) for problem in argv_problems(sink["command"]))
         if "secret_file" in sink:
             yield ("secret_file",), "is for webhooks only"
-    if "webhook" in sink and not _is_address(sink["webhook"]):
-        yield ("webhook",), "must be an http:// or https:// address"
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    if "webhook" in sink and (problem := url_problem(sink["webhook"], _SIGNED)) is not None:
+        yield ("webhook",), problem

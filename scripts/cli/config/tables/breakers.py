@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.spec.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.validation import nearest
 
 from ..file_tables import Given

@@ -50,8 +50,8 @@ def _set(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finding(table: Given, field: str, reason: str) -> Finding:
-    if field == "commands.subject":
-        field = settings_of(Commands)["subject"].key
+    if field.startswith("commands."):
+        field = settings_of(Commands)[field.removeprefix("commands.")].key
     known = keys_of(NatsSettings).get(field)
     value = NOTHING if known is None or is_table(known.hint) else table.get(field, NOTHING)
     return Finding(("nats", *field.split(".")), reason, value)

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 from ..problems import ConfigError, ConfigProblem
+from .syntax_errors import explained
 
 LARGEST = 1 << 20
 """In bytes. A larger file is not a configuration."""
@@ -50,10 +51,11 @@ def tables(text: str, path: Path) -> dict[str, object]:
     except ValueError as error:  # also of invalid numbers and dates
         message = str(error)
         place = _PLACE.search(message)
-        reason = f"is not TOML: {_PLACE.sub('', message)}"
         if place is None:
-            raise _refused(path, reason) from None
-        raise _refused(path, reason, int(place["line"]), int(place["column"])) from None
+            raise _refused(path, f"is not TOML: {message}") from None
+        line, column = int(place["line"]), int(place["column"])
+        reason = explained(_PLACE.sub("", message), text, line, column)
+        raise _refused(path, f"is not TOML: {reason}", line, column) from None
 
 
 def _refused(path: Path, reason: str, line: int | None = None, column: int | None = None) -> ConfigError:

@@ -3,7 +3,7 @@
 import { API, get, Problem, post, worker as workerPath } from "./api.js";
 import { byId, el } from "./dom.js";
 import { refreshAll, refreshWorker, signedOut, state } from "./store.js";
-import { signalName } from "./words.js";
+import { count, signalName } from "./words.js";
 
 const TOAST_MS = 8_000;
 
@@ -17,9 +17,22 @@ const ORDERS = {
   reset: { verb: "Reset", done: "was reset", danger: false,
     means: "Clears the restart counters and the failure of the worker. Does not start it." },
   pause: { verb: "Pause", done: "was paused", danger: false, asksWhy: true,
-    means: "Keeps the worker from starting until it is resumed, even after a restart of the supervisor." },
+    means: pauseMeans },
   resume: { verb: "Resume", done: "was resumed", danger: false, means: "Ends the pause." },
 };
+
+// A pause ends processes, or lets them idle: the dialog says which, and how many.
+function pauseMeans(id) {
+  const chosen = id === null ? [...state.workers.values()] : [state.workers.get(id)].filter(Boolean);
+  const running = chosen.filter((worker) => worker.pid !== null && !worker.paused);
+  const idle = running.filter((worker) => worker.pause_mode === "idle").length;
+  const stopped = running.length - idle;
+  const parts = [];
+  if (stopped) parts.push(id === null ? `${count(stopped, "running process", "running processes")} will be stopped` : "The running process will be stopped");
+  if (idle) parts.push(id === null ? `${count(idle, "process", "processes")} with pause_mode "idle" will keep running and idle` : "The process keeps running and idles (pause_mode \"idle\")");
+  const effect = parts.length ? `${parts.join("; ")}. ` : "";
+  return `${effect}Nothing starts until you resume, even if the supervisor restarts.`;
+}
 
 // The commands for a worker in its current state, the likeliest first.
 export function ordersFor(worker) {
@@ -53,7 +66,7 @@ export function confirm(order, id = null) {
     "form",
     { method: "dialog", onsubmit: (event) => submitted(event) },
     el("h2", { id: "confirm-title" }, `${verb(order)} `, el("bdi", {}, id ?? "every worker"), "?"),
-    el("p", {}, means),
+    el("p", {}, typeof means === "function" ? means(id) : means),
     asksWhy ? el("div", { class: "fields" },
       el("label", { for: "reason" }, "Reason"), reason,
       el("label", { for: "lasting" }, "Duration"), lasting) : null,

@@ -9,6 +9,19 @@ export class Problem extends Error {
 }
 
 export const API = "/api/v1";
+
+// The session is kept in the storage of this origin and not in a cookie: browsers send cookies to every
+// port of a host, where another user's server could read them.
+const SESSION = "rekindle-session";
+export function keepSession(name) {
+  if (name === null) localStorage.removeItem(SESSION);
+  else localStorage.setItem(SESSION, name);
+}
+export function authorization() {
+  const session = localStorage.getItem(SESSION);
+  return session === null ? {} : { authorization: `Bearer ${session}` };
+}
+
 export const get = (path) => ask("GET", path);
 export const post = (path, body = {}) => ask("POST", path, body);
 export const worker = (id, ...rest) => [`${API}/workers`, encodeURIComponent(id), ...rest].join("/");
@@ -24,10 +37,10 @@ export async function getIfServed(path, query = "", asDescribed = path) {
 }
 
 async function ask(method, path, body) {
-  const options = { method, cache: "no-store", redirect: "error" };
+  const options = { method, cache: "no-store", credentials: "omit", redirect: "error", headers: authorization() };
   if (body !== undefined) {
     options.body = JSON.stringify(body);
-    options.headers = { "content-type": "application/json" };
+    options.headers["content-type"] = "application/json";
   }
   let response;
   try {

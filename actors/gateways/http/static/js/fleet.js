@@ -11,7 +11,7 @@ import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.j
 import { timeline } from "./timeline.js";
 import { count, elapsed, until } from "./words.js";
 
-const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "healthy"];
+const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "done", "healthy"];
 
 export function fleet() {
   const parts = { alerts: alerts(), breakers: breakers(), queues: queues(), timeline: timeline(), feed: feed() };
@@ -155,7 +155,7 @@ export function flagged(worker, word = shown(worker)) {
 // What happens next, or why nothing does.
 export function noteOf(worker) {
   const next = nextAttempt(worker);
-  if (next !== null) return `next attempt ${until(next)}`;
+  if (next !== null) return `next attempt ${until(next)}` + (worker.last_error ? `: ${worker.last_error}` : "");
   if (worker.paused) return worker.pause_reason || (worker.pid === null ? "" : "paused");
   if (worker.pid !== null && worker.shown !== "stopping") return "";
   return ["stopped", "stopping"].includes(worker.why_code) ? "" : worker.why;

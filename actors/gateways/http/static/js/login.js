@@ -1,6 +1,6 @@
 // Sign-in: by a link with a token, or by a token that the user pastes.
 
-import { get, post } from "./api.js";
+import { get, keepSession, post } from "./api.js";
 import { el } from "./dom.js";
 
 // The token is removed from the address at once: addresses are copied, stored and shown.
@@ -11,10 +11,17 @@ export function tokenInAddress() {
   return found[1];
 }
 
-// The session of a token or of the existing cookie; null if there is none.
+// The session of a token, or the one that this browser has; null if there is none.
 export async function signIn(token) {
   const session = token === null ? await get("/session") : await post("/session", { token });
+  if (session.session !== undefined) keepSession(session.session);
+  if (session.role === null) keepSession(null);
   return session.role === null ? null : session;
+}
+
+export async function signOut() {
+  await post("/session/end").catch(() => null);
+  keepSession(null);
 }
 
 export function loginPage(signedIn, message = "") {

@@ -3,9 +3,9 @@
 import { confirm, renewSession } from "./actions.js";
 import { API } from "./api.js";
 import { byId, mark, say } from "./dom.js";
-import { loginPage, signIn, tokenInAddress } from "./login.js";
+import { loginPage, signIn, signOut, tokenInAddress } from "./login.js";
 import { fleet } from "./fleet.js";
-import { changed, heard, mayOrder, refreshAll, shown, state, supervisorsNow, watch } from "./store.js";
+import { changed, heard, mayOrder, refreshAll, shown, signedOut, state, supervisorsNow, watch } from "./store.js";
 import { Stream } from "./stream.js";
 import { setUpTheme } from "./theme.js";
 import { count, elapsed } from "./words.js";
@@ -63,7 +63,7 @@ function decoded(text) {
 function draw() {
   if (state.session === null && state.connection === "signed-out" && !byId("token")) {
     stream.stop();
-    show(loginPage(signedIn, "Your session has expired."));
+    show(loginPage(signedIn, "Your session has ended: you signed out, did not use it for 12 hours, or its token was replaced."));
   }
   drawBar();
   drawBanner();
@@ -78,6 +78,7 @@ function drawBar() {
   say(byId("live-word"), WORDS[connection]);
   mark(document.body, "data-connection", connection);
   byId("role").hidden = session === null;
+  byId("sign-out").hidden = session === null;
   say(byId("role"), session?.may_order ? "operator" : "read only");
   const pauseAll = byId("pause-all");
   pauseAll.hidden = !mayOrder();
@@ -125,6 +126,7 @@ setUpTheme();
 watch(draw);
 addEventListener("hashchange", route);
 byId("banner-retry").addEventListener("click", () => stream.now());
+byId("sign-out").addEventListener("click", () => signOut().then(signedOut));
 byId("pause-all").addEventListener("click", () => confirm(state.system.paused ? "resume" : "pause"));
 setInterval(() => {
   if (document.visibilityState === "hidden" || state.session === null) return;

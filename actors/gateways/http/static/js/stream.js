@@ -4,6 +4,8 @@
 // are comments, which EventSource hides), and can send the last event's id on a new connection too, so
 // that no event is lost in an outage.
 
+import { authorization } from "./api.js";
+
 const SILENCE_MS = 12_000; // the server sends something every 3 s
 const DELAYS_MS = [300, 700, 1_500, 3_000, 5_000];
 
@@ -58,10 +60,10 @@ export class Stream {
   }
 
   async #connect(abort) {
-    const headers = { accept: "text/event-stream" };
+    const headers = { accept: "text/event-stream", ...authorization() };
     if (this.#lastId !== null) headers["last-event-id"] = this.#lastId;
     const patience = setTimeout(() => abort.abort(), SILENCE_MS);
-    const response = await fetch(this.#url, { headers, cache: "no-store", signal: abort.signal });
+    const response = await fetch(this.#url, { headers, cache: "no-store", credentials: "omit", signal: abort.signal });
     clearTimeout(patience);
     if (response.ok) return response;
     abort.abort();

@@ -1,0 +1,1 @@
+"""Asks workers whether they are well: over HTTP, by a connection or by a program."""

@@ -1,0 +1,111 @@
+"""Looks at the conditions of a starting worker: its output, and what its probes answer.
+
+The HealthMonitor decides what an answer means. A probe is asked again until it answers well or the process
+ends: soon at first, then once in each interval.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import partial
+
+from ..messages.internal.to_monitor import ConditionChecked
+from ..runtime.resilient_actor import tell
+from ..spec.policies.ready_policy import Condition, ReadyPolicy
+from ..spec.probe import Probe
+from .child import Child
+from .probes.probe_pool import Answer, ProbePool, Question
+from .watch.epoll_loop import EpollLoop
+
+FIRST_LOOK_S = 0.05
+GROWTH = 1.5
+SPREAD = 0.1
+"""The share of a delay by which looks differ, so that those of many workers do not come together."""
+
+RETRY_S = 1.0
+"""When the first probe is asked again if this process has no thread or descriptor left for it."""
+
+LONGEST_LINE = 1000
+"""How much of a line is compared with a pattern: a long one must not hold up the thread that reads."""
+
+
+class ReadyConditions:
+    """Used on the loop that watches the processes. Without a probe there is no thread."""
+
+    def __init__(self, mark: str, loop: EpollLoop, outputs: EpollLoop) -> None:
+        self._mark = mark
+        self._loop = loop
+        self._outputs = outputs
+        self._pool: ProbePool | None = None
+
+    def begin(self, child: Child) -> None:
+        """Look at the conditions of a process whose start was reported."""
+        ready = child.request.spec.ready
+        if ready is None:
+            return
+        if ready.output is not None:
+            search = partial(_matched, child, re.compile(ready.output))
+            self._outputs.post(partial(child.output.look_for, search))
+        if ready.probes:
+            self._begin_probes(child, ready)
+
+    def close(self, timeout_s: float) -> None:
+        """Ask nothing more."""
+        if self._pool is not None:
+            self._pool.close(timeout_s)
+
+    def _begin_probes(self, child: Child, ready: ReadyPolicy) -> None:
+        try:
+            self._pool = pool = self._pool or ProbePool(self._mark)
+        except (OSError, RuntimeError) as error:
+            for condition in ready.probes:
+                _tell(child, condition, Answer(False, str(error), 0.0))
+            if child.exit is None:
+                self._loop.after(RETRY_S, lambda: self._begin_probes(child, ready))
+            return
+        for condition, probe in ready.probes.items():
+            _ReadyProbe(pool, child, condition, probe, ready).ask_later()
+
+
+class _ReadyProbe:
+    """One probe of a starting process. Runs on the thread of the pool."""
+
+    def __init__(
+        self, pool: ProbePool, child: Child, condition: Condition, probe: Probe, ready: ReadyPolicy
+    ) -> None:
+        self._pool = pool
+        self._child = child
+        self._condition = condition
+        self._question = Question(probe, ready.timeout_s, child.request.spec, self._answered)
+        self._every_s = ready.every_s
+        self._looks = 0
+
+    def ask_later(self) -> None:
+        """Ask after the next delay, unless the process has ended."""
+        delay_s = min(self._every_s, FIRST_LOOK_S * GROWTH ** min(self._looks, 20))
+        self._looks += 1
+        self._pool.after(delay_s * (1 - SPREAD / 2 + SPREAD * random.random()), self._ask)
+
+    def _ask(self) -> None:
+        if self._child.exit is None:
+            self._pool.ask(self._question)
+
+    def _answered(self, answer: Answer) -> None:
+        if self._child.exit is None:
+            _tell(self._child, self._condition, answer)
+            if not answer.is_good:
+                self.ask_later()
+
+
+def _matched(child: Child, pattern: re.Pattern[str], line: str) -> bool:
+    """Whether a line of output meets the condition; the monitor is told if it does."""
+    is_met = pattern.search(line[:LONGEST_LINE]) is not None
+    if is_met:
+        _tell(child, Condition.OUTPUT, Answer(True, "", 0.0))
+    return is_met
+
+
+def _tell(child: Child, condition: Condition, answer: Answer) -> None:
+    checked = ConditionChecked(child.id, child.generation, condition, answer.is_good, answer.words)
+    tell(child.request.monitor, checked)

@@ -1,0 +1,156 @@
+"""Our side of a warm process (`worker/warm.py`): it imports an application once, and forks workers.
+
+The process runs code of the application, so what it says is not trusted: an answer has a time limit, and the
+pid that it names must be that of a child of this process.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from ..channel import DescriptorSentError, channel_pair
+from .posix_spawn import Program, start_process
+
+ANSWER_S = 2.0
+"""How long a fork may take before the warm process is given up."""
+
+LONGEST_ANSWER = 64 * 1024
+
+WARM = "REKINDLE_WARM"
+"""The variable with the number of the socket."""
+
+
+class WarmStartError(Exception):
+    """The warm process cannot fork a worker: it starts as usual."""
+
+
+class _Answer(msgspec.Struct):
+    pid: int | None = None
+    ready: int | None = None
+    refused: str | None = None
+    stale: str | None = None
+    errno: int | None = None
+
+
+class WarmProcess:
+    """One warm process. All methods are for the thread that starts processes.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.began_s = time.monotonic()
+        self.forks = 0
+        self.is_ready = False
+        self.problem: str | None = None
+        """Why it forks no worker; None while it may."""
+        self._received = b""
+        self.channel, peer = channel_pair()
+        try:
+            with peer, open(os.devnull, "r+b") as null:
+                stdio = (null.fileno(), null.fileno(), null.fileno())
+                self.pid = start_process(program, {}, stdio=stdio, handed={WARM: peer.fileno()})
+            self.pidfd = os.pidfd_open(self.pid)
+        except BaseException:
+            self.channel.close()
+            raise
+
+    def take_first_answer(self) -> None:
+        """Take the answer that it is ready, or why it is not."""
+        try:
+            answer = self._answer(0.0)
+        except WarmStartError as error:
+            self.problem = str(error)
+            return
+        if answer.refused is not None:
+            self.problem = answer.refused
+        elif answer.ready is not None:
+            self.is_ready = True
+
+    def fork(
+        self,
+        target: str,
+        variables: Mapping[str, str],
+        output: Sequence[int],
+        handed: Mapping[str, int],
+        limit: int | None,
+    ) -> int:
+        """Fork a worker; its pid.
+
+        Args:
+            target: the function that the worker runs.
+            variables: those of this worker only.
+            output: its stdout and stderr.
+            handed: further descriptors, by the variables that hold their numbers.
+            limit: the mark of its start.
+
+        Raises:
+            OSError: the machine has no room for another process.
+            WarmStartError: this process can fork no worker any more.
+        """
+        request = {"target": target, "variables": variables, "descriptors": list(handed), "limit": limit}
+        try:
+            line = msgspec.json.encode(request) + b"\n"
+            try:
+                self.channel.hand_over(line, [*output, *handed.values()])
+            except OSError as error:
+                raise WarmStartError(f"it takes no request: {error}") from None
+            answer = self._answer(ANSWER_S)
+            if answer.errno is not None:
+                raise OSError(answer.errno, os.strerror(answer.errno))
+            if answer.stale is not None:
+                raise WarmStartError(f"{answer.stale} has changed")
+            pid = answer.pid
+            if pid is None or not _is_our_child(pid):
+                raise WarmStartError("it named a process that is not a worker")
+        except WarmStartError as error:
+            self.problem = str(error)
+            raise
+        self.forks += 1
+        return pid
+
+    def end(self) -> None:
+        """End it; its forks live on."""
+        with suppress(OSError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def _answer(self, timeout_s: float) -> _Answer:
+        poll = select.poll()
+        poll.register(self.channel.fileno(), select.POLLIN)
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._received:
+            left_s = deadline - time.monotonic()
+            if not poll.poll(max(0.0, left_s) * 1000) and left_s <= 0:
+                raise WarmStartError(f"it did not answer within {timeout_s:g} s")
+            try:
+                data = self.channel.receive(LONGEST_ANSWER)
+            except BlockingIOError:
+                continue
+            except (OSError, DescriptorSentError) as error:
+                raise WarmStartError(f"it broke off: {error}") from None
+            if not data:
+                raise WarmStartError("it ended")
+            self._received += data
+            if len(self._received) > LONGEST_ANSWER:
+                raise WarmStartError("its answer is too long")
+        line, _, self._received = self._received.partition(b"\n")
+        try:
+            return msgspec.json.decode(line, type=_Answer)
+        except msgspec.DecodeError as error:
+            raise WarmStartError(f"it does not follow the protocol: {error}") from None
+
+
+def _is_our_child(pid: int) -> bool:
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except (OSError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,246 @@
+"""The warm processes of a system: one for each application, environment, user and working directory.
+
+A start waits while its warm process imports the application, as long as an executed worker would take at
+most to do the same; then it is executed. A warm process that refuses, hangs or ends costs no worker a
+restart: starts are executed until there is another one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import msgspec
+from loguru import logger
+
+from ...runtime.lanes import Call
+from ...spec.program import PythonCall
+from ...spec.worker_spec import WorkerSpec
+from ..strays import waited_for, waited_for_lock
+from ..watch.epoll_loop import EpollLoop
+from ..watch.reaper import reap
+from .posix_spawn import Program
+from .warm_process import WarmProcess, WarmStartError
+
+WAIT_S = 5.0
+"""How long a start waits for the import of its application."""
+REST_S = 60.0
+"""How long no warm process is started after one that could not be used."""
+MOST_FORKS = 10_000
+MOST_AGE_S = 86_400.0
+"""A warm process is replaced after so many forks, and at this age."""
+
+OWN = ("REKINDLE_WORKER", "REKINDLE_HEARTBEAT_S", "REKINDLE_JOBS")
+"""The variables that differ between the workers of a warm process."""
+
+Key = tuple[object, ...]
+
+
+class _Place(msgspec.Struct, eq=False):
+    """The warm process of one application, or the reason why there is none."""
+
+    process: WarmProcess | None = None
+    successor: WarmProcess | None = None
+    waiting: list[Call] = []
+    users: set[str] = set()
+    problem: str = ""
+    rests_until_s: float = 0.0
+
+
+class WarmProcesses:
+    """Used on the thread that starts processes."""
+
+    def __init__(self, loop: EpollLoop, post: Callable[[Call], None], on_end: Call) -> None:
+        """
+        Args:
+            loop: watches the warm processes.
+            post: has a call made on the thread that starts processes.
+            on_end: is called on the loop when a warm process has ended.
+        """
+        self._loop = loop
+        self._post = post
+        self._on_end = on_end
+        self.running = 0
+        """How many there are. Written on the loop."""
+        self._places: dict[Key, _Place] = {}
+        self._keys: dict[str, Key] = {}
+
+    def wait(self, spec: WorkerSpec, program: Program, resume: Call) -> bool:
+        """Whether a start has to wait; `resume` is called when it need not, or has waited long enough."""
+        assert isinstance(spec.run, PythonCall)
+        place = self._place(spec, program)
+        if place.process is None and time.monotonic() >= place.rests_until_s:
+            place.process = self._start(place, spec.run.warm_modules, program)
+        if place.process is None or place.process.is_ready or place.process.problem is not None:
+            return False
+        once = [resume]
+
+        def go_on() -> None:
+            if once:
+                once.pop()()
+
+        place.waiting.append(go_on)
+        self._loop.post(lambda: self._loop.after(WAIT_S, lambda: self._post(go_on)))
+        return True
+
+    def fork(
+        self,
+        spec: WorkerSpec,
+        program: Program,
+        extra: Mapping[str, str],
+        output: tuple[int, int],
+        handed: Mapping[str, int],
+        limit: int | None,
+    ) -> int | None:
+        """The pid of a forked worker; None: it has to be executed.
+
+        Raises:
+            OSError: the machine has no room for another process.
+        """
+        assert isinstance(spec.run, PythonCall)
+        place = self._place(spec, program)
+        process = place.process
+        if process is None or not process.is_ready:
+            place.problem = place.problem or f"its import takes longer than {WAIT_S:g} s"
+            return None
+        own = {name: program.environment[name] for name in OWN if name in program.environment}
+        try:
+            pid = process.fork(spec.run.target, {**own, **extra}, output, handed, limit)
+        except WarmStartError as error:
+            logger.info("warm start: {} is executed instead: {}", spec.id, str(error))
+            place.problem = str(error)
+            self._drop(place)
+            return None
+        self._renew(place, spec.run.warm_modules, program)
+        return pid
+
+    def note(self, component_id: str) -> str:
+        """How the latest start of a worker was made, in words."""
+        place = self._places.get(self._keys.get(component_id, ()))
+        if place is None or not place.problem:
+            return "forked from its warm process"
+        return f"executed, not forked from a warm process: {place.problem}"
+
+    def forget(self, component_id: str) -> None:
+        """The worker is gone, or is not warm any more; the last one takes the warm process with it."""
+        key = self._keys.pop(component_id, None)
+        place = self._places.get(key) if key is not None else None
+        if place is None:
+            return
+        place.users.discard(component_id)
+        if not place.users:
+            self._drop(place)
+            del self._places[key]  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """End all warm processes."""
+        for place in self._places.values():
+            self._drop(place)
+
+    # ── one place ────────────────────────────────────────────────────────────────────────
+
+    def _place(self, spec: WorkerSpec, program: Program) -> _Place:
+        assert isinstance(spec.run, PythonCall)
+        common = tuple(
+            sorted((name, value) for name, value in program.environment.items() if name not in OWN)
+        )
+        key = (spec.run.warm_modules, common, program.cwd, program.user)
+        if self._keys.get(spec.id) != key:
+            self.forget(spec.id)
+            self._keys[spec.id] = key
+        place = self._places.setdefault(key, _Place())
+        place.users.add(spec.id)
+        return place
+
+    def _start(self, place: _Place, modules: tuple[str, ...], program: Program) -> WarmProcess | None:
+        environment = {name: value for name, value in program.environment.items() if name not in OWN}
+        environment |= {"REKINDLE_WORKER": "-" * 64, "REKINDLE_GENERATION": "-" * 20}
+        argv = [program.argv[0], "-m", "rekindle.worker.warm", *modules, " " * 200]
+        try:
+            with waited_for_lock:
+                process = WarmProcess(Program(argv, environment, program.cwd, program.user))
+                waited_for.add(process.pid)
+        except OSError as error:
+            self._refuse(place, f"it cannot be started: {error}")
+            return None
+        self._loop.post(partial(self._watch, place, process))
+        return process
+
+    def _watch(self, place: _Place, process: WarmProcess) -> None:
+        """Watch a new one. Runs on the loop, as the two handlers do."""
+        channel = process.channel.fileno()
+        self.running += 1
+
+        def answered() -> None:
+            self._loop.unwatch(channel)
+            self._post(partial(self._answered, place, process))
+
+        def ended() -> None:
+            self._loop.unwatch(channel)
+            self._loop.unwatch(process.pidfd)
+            reap(process.pidfd)
+            waited_for.discard(process.pid)
+            self._post(partial(self._ended, place, process))
+            self.running -= 1
+            self._on_end()
+
+        self._loop.watch(channel, answered)
+        self._loop.watch(process.pidfd, ended)
+
+    def _answered(self, place: _Place, process: WarmProcess) -> None:
+        process.take_first_answer()
+        if process.problem is not None:
+            self._refuse(place, process.problem)
+        elif process is place.successor:
+            _dismiss(place.process)
+            place.process, place.successor = process, None
+        self._resume(place)
+
+    def _ended(self, place: _Place, process: WarmProcess) -> None:
+        process.is_ready = False
+        process.channel.close()
+        os.close(process.pidfd)
+        if process is place.successor:
+            place.successor = None
+        if process is place.process:
+            place.process = None
+            if process.problem is None and time.monotonic() - process.began_s < REST_S:
+                self._refuse(place, "it ended")
+            self._resume(place)
+
+    def _refuse(self, place: _Place, problem: str) -> None:
+        place.rests_until_s = time.monotonic() + REST_S
+        if problem != place.problem:
+            place.problem = problem
+            workers = ", ".join(sorted(place.users))
+            logger.warning("warm start: not for {}; they are executed: {}", workers, problem)
+
+    def _resume(self, place: _Place) -> None:
+        if place.process is not None and place.process.is_ready:
+            place.problem = ""
+        waiting, place.waiting = place.waiting, []
+        for call in waiting:
+            call()
+
+    def _renew(self, place: _Place, modules: tuple[str, ...], program: Program) -> None:
+        """Replace a process that has forked often, or is old, by a fresh one."""
+        process = place.process
+        assert process is not None
+        is_old = time.monotonic() - process.began_s > MOST_AGE_S
+        if place.successor is None and (process.forks >= MOST_FORKS or is_old):
+            place.successor = self._start(place, modules, program)
+
+    def _drop(self, place: _Place) -> None:
+        for process in (place.process, place.successor):
+            _dismiss(process)
+        place.process = place.successor = None
+        self._resume(place)
+
+
+def _dismiss(process: WarmProcess | None) -> None:
+    if process is not None:
+        process.is_ready = False
+        process.problem = process.problem or "it is not used any more"
+        process.end()

@@ -1,0 +1,207 @@
+"""Pure: circuit breakers, recomputed from deaths, health and starts.
+
+A breaker opens when enough different workers die within its window; then the deaths of its workers are held
+and only a canary starts, after a delay that doubles with each canary that dies. A canary that stays healthy
+for long enough closes it, and all workers return at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...spec.policies.breaker_policy import BreakerPolicy
+from ..scenarios.history import Announced, Decided, Ordered, Spawned, SupervisorStarted
+from ..scenarios.known_state import Facts
+from ..scenarios.worker_facts import WorkerFacts
+from .promise import EXACT_S, Deadlines, Promise
+
+
+@dataclass(slots=True)
+class _Breaker:
+    """What follows for one breaker."""
+
+    policy: BreakerPolicy
+    members: tuple[str, ...]
+    deaths: dict[str, int] = field(default_factory=dict)
+    """The last death of each member, in milliseconds."""
+    opened_at: float | None = None
+    canary: str | None = None
+    dead_canaries: int = 0
+    not_before: float = 0.0
+    """When the next canary may start."""
+    by_hand: set[str] = field(default_factory=set)
+    """Members that an operator started by name."""
+
+    def recent(self, at: float) -> int:
+        """How many members died within the window."""
+        since = round(at * 1000) - round(self.policy.window_s * 1000)
+        return sum(1 for died in self.deaths.values() if died > since)
+
+    def open(self, at: float, wait_s: float) -> None:
+        """It opens."""
+        self.opened_at, self.canary, self.dead_canaries = at, None, 0
+        self.not_before = at + wait_s
+        self.by_hand.clear()
+
+    def close(self) -> None:
+        """It closes, and counts from the beginning."""
+        self.opened_at = self.canary = None
+        self.deaths.clear()
+
+
+class Breakers(Promise):
+    """Breakers open, hold, try and close as their policies say."""
+
+    rule: ClassVar[str] = "breakers follow their policy"
+
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._breakers: dict[str, _Breaker] = {}
+        for worker in facts.workers.values():
+            policy = worker.spec.breaker
+            if policy is not None:
+                known = self._breakers.get(policy.name)
+                members = () if known is None else known.members
+                self._breakers[policy.name] = _Breaker(policy, (*members, worker.spec.id))
+
+    def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
+        """Deaths, starts, orders and announcements; nothing if no worker has a breaker."""
+        if not self._breakers or any(each.policy.probes for each in self._breakers.values()):
+            return {}
+        return {
+            SupervisorStarted: self._supervisor_started,
+            Decided: self._decided,
+            Spawned: self._spawned,
+            Ordered: self._ordered,
+            Announced: self._announced,
+        }
+
+    def _of(self, worker: str) -> _Breaker | None:
+        policy = self.facts.workers[worker].spec.breaker
+        return None if policy is None else self._breakers[policy.name]
+
+    def _supervisor_started(self, entry: SupervisorStarted) -> None:
+        for name, breaker in self._breakers.items():
+            breaker.close()
+            if name in self.facts.stored_breakers:
+                breaker.open(entry.at, 0.0)
+
+    # ── deaths ───────────────────────────────────────────────────────────────────────────
+
+    def _decided(self, entry: Decided) -> Iterator[str]:
+        breaker = self._of(entry.worker)
+        worker = self.facts.workers[entry.worker]
+        if breaker is None or entry.generation in worker.decided or entry.cause == "supervisor_lost":
+            return
+        at = entry.at if entry.died_at is None else entry.died_at
+        name, well = breaker.policy.name, entry.cause == "exited" and entry.code == 0
+        opened_now = breaker.opened_at is not None and abs(breaker.opened_at - entry.at) <= EXACT_S
+        if not well and (breaker.opened_at is None or opened_now):
+            breaker.deaths[entry.worker] = round(at * 1000)
+        if not self.facts.an_actor_raised and not well and self.facts.shut_down_at is None:
+            limit = breaker.policy.deaths or 0
+            if breaker.opened_at is None and breaker.recent(at) >= limit:
+                yield f"breaker {name} is not opened by the deaths of {breaker.recent(at)} workers"
+        if breaker.opened_at is None and entry.action == "held":
+            yield f"{entry.worker} #{entry.generation} is held back by a closed breaker"
+        if breaker.opened_at is not None and entry.action == "restart":
+            yield f"{entry.worker} #{entry.generation} uses a restart although breaker {name} is open"
+        if breaker.canary == entry.worker:
+            self._canary_died(breaker, at)
+
+    def _canary_died(self, breaker: _Breaker, at: float) -> None:
+        breaker.canary = None
+        breaker.dead_canaries += 1
+        policy = breaker.policy
+        wait_s = min(policy.canary_delay_s * 2.0 ** min(breaker.dead_canaries, 30), policy.canary_max_delay_s)
+        breaker.not_before = at + wait_s
+
+    # ── starts ───────────────────────────────────────────────────────────────────────────
+
+    def _ordered(self, entry: Ordered) -> None:
+        if entry.order in ("start", "restart") and entry.worker is not None:
+            breaker = self._of(entry.worker)
+            if breaker is not None:
+                breaker.by_hand.add(entry.worker)
+
+    def _spawned(self, entry: Spawned) -> Iterator[str]:
+        breaker = self._of(entry.worker)
+        if breaker is None or breaker.opened_at is None:
+            return
+        if entry.worker == breaker.canary or entry.worker in breaker.by_hand or self._may_be_late(entry):
+            return
+        if entry.at > breaker.opened_at + EXACT_S or self.facts.life_began_at >= entry.at - EXACT_S:
+            yield f"{entry.worker} #{entry.generation} starts although breaker {breaker.policy.name} is open"
+
+    def _may_be_late(self, entry: Spawned) -> bool:
+        """Starts that wait for other workers, or for each other, may have been decided long ago."""
+        worker = self.facts.workers[entry.worker]
+        return bool(worker.spec.after) or self.facts.starts_are_paced or self.facts.an_actor_raised
+
+    # ── announcements ────────────────────────────────────────────────────────────────────
+
+    def _announced(self, entry: Announced) -> Iterator[str]:
+        if entry.event == "status_changed" and entry.worker is not None:
+            self._health_changed(entry)
+            return
+        breaker = self._breakers.get(entry.about or "")
+        if breaker is None:
+            return
+        if entry.event == "breaker_opened":
+            breaker.open(entry.at, breaker.policy.canary_delay_s)
+            self._expect_reason(breaker, entry.at)
+        elif entry.event == "canary_started":
+            yield from self._canary_started(breaker, entry)
+        elif entry.event == "breaker_closed":
+            yield from self._closed(breaker, entry)
+
+    def _expect_reason(self, breaker: _Breaker, at: float) -> None:
+        """The death that opens it is decided in the same moment, and is of a further worker."""
+        limit = breaker.policy.deaths or 0
+
+        def why() -> str | None:
+            counted = breaker.recent(at)
+            if counted >= limit or breaker.opened_at != at:
+                return None
+            return f"breaker {breaker.policy.name} opens after the deaths of {counted} workers, not {limit}"
+
+        self.by(("reason", breaker.policy.name), at, why)
+
+    def _canary_started(self, breaker: _Breaker, entry: Announced) -> Iterator[str]:
+        if entry.at < breaker.not_before - EXACT_S and not self.facts.an_actor_raised:
+            due = breaker.not_before
+            yield f"canary {entry.worker} of {entry.about} starts at {entry.at:g}, due at {due:g}"
+        breaker.canary = entry.worker
+        breaker.not_before = 0.0
+
+    def _health_changed(self, entry: Announced) -> None:
+        breaker = self._of(entry.worker or "")
+        if breaker is None or breaker.canary != entry.worker or entry.new != "healthy":
+            return
+        canary, healthy_at = entry.worker or "", entry.at
+
+        def why() -> str | None:
+            worker = self.facts.workers[canary]
+            same = breaker.canary == canary and worker.healthy_since == healthy_at
+            if not same or worker.living is None or self._is_to_end(worker):
+                return None
+            return f"breaker {breaker.policy.name} is not closed, its canary {canary} is healthy"
+
+        self.by(("close", breaker.policy.name), entry.at + breaker.policy.hold_s, why)
+
+    def _is_to_end(self, worker: WorkerFacts) -> bool:
+        ordered = max(worker.ordered_at, worker.recycled_at) >= worker.spawned_at
+        return ordered or self.facts.shut_down_at is not None
+
+    def _closed(self, breaker: _Breaker, entry: Announced) -> Iterator[str]:
+        canary = None if breaker.canary is None else self.facts.workers[breaker.canary]
+        if canary is not None and not self.facts.an_actor_raised:
+            # A canary that is stopped, or takes too long, is none: without another one it closes, too.
+            since = None if self._is_to_end(canary) or canary.living is None else canary.healthy_since
+            if since is not None and entry.at - since < breaker.policy.hold_s - EXACT_S:
+                yield f"breaker {entry.about} closes before its canary {breaker.canary} stayed healthy"
+        elif canary is None and entry.at < breaker.not_before - EXACT_S and not self.facts.an_actor_raised:
+            yield f"breaker {entry.about} closes at {entry.at:g} without a canary"
+        breaker.close()

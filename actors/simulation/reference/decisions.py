@@ -1,0 +1,137 @@
+"""Pure: the decision on every death, recomputed from the policy and the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from ...deaths.death import Cause
+from ...spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
+from ..scenarios.history import Announced, Decided, StreakEnded
+from ..scenarios.worker_facts import WorkerFacts
+from .promise import EXACT_S, Promise
+
+
+class Decisions(Promise):
+    """Action and delay of every decision are those of the policy, and streaks end when they must."""
+
+    rule: ClassVar[str] = "decisions follow the policy"
+
+    def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
+        """Decisions, ends of streaks, and changes of health."""
+        return {Decided: self._decided, StreakEnded: self._forgiven, Announced: self._announced}
+
+    def _decided(self, entry: Decided) -> Iterator[str]:
+        worker = self.facts.workers[entry.worker]
+        if entry.generation in worker.decided or entry.cause == Cause.SUPERVISOR_LOST:
+            return
+        self.done(entry.worker)
+        at = entry.at if entry.died_at is None else entry.died_at
+        name = f"{entry.worker} #{entry.generation}"
+        cleared = was_sustained(worker, at)
+        if entry.action in ("restart", "mark_failed") and entry.streak_cleared != cleared:
+            yield f"{name}: its streak was {'' if entry.streak_cleared else 'not '}cleared by its health"
+        wanted = self._action(worker, entry, at, cleared)
+        if entry.action not in wanted:
+            yield f"{name}: decided {entry.action}, the policy says {' or '.join(sorted(wanted))}"
+        elif entry.action == "restart":
+            least, most = delay_ms(worker.spec.restart, 0 if cleared else worker.memory.streak)
+            if not least - 1 <= entry.delay_ms <= most + 1:
+                says = f"{least / 1000:g}" if least == most else f"{least / 1000:g} to {most / 1000:g}"
+                yield f"{name}: delayed by {entry.delay_ms / 1000:g} s, the policy says {says} s"
+
+    def _action(self, worker: WorkerFacts, entry: Decided, at: float, cleared: bool) -> set[str]:
+        """The actions that are right; more than one where two things happen in the same moment."""
+        policy, id_ = worker.spec.restart, entry.worker
+        right = set()
+        if self.facts.shut_down_at is not None or worker.stopped_at is not None:
+            right.add("none")
+        # What ends while the host sleeps ends when it resumes, in any order.
+        resumes = self.facts.resumed_at >= at - EXACT_S
+        earlier = self.facts.slept_from if resumes else at - EXACT_S
+        before, after = (self.facts.is_paused(id_, moment) for moment in (earlier, at + EXACT_S))
+        if before or after:
+            right.add("none")
+        if before and after:
+            return right
+        if not policy.enabled:
+            return right | {"notify_only"}
+        well = entry.cause == "exited" and entry.code == 0
+        if policy.restart_on is RestartOn.NEVER or (policy.restart_on is RestartOn.ON_FAILURE and well):
+            return right | {"none"}
+        given_up = "notify_only" if policy.on_exhausted is OnExhausted.NOTIFY_ONLY else "mark_failed"
+        if entry.code is not None and entry.code in policy.give_up_exit_codes:
+            return right | {given_up}
+        if entry.action == "held" and worker.spec.breaker is not None:
+            return {"held"}
+        return right | {given_up if is_spent(worker, at, cleared) else "restart"}
+
+    # ── forgiveness ──────────────────────────────────────────────────────────────────────
+
+    def _announced(self, entry: Announced) -> None:
+        worker = self.facts.workers.get(entry.worker or "")
+        if worker is None or entry.event != "status_changed":
+            return
+        after = worker.spec.restart.reset_after_healthy_s
+        self.done(worker.spec.id)
+        if entry.new == "healthy" and after is not None and worker.memory.streak:
+            self.by(worker.spec.id, entry.at + after, lambda: self._unforgiven(worker, after))
+
+    def _unforgiven(self, worker: WorkerFacts, after: float) -> str | None:
+        now = self.facts.workers[worker.spec.id]
+        ordered = max(worker.ordered_at, worker.recycled_at) >= worker.spawned_at
+        if now is not worker or worker.status != "healthy" or not worker.memory.streak or ordered:
+            return None
+        return f"the streak of {worker.spec.id} is not cleared after {after:g} healthy seconds"
+
+    def _forgiven(self, entry: StreakEnded) -> Iterator[str]:
+        worker = self.facts.workers[entry.worker]
+        self.done(entry.worker)
+        after, since = worker.spec.restart.reset_after_healthy_s, worker.healthy_since
+        if after is None or since is None or entry.at - since < after - EXACT_S:
+            if worker.status == "dead" and was_sustained(worker, entry.at):
+                return  # written with its death
+            yield f"the streak of {entry.worker} is cleared, which was not healthy for long enough"
+
+
+def was_sustained(worker: WorkerFacts, died_at: float) -> bool:
+    """Whether the worker had been healthy for long enough when it died."""
+    after, since = worker.spec.restart.reset_after_healthy_s, worker.was_healthy_since
+    if after is None or since is None:
+        return False
+    lasted_ms = round((died_at - since) * 1000)
+    return lasted_ms >= 1 and lasted_ms >= after * 1000
+
+
+def delay_ms(policy: RestartPolicy, streak: int) -> tuple[int, int]:
+    """The shortest and the longest delay after this many restarts in a row; without jitter both are equal."""
+    doublings = streak - 1 if policy.immediate_first else streak
+    delay = policy.initial_delay_s
+    if doublings < 0:
+        delay = 0.0
+    for _ in range(doublings):
+        if delay >= policy.max_delay_s or policy.multiplier <= 1.0:
+            break
+        delay *= policy.multiplier
+    longest = min(delay, policy.max_delay_s)
+    shortest = longest - longest * policy.jitter
+    floor = policy.min_delay_s
+    return round(max(shortest, floor) * 1000), round(max(longest, floor) * 1000)
+
+
+def is_spent(worker: WorkerFacts, at: float, cleared: bool) -> bool:
+    """Whether a limit does not allow one restart more."""
+    policy, counted = worker.spec.restart, worker.memory
+    streak = 0 if cleared else counted.streak
+    if policy.max_lifetime is not None and counted.restarts + 1 > policy.max_lifetime:
+        return True
+    if policy.max_consecutive is not None and streak + 1 > policy.max_consecutive:
+        return True
+    if policy.max_in_window is None:
+        return False
+    now, window = round(at * 1000), policy.window_s * 1000
+    if policy.window_mode is WindowMode.SLIDING:
+        recent = [each for each in counted.deaths if now - round(each * 1000) < window]
+        return len(recent) >= policy.max_in_window
+    last = counted.last_restart
+    return last is not None and now - round(last * 1000) < window and streak >= policy.max_in_window

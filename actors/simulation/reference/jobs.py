@@ -1,0 +1,247 @@
+"""Pure: jobs, recomputed from claims, answers, deaths and releases.
+
+A job is executed by one process at a time, and its result is taken from the claim in force only. The end of
+a process releases its claims; that counts against a job once for each recorded death in which it had begun,
+and a job that has used up its retries is toxic. Nothing else changes a job, and none is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..scenarios.history import Announced, Concluded, Decided, Ended, Stored, SupervisorStarted
+from ..scenarios.job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
+from ..scenarios.known_state import Facts
+from .promise import SETTLED_S, Deadlines, Promise
+
+Incarnation = tuple[str, int]
+"""A worker and a generation."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """What follows for one job."""
+
+    number: int
+    queue: str
+    priority: int
+    due_ms: int
+    state: str = "pending"
+    attempts: int = 0
+    crashes: int = 0
+    errors: int = 0
+    holder: Incarnation | None = None
+    """The process that claimed it last."""
+    life: int = 0
+    """The life of the supervisor in which it was claimed last."""
+    has_begun: bool = False
+    has_ended: bool = True
+    """The last execution is over: it answered, or its process ended."""
+    is_alone: bool = False
+    blamed_for: set[Incarnation] = field(default_factory=set)
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Its place in the queue."""
+        return self.priority, self.due_ms, self.number
+
+
+class Jobs(Promise):
+    """Jobs are executed one at a time, in order, blamed for what they did, and never lost."""
+
+    rule: ClassVar[str] = "jobs"
+
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._jobs: dict[int, _Job] = {}
+        self._causes: dict[Incarnation, str] = {}
+        """The cause of each death as it was decided last; a decision may be lost with its supervisor."""
+        self._recorded: set[Incarnation] = set()
+        """The deaths in the store."""
+        self._seen: dict[int, float] = {}
+        """When each job was last read from the store."""
+
+    def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
+        """What happens to jobs, and the ends of processes; nothing if no worker serves a queue."""
+        if not any(worker.spec.serves for worker in self.facts.workers.values()):
+            return {}
+        return {
+            SupervisorStarted: self._supervisor_started,
+            Decided: self._decided,
+            Stored: self._stored,
+            Ended: self._ended,
+            JobAdded: self._added,
+            JobClaimed: self._claimed,
+            JobBegun: self._begun,
+            JobAnswered: self._answered,
+            JobReleased: self._released,
+            Announced: self._announced,
+            JobKept: self._kept,
+            Concluded: self._concluded,
+        }
+
+    def _added(self, entry: JobAdded) -> None:
+        self._jobs[entry.job] = _Job(entry.job, entry.queue, entry.priority, entry.due_ms)
+
+    def _held_by(self, whose: Incarnation) -> list[_Job]:
+        return [job for job in self._jobs.values() if job.state == "running" and job.holder == whose]
+
+    # ── claims ───────────────────────────────────────────────────────────────────────────
+
+    def _claimed(self, entry: JobClaimed) -> Iterator[str]:
+        job, who = self._jobs[entry.job], f"{entry.worker} #{entry.generation}"
+        if job.state != "pending":
+            yield f"job {job.number} is claimed by {who} while it is {job.state}"
+        elif entry.wall_ms < job.due_ms:
+            yield f"job {job.number} is claimed by {who} {(job.due_ms - entry.wall_ms) / 1000:g} s early"
+        if not job.has_ended:
+            former = f"{job.holder[0]} #{job.holder[1]}" if job.holder else "a process"
+            yield f"job {job.number} is claimed by {who} before its execution by {former} has ended"
+        if entry.attempt != job.attempts + 1:
+            yield f"job {job.number} is claimed for attempt {entry.attempt}, not {job.attempts + 1}"
+        yield from self._order(job, entry, who)
+        yield from self._company(job, entry, who)
+        isolate = self._policy(entry.worker).isolate_suspects
+        job.state, job.attempts, job.holder = "running", entry.attempt, (entry.worker, entry.generation)
+        job.life, job.has_begun, job.has_ended = self.facts.life, False, False
+        job.is_alone = isolate and job.crashes > 0
+
+    def _policy(self, worker: str) -> Any:
+        return self.facts.workers[worker].spec.jobs
+
+    def _order(self, job: _Job, entry: JobClaimed, who: str) -> Iterator[str]:
+        """Smaller priorities first, then the longest due."""
+        for other in self._jobs.values():
+            if other.state != "pending" or other.queue != job.queue or other.due_ms > entry.wall_ms:
+                continue
+            if other.rank < job.rank:
+                yield f"job {job.number} is claimed by {who} before job {other.number}"
+
+    def _company(self, job: _Job, entry: JobClaimed, who: str) -> Iterator[str]:
+        """A suspect runs alone where the policy says so."""
+        if not self._policy(entry.worker).isolate_suspects:
+            return
+        for other in self._held_by((entry.worker, entry.generation)):
+            if other.is_alone or job.crashes:
+                yield f"{who} executes job {job.number} beside job {other.number}, although one is a suspect"
+
+    def _begun(self, entry: JobBegun) -> None:
+        self._jobs[entry.job].has_begun = True
+
+    def _answered(self, entry: JobAnswered) -> Iterator[str]:
+        job = self._jobs[entry.job]
+        whose = (entry.worker, entry.generation)
+        is_last = (job.holder, job.attempts) == (whose, entry.attempt)
+        is_in_force = job.state == "running" and is_last
+        name = (
+            f"the answer of {entry.worker} #{entry.generation} for job {job.number}, attempt {entry.attempt},"
+        )
+        if is_last:
+            job.has_ended = True
+        if entry.accepted and not is_in_force:
+            yield f"{name} is accepted although its claim is not in force"
+        if not entry.accepted and is_in_force:
+            yield f"{name} is refused although its claim is in force"
+        if not entry.accepted:
+            return
+        if entry.state == "done":
+            job.crashes = 0
+        else:
+            job.errors += 1
+            yield from self._after_error(job, entry)
+        job.state = entry.state
+
+    def _after_error(self, job: _Job, entry: JobAnswered) -> Iterator[str]:
+        policy = self._policy(entry.worker)
+        again = job.errors <= policy.error_retries
+        if again != (entry.state == "pending"):
+            yield f"job {job.number} is {entry.state} after {job.errors} errors"
+        if again:
+            delay_s = min(policy.retry_delay_s * 2.0 ** (job.errors - 1), policy.max_retry_delay_s)
+            job.due_ms = entry.raised_ms + round(delay_s * 1000)
+
+    # ── the ends of processes ────────────────────────────────────────────────────────────
+
+    def _decided(self, entry: Decided) -> None:
+        if (entry.worker, entry.generation) not in self._recorded:
+            self._causes[entry.worker, entry.generation] = entry.cause
+
+    def _stored(self, entry: Stored) -> None:
+        if entry.kind == "death" and entry.worker is not None:
+            self._recorded.add((entry.worker, entry.generation))
+
+    def _supervisor_started(self, entry: SupervisorStarted) -> None:
+        for whose in {job.holder for job in self._jobs.values() if job.state == "running" and job.holder}:
+            self._expect_release(whose, entry.at)
+
+    def _ended(self, entry: Ended) -> None:
+        whose = (entry.worker, entry.generation)
+        for job in self._jobs.values():
+            if job.holder == whose:
+                job.has_ended = True
+        if entry.by != "cleanup" and self._held_by(whose):
+            self._expect_release(whose, entry.at)
+
+    def _expect_release(self, whose: Incarnation, due: float) -> None:
+        def why() -> str | None:
+            held = self._held_by(whose)
+            if held and not self.store_is_settled(due):
+                self._expect_release(whose, due + SETTLED_S)
+                return None
+            name = f"{whose[0]} #{whose[1]}"
+            return f"job {held[0].number} is still held by {name}, which has ended" if held else None
+
+        self.by(whose, due, why)
+
+    def _released(self, entry: JobReleased) -> Iterator[str]:
+        job, whose = self._jobs[entry.job], (entry.worker, entry.generation)
+        name = f"job {job.number} of {entry.worker} #{entry.generation}"
+        if job.state != "running" or job.holder != whose:
+            yield f"{name} is released, but that process does not hold it"
+        if not job.has_ended:
+            yield f"{name} is released before the end of the process"
+        yield from self._blame(job, entry, whose, name)
+        job.state, job.crashes = entry.state, entry.crash_count
+        word = "job_convicted" if entry.state == "toxic" else "job_requeued"
+        key = (word, str(job.number), entry.generation)
+        self.by(key, entry.at, lambda: f"{word} of {name} is not announced")
+
+    def _blame(self, job: _Job, entry: JobReleased, whose: Incarnation, name: str) -> Iterator[str]:
+        died = whose in self._recorded and self._causes.get(whose) != "supervisor_lost"
+        # What a process had begun is not in the store: for the next supervisor every claim was begun.
+        begun = job.has_begun or job.life != self.facts.life
+        counts = died and begun and whose not in job.blamed_for
+        if entry.counted != counts:
+            why = "recorded" if died else "not recorded"
+            started = "begun" if begun else "not begun"
+            word = "counts" if entry.counted else "does not count"
+            yield f"the end of its process {word} against {name}: its death is {why}, the job had {started}"
+        crashes = job.crashes + entry.counted
+        retries = self._policy(entry.worker).crash_retries
+        toxic = entry.counted and (job.is_alone or (retries is not None and crashes > retries))
+        if (entry.state, entry.crash_count) != ("toxic" if toxic else "pending", crashes):
+            yield f"{name} is {entry.state} with {entry.crash_count} crashes after {crashes} of {retries}"
+        if entry.counted:
+            job.blamed_for.add(whose)
+
+    def _announced(self, entry: Announced) -> None:
+        if entry.event in ("job_requeued", "job_convicted"):
+            self.done((entry.event, entry.about, entry.generation))
+
+    # ── the store ────────────────────────────────────────────────────────────────────────
+
+    def _kept(self, entry: JobKept) -> Iterator[str]:
+        job = self._jobs[entry.job]
+        self._seen[entry.job] = entry.at
+        if (entry.state, entry.attempts, entry.crash_count) != (job.state, job.attempts, job.crashes):
+            has = f"{entry.state} after {entry.attempts} attempts and {entry.crash_count} crashes"
+            yield f"job {job.number} is {has}, not {job.state} after {job.attempts} and {job.crashes}"
+
+    def _concluded(self, entry: Concluded) -> Iterator[str]:
+        for job in self._jobs.values():
+            if self._seen.get(job.number) != entry.at:
+                yield f"job {job.number} is lost"
+            if job.state == "running" and job.holder is not None and job.holder[0] not in entry.left:
+                yield f"job {job.number} is still held by {job.holder[0]} #{job.holder[1]} at the end"

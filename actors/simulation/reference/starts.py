@@ -1,0 +1,122 @@
+"""Pure: restarts come when they are due, also those that an earlier supervisor decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from ..scenarios.history import (
+    Announced,
+    Decided,
+    Ended,
+    Ordered,
+    Spawned,
+    SpawnRefused,
+    SupervisorStarted,
+)
+from ..scenarios.known_state import Facts
+from .promise import EXACT_S, Deadlines, Promise
+
+SAVED_S = 2.0
+"""How long a restart waits at most for a database that does not answer."""
+
+
+class Starts(Promise):
+    """A restart is not late, and a generation is used once, over all lives of the supervisor."""
+
+    rule: ClassVar[str] = "restarts come in time"
+
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._generations: dict[str, int] = {}
+        """The highest one of each worker, over all lives of the supervisor."""
+
+    def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
+        """Everything that makes a start due, and everything that holds it back."""
+        return {
+            SupervisorStarted: self._supervisor_started,
+            Decided: self._decided,
+            Ended: self._ended,
+            Ordered: self._ordered,
+            Spawned: self._spawned,
+            SpawnRefused: self._spawned,
+            Announced: self._announced,
+        }
+
+    def _supervisor_started(self, entry: SupervisorStarted) -> None:
+        for id_ in self.facts.workers:
+            self.by(id_, entry.at, lambda id_=id_: self._begin(id_))  # type: ignore[misc]
+
+    def _begin(self, id_: str) -> str | None:
+        """A supervisor starts its workers at once, or when a delay that it remembers is over."""
+        worker = self.facts.workers[id_]
+        if worker.spawned or worker.refused or self._is_held(id_):
+            return None
+        due = worker.not_before
+        if due is not None:
+            self.by(id_, due, lambda: self._late(id_, due))
+            return None
+        return f"{id_} is not started with its supervisor"
+
+    def _decided(self, entry: Decided) -> None:
+        if entry.action != "restart" or entry.generation in self.facts.workers[entry.worker].decided:
+            return
+        at = entry.at if entry.died_at is None else entry.died_at
+        self._expect(entry.worker, at + entry.delay_ms / 1000, entry.at)
+
+    def _expect(self, id_: str, due: float, now: float) -> None:
+        # The death has to be in the store first, unless the store takes too long.
+        latest = max(due, now) if self.store_is_settled(now) else max(due, now + SAVED_S)
+        self.by(id_, latest, lambda: self._late(id_, latest))
+
+    def _late(self, id_: str, due: float) -> str | None:
+        worker = self.facts.workers[id_]
+        if self._is_held(id_) or worker.not_before is None or worker.living is not None:
+            return None
+        if not self.store_is_settled(due) and due < worker.not_before + SAVED_S:
+            self.by(id_, due + SAVED_S, lambda: self._late(id_, due + SAVED_S))
+            return None
+        return f"{id_} is not restarted, due at {due:g}"
+
+    def _is_held(self, id_: str) -> bool:
+        worker = self.facts.workers[id_]
+        return (
+            worker.failed_at is not None
+            or worker.stopped_at is not None
+            or worker.left
+            or bool(worker.spec.after)
+            or worker.spec.breaker is not None
+            or self.facts.shut_down_at is not None
+            or self.facts.starts_are_paced
+            or worker.paused_at is not None
+            or self.facts.paused_at is not None
+        )
+
+    def _ended(self, entry: Ended) -> None:
+        """One that was taken for dead and lived on: its restart waits for its end."""
+        worker = self.facts.workers[entry.worker]
+        if entry.generation in worker.decided and worker.not_before is not None:
+            self._expect(entry.worker, worker.not_before, entry.at)
+
+    def _ordered(self, entry: Ordered) -> None:
+        for worker in self.facts.each(entry.worker):
+            self.done(worker.spec.id)
+
+    def _announced(self, entry: Announced) -> None:
+        if entry.event in ("pause_began", "pause_ended"):
+            for worker in self.facts.each(entry.worker):
+                self.done(worker.spec.id)
+
+    def _spawned(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
+        self.done(entry.worker)
+        last = self._generations.get(entry.worker, 0)
+        if entry.generation <= last:
+            yield f"{entry.worker} #{entry.generation} starts after #{last}"
+        self._generations[entry.worker] = max(last, entry.generation)
+        worker = self.facts.workers[entry.worker]
+        death = worker.decided.get(max(worker.decided, default=0))
+        if death is None or death.action != "restart" or worker.not_before is None:
+            return
+        if death.generation not in worker.stored and entry.at < death.at + SAVED_S - EXACT_S:
+            name = f"{entry.worker} #{entry.generation}"
+            yield f"{name} starts before the death of #{death.generation} is stored"

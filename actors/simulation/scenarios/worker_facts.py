@@ -1,0 +1,140 @@
+"""Pure: the state of one worker that follows from a history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...deaths.death import Cause
+from ...spec.worker_spec import WorkerSpec
+from .history import Decided, Ended, SupervisorStarted
+
+
+@dataclass(slots=True)
+class Counters:
+    """The counters of a worker's restarts."""
+
+    restarts: int = 0
+    streak: int = 0
+    failed: bool = False
+    last_restart: float | None = None
+    """In memory: seconds of the scenario. In the store: wall-clock milliseconds."""
+    due: float | None = None
+    """When the delay of the last restart is over; only for the store."""
+    deaths: list[float] = field(default_factory=list)
+    """Likewise."""
+
+    def clear(self) -> None:
+        """An operator's reset."""
+        self.restarts = self.streak = 0
+        self.failed = False
+        self.last_restart = self.due = None
+        self.deaths.clear()
+
+    def count(self, action: str, at: float, streak_cleared: bool) -> None:
+        """A death and its decision."""
+        self.due = None
+        if streak_cleared:
+            self.streak = 0
+        if action == "restart":
+            self.restarts += 1
+            self.streak += 1
+            self.last_restart = at
+        elif action == "mark_failed":
+            self.failed = True
+
+
+@dataclass(slots=True)
+class WorkerFacts:
+    """The state of one worker. Generations are those of the present life of the supervisor."""
+
+    spec: WorkerSpec
+    living: int | None = None
+    """The generation of its living process."""
+    spawned: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
+    ended: dict[int, Ended] = field(default_factory=dict)
+    decided: dict[int, Decided] = field(default_factory=dict)
+    excused: set[int] = field(default_factory=set)
+    """Ended while being stopped: not a death."""
+    stored: set[int] = field(default_factory=set)
+    """Generations with a death in the store, of all lives."""
+    is_ending: bool = False
+    """It is being stopped and has not been started since."""
+    stopped_at: float | None = None
+    failed_at: float | None = None
+    paused_at: float | None = None
+    paused_until: float | None = None
+    left: bool = False
+    """The last death was not followed by a restart."""
+    not_before: float | None = None
+    """When the delay that was decided last is over, unless an operator gave an order since."""
+    memory: Counters = field(default_factory=Counters)
+    store: Counters = field(default_factory=Counters)
+    is_in_store: bool = False
+    """The store has counters for it; a reset creates none."""
+    reset_wall_ms: int = -1
+    pending: int = 0
+    """Restarts that are pending now."""
+    chain: tuple[int, str] = (0, "pending")
+    """The generation and status of the last status event."""
+    healthy_since: float | None = None
+    status: str = "pending"
+    """As the actors know it; published a little later."""
+    status_since: float = 0.0
+    was_healthy_since: float | None = None
+    """Since when it had been healthy without a break at its last change."""
+    spawned_at: float = -1.0
+    ordered_at: float = -1.0
+    """When an operator last ordered something that ends its process."""
+    recycled_at: float = -1.0
+    told_started: int = 0
+    told_died: int = 0
+    sent_garbage: bool = False
+
+    @property
+    def last_decided(self) -> int:
+        """Its last death under this supervisor; what ended with the former one is published early."""
+        return max((number for number in self.decided if not self.was_lost(number)), default=0)
+
+    def was_lost(self, generation: int) -> bool:
+        """Whether its death was recorded as that of its supervisor."""
+        decision = self.decided.get(generation)
+        return decision is not None and decision.cause == Cause.SUPERVISOR_LOST
+
+
+def remembered(
+    worker: WorkerFacts, entry: SupervisorStarted, *, paused: bool, breaker_is_open: bool
+) -> WorkerFacts:
+    """A worker at the start of a supervisor, which knows only what is in the store."""
+    store = worker.store
+
+    def moved(wall_ms: float) -> float:
+        return entry.at - max(0.0, entry.wall_ms - wall_ms) / 1000
+
+    memory = Counters(
+        store.restarts,
+        store.streak,
+        store.failed,
+        None if store.last_restart is None else moved(store.last_restart),
+        deaths=[moved(at) for at in store.deaths[-100:] if at > worker.reset_wall_ms],
+    )
+    wait_ms = None if store.due is None else store.due - entry.wall_ms
+    longest_ms = worker.spec.restart.max_delay_s * 1000
+    return WorkerFacts(
+        worker.spec,
+        living=worker.living,
+        # A delay that an earlier supervisor decided still holds, however the clock was set meanwhile.
+        not_before=None if wait_ms is None or breaker_is_open else entry.at + min(wait_ms, longest_ms) / 1000,
+        spawned=worker.spawned,
+        refused=worker.refused,
+        ended=worker.ended,
+        decided={number: each for number, each in worker.decided.items() if worker.was_lost(number)},
+        excused=set(worker.ended),
+        stored=worker.stored,
+        failed_at=entry.at if store.failed else None,
+        paused_at=entry.at if paused else None,
+        memory=memory,
+        store=store,
+        is_in_store=worker.is_in_store,
+        reset_wall_ms=worker.reset_wall_ms,
+    )

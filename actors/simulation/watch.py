@@ -1,0 +1,110 @@
+"""Pure: checks a history against all rules: the invariants, and the promises of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..spec.worker_spec import WorkerSpec
+from .reference.alerts import Alerts
+from .reference.announcements import Announcements, Publications
+from .reference.breakers import Breakers
+from .reference.decisions import Decisions
+from .reference.durability import Durability
+from .reference.health import Health
+from .reference.jobs import Jobs
+from .reference.promise import Deadlines, Promise
+from .reference.recycles import Recycles
+from .reference.starts import Starts
+from .reference.stops import Order, Stops
+from .scenarios.history import AnyEntry, HostResumed, SupervisorStarted
+from .scenarios.invariants import RULES, Rule, Slack, Violation
+from .scenarios.known_state import Facts
+
+PROMISES: tuple[type[Promise], ...] = (
+    Alerts,
+    Announcements,
+    Breakers,
+    Decisions,
+    Durability,
+    Health,
+    Jobs,
+    Order,
+    Publications,
+    Recycles,
+    Starts,
+    Stops,
+)
+"""What is checked against a specification of its own, in virtual time."""
+
+Hearer = Callable[[Any], Iterator[str] | None]
+
+
+class Watch:
+    """Checks entries against the rules as they are added."""
+
+    def __init__(
+        self,
+        specs: Iterable[WorkerSpec],
+        slack: Slack = Slack(),  # noqa: B008  # immutable
+        *,
+        starts_are_paced: bool = False,
+    ) -> None:
+        """Begin with an empty history.
+
+        Args:
+            specs: the workers.
+            slack: how exactly times are known.
+            starts_are_paced: starts may wait for each other.
+        """
+        self.facts = Facts(specs)
+        self.facts.starts_are_paced = starts_are_paced
+        self.violations: list[Violation] = []
+        self._slack = slack
+        self._seen = 0
+        self._deadlines = Deadlines(self.facts)
+        self._hearers: dict[type, list[tuple[str, Hearer]]] = {}
+        if slack.is_exact:
+            self._add_promises()
+
+    def _add_promises(self) -> None:
+        for each in PROMISES:
+            for kind, hearer in each(self.facts, self._deadlines).hears().items():
+                self._hearers.setdefault(kind, []).append((each.rule, hearer))
+
+    def take(self, entry: AnyEntry) -> None:
+        """Check the next entry, then follow it."""
+        kind, facts, slack, deadlines = type(entry), self.facts, self._slack, self._deadlines
+        if kind is HostResumed:
+            deadlines.slept_until(entry.at)
+        if kind is SupervisorStarted:
+            deadlines.forget_all()
+        elif entry.at > deadlines.soonest and facts.is_up:
+            for name, what in deadlines.passed(entry.at):
+                self.violations.append(Violation(name, entry.at, what, self._seen))
+        for name, rule in _BY_ENTRY.get(kind, ()):
+            for what in rule(facts, entry, slack):
+                self.violations.append(Violation(name, entry.at, what, self._seen))
+        for name, hearer in self._hearers.get(kind, ()):
+            for what in hearer(entry) or ():
+                self.violations.append(Violation(name, entry.at, what, self._seen))
+        facts.take(entry)
+        self._seen += 1
+
+
+_BY_ENTRY: dict[type, tuple[tuple[str, Rule], ...]] = {
+    kind: tuple((name, rule) for name, (kinds, rule) in RULES.items() if kind in kinds)
+    for kind in {kind for kinds, _ in RULES.values() for kind in kinds}
+}
+
+
+def violations(
+    entries: Iterable[AnyEntry],
+    specs: Iterable[WorkerSpec],
+    slack: Slack = Slack(),  # noqa: B008
+) -> tuple[Violation, ...]:
+    """The violations in a history."""
+    watch = Watch(specs, slack)
+    for entry in entries:
+        watch.take(entry)
+    return tuple(watch.violations)

@@ -1,0 +1,1 @@
+"""Pure: the policies that a worker or a system lives under, one module each."""

@@ -1,0 +1,59 @@
+"""What a host declares about the jobs of a worker: its queues, and what follows a crash or an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ...errors import Problem
+from ...facts.jobs import DEFAULT_CRASH_RETRIES
+from ..validation import Policy, seconds, setting
+
+QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,48}")
+"""Without dots and colons, which divide subjects and topics."""
+
+MOST_AT_A_TIME = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPolicy(Policy):
+    """Which queues a worker serves, and what happens to a job that crashed it or raised.
+
+    Crashes and errors are counted separately: a crash is the death of the worker, an error is an
+    exception that the job raised and that the worker survives.
+    """
+
+    queues: tuple[str, ...] = setting(
+        (), "The queues that the worker serves, in order of preference; without any it takes no jobs."
+    )
+    concurrency: int = setting(
+        1, "How many jobs the worker executes at a time, in threads.", least=1, most=MOST_AT_A_TIME
+    )
+    crash_retries: int | None = setting(
+        DEFAULT_CRASH_RETRIES,
+        "How often a job is requeued after a crash before it is toxic; none: always.",
+        least=0,
+    )
+    isolate_suspects: bool = setting(
+        False,
+        "Whether a job on which a worker died runs alone on its next worker; "
+        "if that worker dies too, the job is toxic.",
+    )
+    error_retries: int = setting(
+        0, "How often a job that raised is retried, unless the job has its own limit.", least=0
+    )
+    retry_delay_s: float = seconds(5.0, "The delay before the first such retry; it doubles each time.")
+    max_retry_delay_s: float = seconds(300.0, "The longest delay before a retry, in seconds.")
+
+    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
+        """Names of queues that are not valid, or given twice."""
+        if "queues" in wrong:
+            return
+        for queue in self.queues:
+            if not QUEUE_NAME.fullmatch(queue):
+                yield Problem(
+                    "queues", f"{queue[:80]!r} is not a queue name; it must match {QUEUE_NAME.pattern}"
+                )
+        if len(set(self.queues)) != len(self.queues):
+            yield Problem("queues", "names a queue twice")

@@ -1,0 +1,119 @@
+"""What a host declares about the readiness of a worker; checked when it is constructed.
+
+Until every condition is met the worker is starting: workers that come after it, and everything else that
+waits for a healthy worker, wait.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+from ...errors import Problem
+from ..probe import CommandProbe, HttpProbe, Probe, TcpProbe
+from ..validation import SHORTEST_S, Policy, seconds, setting
+
+MOST_REPEATS = 3
+"""How many `*` and `+` a pattern may have: the time of a search grows with each."""
+
+READY_AFTER_S = 0.0
+"""How long a command that says nothing of itself must live before it is ready."""
+
+
+class Condition(StrEnum):
+    """What a worker must do before it is ready. The values are the keys of `ready`, except `frame`."""
+
+    AFTER_S = "after_s"
+    HTTP = "http"
+    TCP = "tcp"
+    COMMAND = "command"
+    OUTPUT = "output"
+    FRAME = "frame"
+    """A worker that speaks the protocol says that it is healthy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyPolicy(Policy):
+    """When a worker is ready: all the conditions that are set here must be met.
+
+    `health.startup_timeout_s` limits the time until then. A worker that reports its health must also
+    have reported that it is healthy. Without any condition, a command that does not report its health is
+    ready after it has lived for one second.
+    """
+
+    after_s: float | None = seconds(
+        None, "Ready after the process has lived for this many seconds; 0: as soon as it is started."
+    )
+    http: HttpProbe | None = setting(None, "Ready when this URL answers well.")
+    tcp: TcpProbe | None = setting(None, "Ready when this host:port accepts a connection.")
+    command: CommandProbe | None = setting(None, "Ready when this program exits with 0.")
+    output: str | None = setting(
+        None, "Ready when a line of its output matches this regular expression in its first 1000 characters."
+    )
+    every_s: float = seconds(1.0, "Seconds between two probes by http, tcp or command.", least=SHORTEST_S)
+    timeout_s: float = seconds(2.0, "After this many seconds a probe has failed.", least=SHORTEST_S)
+
+    def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
+        """A pattern that is not a regular expression."""
+        if self.output is not None and "output" not in wrong and (reason := _unusable(self.output)):
+            yield Problem("output", reason, self.output)
+
+    @property
+    def conditions(self) -> dict[Condition, str]:
+        """The conditions that are set, each with the words by which people know it."""
+        named = {
+            Condition.AFTER_S: None if self.after_s is None else f"to live for {self.after_s:g} s",
+            Condition.HTTP: None if self.http is None else f"http {self.http.url.partition('?')[0]}",
+            Condition.TCP: None if self.tcp is None else f"tcp {self.tcp.address}",
+            Condition.COMMAND: None if self.command is None else f"command {self.command.argv[0]}",
+            Condition.OUTPUT: None if self.output is None else f"output matching /{self.output}/",
+        }
+        return {condition: words for condition, words in named.items() if words is not None}
+
+    @property
+    def probes(self) -> dict[Condition, Probe]:
+        """The conditions that a probe looks at."""
+        asked = {Condition.HTTP: self.http, Condition.TCP: self.tcp, Condition.COMMAND: self.command}
+        return {condition: probe for condition, probe in asked.items() if probe is not None}
+
+
+def _unusable(pattern: str) -> str | None:
+    """Why a pattern cannot be used."""
+    if not pattern:
+        return "must not be empty"
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"is not a regular expression: {error}"
+    repeats = _repeats(_parser.parse(pattern).data)
+    if repeats is None:
+        return "repeats without a limit what is repeated without a limit, which can take for ever"
+    return None if repeats <= MOST_REPEATS else f"has more than {MOST_REPEATS} repeats without a limit"
+
+
+def _repeats(parsed: Iterable[Any]) -> int | None:
+    """How many repeats without a limit a pattern has; None if one is inside of another."""
+    found = 0
+    for operator, argument in parsed:
+        inner = _repeats(_parts(argument))
+        if inner is None:
+            return None
+        if operator in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and argument[1] == _constants.MAXREPEAT:
+            if inner:
+                return None
+            inner = 1
+        found += inner
+    return found
+
+
+def _parts(argument: Any) -> Iterator[Any]:
+    """The parsed patterns inside of an operator's argument."""
+    if isinstance(argument, _parser.SubPattern):
+        yield from argument.data
+    elif isinstance(argument, tuple | list):
+        for each in argument:
+            yield from _parts(each)

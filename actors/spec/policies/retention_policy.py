@@ -1,0 +1,42 @@
+"""What a host declares about the past: how much of it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..validation import setting
+
+LONGEST_DAYS = 36_500.0
+LARGEST_COUNT = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How much of the past is kept. Records that a restart decision may need are always kept."""
+
+    event_days: float = setting(
+        30.0,
+        "Events and resource samples that are older, in days, are deleted.",
+        above=0,
+        most=LONGEST_DAYS,
+        key="keep_days",
+    )
+    event_count: int = setting(
+        100_000, "The number of events that are kept.", least=1, most=LARGEST_COUNT, key="keep_count"
+    )
+    history_days: float = setting(
+        365.0,
+        "Deaths, toxic jobs and audit entries that are older, in days, are deleted; "
+        "the latest deaths of each worker are kept.",
+        above=0,
+        most=LONGEST_DAYS,
+    )
+    job_days: float = setting(
+        30.0, "Jobs that were done or failed longer ago, in days, are deleted.", above=0, most=LONGEST_DAYS
+    )
+    job_count: int = setting(
+        1_000_000,
+        "Finished jobs are deleted when this many jobs were added after them.",
+        least=1,
+        most=LARGEST_COUNT,
+    )

@@ -1,0 +1,400 @@
+"""The workers under supervision, and how effects on them are carried out.
+
+`supervision` decides about one worker, and this module carries it out: it notifies the proxy, the
+monitor and the persistence actor, and sets timers.
+Belongs to the Supervisor and runs in it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+import pykka
+from loguru import logger
+from msgspec.structs import replace
+
+from .. import supervision
+from ..facts.jobs import LAST_LINES
+from ..facts.records import RememberedWorker
+from ..messages.internal.to_broker import WorkerKnown
+from ..messages.internal.to_monitor import ExpectLimitKill, MarkFailed, Register, SetPaused, Unregister
+from ..messages.internal.to_persistence import Persist
+from ..messages.internal.to_proxy import (
+    PauseProcess,
+    ProcessFound,
+    ReportProcess,
+    StartProcess,
+    StopProcess,
+    UseSpec,
+)
+from ..messages.internal.to_supervisor import WorkersDeclared
+from ..ports import Runtime
+from ..runtime.pykka_internals import end_actor
+from ..runtime.resilient_actor import tell
+from ..spec.policies.stop_policy import Urgency
+from ..spec.worker_spec import WorkerSpec
+from ..supervision import groups
+from ..supervision.stop_order import StopOrder
+from ..supervision.worker import (
+    Announce,
+    AwaitSave,
+    CancelTimers,
+    CompareHealth,
+    Effect,
+    Failed,
+    Halt,
+    Idle,
+    KeepRecord,
+    Launch,
+    ReleaseJobs,
+    ReleaseWork,
+    ReportFailed,
+    ReportStop,
+    Schedule,
+    SetCause,
+    SetIdle,
+    StopMonitoring,
+    Stopping,
+    StopReason,
+    Up,
+    Worker,
+    WorkerStep,
+    World,
+)
+from ..views.worker_status import mirrored_at_rest, shown
+from ..worker_proxy import WorkerProxy
+from .links import Links
+from .start_gate import StartGate
+from .stop_waits import StopWatch
+from .worker_timers import WorkerTimers
+
+
+class Workers:
+    """All workers of one Supervisor."""
+
+    def __init__(self, runtime: Runtime, links: Links, max_concurrent_starts: int | None) -> None:
+        self.stops = StopWatch()
+        self.timers = WorkerTimers(runtime, links.supervisor)
+        self._runtime = runtime
+        self._to = links
+        self._workers: dict[str, Worker] = {}
+        self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
+        self._gate = StartGate(max_concurrent_starts)
+        self._held: dict[str, int] = {}
+        """Starts that are due and wait for others to be healthy: the generation by id."""
+        self._to_stop = StopOrder()
+        self._is_stopping_some = False
+        self._by_group: Mapping[str, tuple[str, ...]] | None = None
+        """The ids of the members of each group; None: to be collected again."""
+        self._removing: set[str] = set()
+        self._removed: dict[str, Worker] = {}
+        """Removed workers: counters, failure and generations belong to the id, as their history does."""
+
+    def __contains__(self, component_id: str) -> bool:
+        return component_id in self._workers
+
+    def __iter__(self) -> Iterator[Worker]:
+        return iter(tuple(self._workers.values()))
+
+    def get(self, component_id: str) -> Worker | None:
+        """The worker with this id."""
+        return self._workers.get(component_id)
+
+    def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
+        """Take a worker in, as the former run left it, or as it was when it was removed."""
+        self._proxies[spec.id] = self._runtime.start(
+            WorkerProxy,
+            spec,
+            runtime=self._runtime,
+            processes=self._to.processes,
+            supervisor=self._to.supervisor,
+            monitor=self._to.monitor,
+            persistence=self._to.persistence,
+        )
+        self._by_group = None
+        former = self._removed.pop(spec.id, None)
+        if former is None:
+            step = supervision.remembered(spec, known, world)
+        else:
+            step = supervision.readmitted(spec, former)
+        tell(self._to.persistence, WorkerKnown(spec.id, shown(step.worker)))
+        self.carry_out(step)
+
+    def latest_generations(self) -> dict[str, int]:
+        """The latest number of every worker, also of those that were removed."""
+        return {id_: worker.generation for id_, worker in {**self._removed, **self._workers}.items()}
+
+    def arrange(self, order: Iterable[str]) -> None:
+        """Keep the workers in this order; those that are being removed come last."""
+        self._workers = {id_: self._workers[id_] for id_ in dict.fromkeys((*order, *self._workers))}
+
+    def declare(self) -> None:
+        """Report which workers are supervised, without those that are being removed."""
+        staying = tuple(worker.spec for worker in self if worker.id not in self._removing)
+        tell(self._to.declared, WorkersDeclared(staying))
+
+    def dismiss(self, component_id: str) -> None:
+        """Forget this worker once it has come to rest."""
+        self._removing.add(component_id)
+
+    def is_leaving(self, component_id: str) -> bool:
+        """Whether this worker is being removed."""
+        return component_id in self._removing
+
+    def tell_proxy(self, component_id: str, message: object) -> None:
+        """Tell a worker's proxy something."""
+        tell(self._proxies.get(component_id), message)
+
+    def ask_what_runs(self) -> None:
+        """Forget the timers, and have every worker compared with what its proxy says that runs."""
+        self.timers.forget_all()
+        for id_ in self._workers:
+            self.tell_proxy(id_, ReportProcess())
+
+    def kill_all(self) -> bool:
+        """Kill what still runs: no actor will be left to see it end; whether anything ran."""
+        running = [(worker.id, worker.lingering) for worker in self if worker.lingering is not None]
+        for id_, generation in running:
+            self._to.processes.signal(id_, generation, signal.SIGKILL)
+        return bool(running)
+
+    def register_again(self) -> None:
+        """The monitor may have missed something: repeat what it has to know."""
+        for worker in self:
+            match worker.phase:
+                case Up():
+                    self.tell_proxy(worker.id, ReportProcess())
+                case Failed():
+                    tell(self._to.monitor, MarkFailed(worker.id))
+                case Stopping():
+                    tell(self._to.monitor, Unregister(worker.id))
+                case _:
+                    pass
+
+    # ── one step of one worker ───────────────────────────────────────────────────────────
+
+    def step(self, component_id: str, change: Callable[[Worker], WorkerStep]) -> None:
+        """Change one worker, and do what follows from it."""
+        worker = self._workers.get(component_id)
+        if worker is None:
+            logger.debug("supervisor: message about unknown worker {!r}", component_id)
+            return
+        self.carry_out(change(worker))
+
+    def carry_out(self, step: WorkerStep) -> None:
+        """Put the new state in place, then do what it asks for.
+
+        In that order: an effect that raises leaves a worker whose wishes can be reconciled
+        with what runs. It does not keep the others from being carried out.
+        """
+        worker = step.worker
+        self._workers[worker.spec.id] = worker
+        if step.effects:
+            self._to.keep_and_announce(step.effects)
+            self._perform_all(worker, step.effects)
+        if self._to_stop:
+            self._continue_stopping()  # a worker that starts again does not hold up the stop of others
+        if self._held and worker.spec.membership:
+            self.start_ready()  # others of its group may wait for what it just did
+
+    def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
+        for index, effect in enumerate(effects, 1):
+            try:
+                self._perform(worker, effect)
+            except BaseException:
+                self._perform_all(worker, effects[index:])
+                raise
+
+    def _perform(self, worker: Worker, effect: Effect) -> None:
+        id_ = worker.spec.id
+        match effect:
+            case Launch(generation=generation):
+                self._held[id_] = generation
+                self._start_if_ready(id_)
+            case Halt(generation=generation, urgency=urgency, hung=hung):
+                self.tell_proxy(id_, StopProcess(generation, urgency, hung))
+            case Schedule(delay_ms=delay_ms, message=message):
+                self.timers.schedule(id_, delay_ms, message)
+            case AwaitSave(generation=generation, delay_ms=delay_ms):
+                self.timers.await_save(id_, generation, delay_ms)
+            case CancelTimers():
+                self.timers.cancel(id_)
+            case KeepRecord() | Announce():
+                pass  # handed over before anything else
+            case ReleaseWork(order=order):
+                tell(self._to.releases, order)
+            case ReportFailed():
+                tell(self._to.monitor, MarkFailed(id_))
+            case StopMonitoring():
+                tell(self._to.monitor, Unregister(id_))
+            case SetCause(generation=generation, detail=detail):
+                tell(self._to.monitor, ExpectLimitKill(id_, generation, detail))
+            case SetIdle(generation=generation, paused=paused):
+                tell(self._to.monitor, SetPaused(id_, paused))
+                self.tell_proxy(id_, PauseProcess(generation, paused))
+            case CompareHealth(found=found):
+                self._register(worker)
+                tell(self._to.monitor, ProcessFound(id_, found))
+            case ReleaseJobs(end=end):
+                # A process that was ended by us, later than its death, was not asked for its last words.
+                last = end.output or self._to.processes.output(id_)[-LAST_LINES:]
+                tell(self._to.desk, replace(end, output=last))
+            case ReportStop(exit=exit_, forced=forced, relaunched=True):
+                self.stops.settled(worker.id, exit_, forced, relaunched=True)
+                self.answer_stops()
+                self._show_at_rest(worker)
+            case ReportStop(exit=exit_, forced=forced):
+                self.stops.settled(id_, exit_, forced)
+                self._came_to_rest(worker)
+
+    # ── starts ───────────────────────────────────────────────────────────────────────────
+
+    def waits_for(self, worker: Worker) -> tuple[str, ...]:
+        """The workers that a due start waits for, because they are not healthy yet."""
+        if not isinstance(worker.phase, Up) or self._held.get(worker.id) != worker.generation:
+            return ()
+        if not worker.spec.after and not worker.spec.membership:
+            return ()
+        others = (self._workers.get(id_) for id_ in worker.spec.after)
+        ahead = tuple(other.id for other in others if other is not None and not other.lets_others_start)
+        return ahead or self._ending_in_group(worker)
+
+    def _ending_in_group(self, worker: Worker) -> tuple[str, ...]:
+        """The members of its groups that must end first, since they start again with it."""
+        if not worker.spec.membership:
+            return ()
+        members = self.members_of(*(place.group.name for place in worker.spec.membership))
+        return groups.waits_for(worker, members, self._to_stop.falling(members))
+
+    def members_of(self, *names: str) -> tuple[Worker, ...]:
+        """The workers of these groups."""
+        if self._by_group is None:
+            self._by_group = groups.ids_by_group(self._workers.values())
+        ids = dict.fromkeys(id_ for name in names for id_ in self._by_group.get(name, ()))
+        return tuple(self._workers[id_] for id_ in ids)
+
+    def start_ready(self) -> None:
+        """A worker turned healthy, is done, or changed: start the workers that wait for no other."""
+        for id_ in tuple(self._held):
+            self._start_if_ready(id_)
+
+    def _start_if_ready(self, component_id: str) -> None:
+        worker = self._workers.get(component_id)
+        generation = self._held[component_id]
+        if worker is None or not isinstance(worker.phase, Up) or worker.generation != generation:
+            del self._held[component_id]  # it was stopped meanwhile
+        elif not self.waits_for(worker):
+            del self._held[component_id]
+            if self._gate.admit((component_id, generation)):
+                self._launch(worker)
+
+    def call_off(self, worker: Worker, why: str) -> None:
+        """Have a start that still waits for others wait for a breaker instead."""
+        if self.waits_for(worker):
+            del self._held[worker.id]
+            self.carry_out(supervision.call_off(worker, why))
+
+    def _launch(self, worker: Worker) -> None:
+        # Registered first: the monitor must know the worker before its first frame.
+        self._register(worker)
+        self.tell_proxy(worker.spec.id, StartProcess(worker.generation))
+
+    def _register(self, worker: Worker) -> None:
+        spec = worker.spec
+        register = Register(spec.id, worker.generation, spec.health, spec.run.reports_health, spec.ready)
+        tell(self._to.monitor, register)
+
+    def start_is_over(self, component_id: str, generation: int) -> None:
+        """An incarnation is healthy or dead: let the next one in."""
+        ticket = self._gate.release((component_id, generation))
+        while ticket is not None:
+            worker = self._workers.get(ticket[0])
+            if worker is not None and isinstance(worker.phase, Up) and worker.generation == ticket[1]:
+                self._launch(worker)
+                return
+            ticket = self._gate.release(ticket)
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────
+
+    def stop(self, ids: Iterable[str], urgency: Urgency, reason: StopReason) -> None:
+        """Stop these workers, dependent workers first; a kill does not wait."""
+        change = partial(supervision.stop, urgency=urgency, reason=reason)
+        self._to_stop.stop(ids, change, in_order=urgency is not Urgency.KILL)
+        self._continue_stopping()
+
+    def fall(self, ids: Iterable[str], culprit: str, down: str | None) -> None:
+        """Stop these because a member of their group died; one that has not started waits on."""
+        running = [id_ for id_ in ids if down is not None or id_ not in self._held]
+        self._to_stop.fall(running, partial(groups.fall, culprit=culprit, down=down))
+        self._continue_stopping()
+
+    def pause(self, ids: Iterable[str]) -> None:
+        """Pause these workers, each by its pause mode, dependent workers first."""
+        self._to_stop.pause(ids)
+        self._continue_stopping()
+
+    def unpause(self, component_id: str) -> None:
+        """A pause ends, perhaps before it began: a worker that others need pauses after them."""
+        self._to_stop.unpause(component_id)
+
+    def is_to_fall(self, worker: Worker) -> bool:
+        """Whether it is to stop because another member of its group died."""
+        return worker.id in self._to_stop.falling((worker,))
+
+    def is_to_stop(self, component_id: str) -> bool:
+        """Whether its stop is decided and waits for others."""
+        return component_id in self._to_stop
+
+    def unkillable(self, component_id: str) -> None:
+        """A worker's process survived SIGKILL: its end is not waited for."""
+        self._to_stop.outlived(component_id)
+        self.stops.unkillable(component_id)
+        self._continue_stopping()
+        self.answer_stops()
+
+    def _continue_stopping(self) -> None:
+        """Stop the workers that no other needs; a stop may free the next one."""
+        if self._is_stopping_some:
+            return  # the loop that stops this one goes on by itself
+        self._is_stopping_some = True
+        try:
+            while ready := self._to_stop.ready(self._workers):
+                for id_ in ready:
+                    self.step(id_, self._to_stop.take(id_))
+        finally:
+            self._is_stopping_some = False
+
+    def respec(self, spec: WorkerSpec) -> None:
+        """From now on the worker is this one; what runs goes on as it is."""
+        worker = self._workers[spec.id]
+        self._workers[spec.id] = replace(worker, spec=spec)
+        self._by_group = None
+        self.tell_proxy(spec.id, UseSpec(spec))
+
+    def _came_to_rest(self, worker: Worker) -> None:
+        self._to_stop.at_rest(worker.id)
+        if worker.id in self._removing:
+            self._removing.discard(worker.id)
+            self._removed[worker.id] = worker
+            del self._workers[worker.id]
+            self._by_group = None
+            end_actor(self._proxies.pop(worker.id))
+            self._to.forget(worker.id)
+            self.declare()
+            self.start_ready()  # starts do not wait for a removed worker
+        else:
+            self._show_at_rest(worker)
+        self._continue_stopping()
+        self.answer_stops()
+
+    def _show_at_rest(self, worker: Worker) -> None:
+        """No monitor watches it now, so views must not go on showing its last health."""
+        if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
+            tell(self._to.persistence, Persist((mirrored_at_rest(worker),)))
+
+    def answer_stops(self) -> None:
+        """Answer the callers whose wait is over."""
+        for reply_to, answer in self.stops.finished():
+            tell(reply_to, answer)

@@ -1,0 +1,80 @@
+"""A worker's claims on queues that are kept in memory, for simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rekindle.actors.facts.jobs import JobView
+from rekindle.worker.jobs.claims import Claim, Claimant, ClaimRequest, Ending, Exchanged
+
+if TYPE_CHECKING:
+    from .memory_jobs import MemoryJobs
+
+
+class MemoryClaims:
+    """The `Claims` of `MemoryJobs`."""
+
+    def __init__(self, jobs: MemoryJobs, claimant: Claimant) -> None:
+        self._jobs = jobs
+        self._claimant = claimant
+
+    def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
+        """Record an ending and claim the next job."""
+        accepted = None if ending is None else self._end(ending)
+        return Exchanged(accepted, None if request is None else self._claim(request))
+
+    def mine(self) -> tuple[Claim, ...]:
+        """Every claim of this claimant that is in force."""
+        who = self._claimant
+        held = self._jobs.of_claimant(who.worker, who.generation, who.run)
+        return tuple(self._claim_on(job) for job in held)
+
+    def was_recorded(self, ending: Ending) -> bool:
+        """Whether an ending was recorded."""
+        job = self._jobs.get(ending.claim.id)
+        return (job.attempts, job.state) == (ending.claim.attempt, ending.state)
+
+    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
+        """Wait for the whole time."""
+        wait(longest_s)
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    def _end(self, ending: Ending) -> bool:
+        claim, given = ending.claim, ending.values
+        changes: dict[str, Any] = {"state": ending.state}
+        if ending.state == "done":
+            changes |= {"result": given.get("result"), "error": None, "crash_count": 0}
+        elif "error" in given:
+            changes |= {"error": given["error"], "error_count": self._jobs.get(claim.id).error_count + 1}
+        if ending.state in ("done", "error"):
+            changes["finished_at_wall_ms"] = self._jobs.wall_ms()
+        if "not_before" in given:
+            changes["not_before_wall_ms"] = given["not_before"]
+        return self._jobs.end(claim.id, claim.attempt, **changes)
+
+    def _claim(self, request: ClaimRequest) -> Claim | None:
+        who = self._claimant
+        for queue in request.queues:
+            job = self._jobs.claim(
+                queue, who.worker, who.generation, who.run, free=request.free, isolate=request.isolate
+            )
+            if job is not None:
+                return self._claim_on(job)
+            if request.isolate and not request.free and self._jobs.is_suspect_due(queue):
+                return None
+        return None
+
+    def _claim_on(self, job: JobView) -> Claim:
+        return Claim(
+            job.id,
+            job.queue,
+            job.payload,
+            job.attempts,
+            job.crash_count,
+            job.error_count,
+            job.max_retries,
+            self._jobs.is_alone(job.id),
+        )

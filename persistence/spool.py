@@ -1,0 +1,197 @@
+"""Records that could not be written at a stop: a file beside the database, taken in at the next start.
+
+The first line names the file and the run that wrote it; every further line is a record. The file is
+taken in within one transaction that also notes its name, so a start that is interrupted repeats nothing.
+If another run has used the store since, only history is taken in: the settings and decisions of the other
+run are newer. Its restarts count, unless the worker was reset after them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import get_args
+from uuid import uuid4
+
+import msgspec
+from loguru import logger
+
+from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.jobs import CURRENT_RUN
+from rekindle.actors.facts.records import (
+    DeathAmended,
+    DeathRecord,
+    EndKept,
+    FormerClaimsReleased,
+    HealthMirrored,
+    MirrorWiped,
+    Record,
+    ReleaseNoted,
+    UsageNoted,
+)
+
+TAKEN = "taken_spool"
+"""The setting that holds the name of the latest file that was taken in."""
+
+MOST_FILES = 100
+
+_OF_A_RUN = (FormerClaimsReleased, HealthMirrored, MirrorWiped)
+"""Records that mean nothing after their run."""
+
+_HISTORY = (DeathRecord, DeathAmended, EndKept, ReleaseNoted, AuditEntry, UsageNoted)
+
+_KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
+
+
+class _Header(msgspec.Struct):
+    name: str
+    run: str
+
+
+class _Line(msgspec.Struct):
+    kind: str
+    record: msgspec.Raw
+    in_doubt: bool = False
+    """It belongs to a commit whose answer was lost."""
+
+
+class LateDeath(msgspec.Struct, frozen=True):
+    """A death that is written after another run has used the store."""
+
+    death: DeathRecord
+
+
+Kept = Record | LateDeath
+
+
+class Spool(msgspec.Struct, frozen=True):
+    """What a file holds that is not in the store yet."""
+
+    name: str
+    records: tuple[Kept, ...]
+    in_doubt: tuple[Kept, ...]
+    """The records of a commit whose answer was lost: they may be stored."""
+
+
+class DamagedSpoolError(Exception):
+    """The file is not one of records."""
+
+
+def write_spool(path: Path, records: Iterable[Record], run: str, in_doubt: Iterable[Kept] = ()) -> None:
+    """Write the records of a run to the file, completely or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    doubtful = {id(record) for record in in_doubt}
+    lines = [msgspec.json.encode(_Header(uuid4().hex, run))]
+    lines += [
+        msgspec.json.encode(_Line(type(record).__name__, _encoded(record), id(record) in doubtful))
+        for record in records
+        if not isinstance(record, _OF_A_RUN)
+    ]
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)  # of a stop that was interrupted; a link is not followed
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(draft, flags, 0o600), "wb") as file:
+        file.write(b"\n".join(lines) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    _sync_folder(path.parent)
+
+
+def _encoded(record: Record) -> msgspec.Raw:
+    """The record as JSON; half a surrogate pair, which JSON has no bytes for, becomes a question mark."""
+    try:
+        return msgspec.Raw(msgspec.json.encode(record))
+    except UnicodeError:
+        text = json.dumps(msgspec.to_builtins(record), ensure_ascii=False)
+        return msgspec.Raw(text.encode("utf-8", "replace"))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_spool(path: Path, meta: Mapping[str, str]) -> Spool | None:
+    """The records to commit; None if the file was taken in already.
+
+    Raises:
+        OSError: the file cannot be read.
+        DamagedSpoolError: it does not begin as a file of records.
+    """
+    first, *lines = _content(path).splitlines() or [b""]
+    try:
+        header = msgspec.json.decode(first, type=_Header)
+    except msgspec.DecodeError as error:
+        raise DamagedSpoolError(str(error)) from error
+    if meta.get(TAKEN) == header.name:
+        return None
+    decoded = _decoded(path, lines)
+    if header.run != meta.get(CURRENT_RUN):
+        decoded = _late(decoded)
+    records = tuple(decoded)
+    in_doubt = tuple(record for record, doubtful in records if doubtful)
+    return Spool(header.name, tuple(record for record, _ in records), in_doubt)
+
+
+def _late(decoded: Iterable[tuple[Kept, bool]]) -> Iterator[tuple[Kept, bool]]:
+    """What counts after another run has used the store."""
+    for record, doubtful in decoded:
+        if isinstance(record, _HISTORY):
+            yield LateDeath(record) if isinstance(record, DeathRecord) else record, doubtful
+
+
+def _content(path: Path) -> bytes:
+    """The content of a regular file of our own.
+
+    Raises:
+        OSError: it is something else, or cannot be read.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_uid not in (os.geteuid(), 0):
+            raise OSError(errno.EPERM, "not a regular file of this user", str(path))
+        return file.read()
+
+
+def put_damaged_away(path: Path) -> Path:
+    """Rename a file that cannot be taken in, as evidence; its new name."""
+    named = path.with_name(path.name + ".damaged")
+    return path.replace(free_spool(named) or named)
+
+
+def spools_at(path: Path) -> list[Path]:
+    """The files under this name, in the order in which they were written."""
+    return [file for number in range(MOST_FILES) if (file := _numbered(path, number)).exists()]
+
+
+def free_spool(path: Path) -> Path | None:
+    """The name for the next file, if one is free: a file that could not be taken in is never overwritten."""
+    names = (_numbered(path, number) for number in range(MOST_FILES))
+    return next((name for name in names if not name.exists()), None)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
+def _decoded(path: Path, lines: Iterable[bytes]) -> Iterator[tuple[Kept, bool]]:
+    """The records of the lines, and whether each is in doubt; others are logged and left out."""
+    for line in lines:
+        try:
+            found = msgspec.json.decode(line, type=_Line)
+            yield msgspec.json.decode(found.record, type=_KINDS[found.kind]), found.in_doubt
+        except (msgspec.DecodeError, KeyError) as error:
+            logger.error(
+                "store: a line of {} is not a record and is left out: {}: {!r}", path, error, line[:500]
+            )

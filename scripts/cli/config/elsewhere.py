@@ -1,0 +1,38 @@
+"""What the settings of other supervisors are called here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_COUNT = "the number of workers is called count"
+_DIRECTORY = "the working directory is called cwd"
+_ENVIRONMENT = "environment variables are set by env, and inherited by inherit_env"
+_OUTPUT = "output goes to the log of the supervisor and to `rekindle output`"
+_RESTART = 'restarts are set by restart, such as restart = { restart_on = "on_failure" }'
+
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "autorestart": _RESTART,
+        "autostart": "every worker of the file is started; count = 0 keeps a group down",
+        "depends_on": "what must be healthy first is called after",
+        "directory": _DIRECTORY,
+        "environment": _ENVIRONMENT,
+        "instances": _COUNT,
+        "log_file": _OUTPUT,
+        "numprocs": _COUNT,
+        "numprocesses": _COUNT,
+        "priority": "the order of starts is set by after",
+        "redirect_stderr": _OUTPUT,
+        "replicas": _COUNT,
+        "startretries": "the limit of restarts is restart.max_in_window",
+        "stderr_logfile": _OUTPUT,
+        "stdout_logfile": _OUTPUT,
+        "stopsignal": "the signal is set by stop.signal",
+        "stopwaitsecs": "the time to stop is set by stop.ask_s",
+        "working_dir": _DIRECTORY,
+        "working_directory": _DIRECTORY,
+        "workingdirectory": _DIRECTORY,
+    }
+)
+"""By the key of supervisord, circus, PM2, Docker Compose or systemd."""

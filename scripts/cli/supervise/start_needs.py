@@ -1,0 +1,112 @@
+"""What the settings of a file need of this machine: extras, secret files, a free port, a safe directory.
+
+`rekindle run` refuses to start without them, and `rekindle config check` reports them in the same words.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from rekindle.actors.errors import RekindleError
+from rekindle.actors.gateways.gateway_errors import GatewayError
+from rekindle.actors.gateways.secret_file import read_secret
+from rekindle.actors.gateways.settings.http_settings import HttpSettings
+from rekindle.actors.gateways.state_directory import check_state_directory
+
+from ..client import ControlClient, ControlError, NoSupervisorError
+from ..config import Config
+from ..config.problems import Finding, KeyPath
+from ..state_files import SOCKET_NAME
+
+_ANSWER_S = 2.0
+
+
+def unmet_needs(config: Config) -> Iterator[Finding]:
+    """What this machine lacks; the supervisor that already runs the file is not in its own way."""
+    yield from _unmet(("state_dir",), partial(_check_state_directory, config.state_dir))
+    yield from _unmet(("database",), partial(_check_driver, config.database))
+    yield from _unmet_by_job_workers(config)
+    if config.nats is not None:
+        from rekindle.actors.gateways.nats.connection_options import check as check_nats
+
+        yield from _unmet(("nats",), partial(check_nats, config.nats))
+    if config.metrics:
+        from rekindle.actors.gateways.metrics.exposition import check as check_metrics
+
+        yield from _unmet(("metrics",), check_metrics)
+    for sink in config.alerts.sinks:
+        if sink.secret_file is not None:
+            here = ("alerts", "sink", sink.name, "secret_file")
+            yield from _unmet(here, partial(read_secret, sink.secret_file))
+    if config.http is not None:
+        yield from _unmet_by_http(config.http, config.state_dir)
+
+
+def _unmet(path: KeyPath, check: Callable[[], object]) -> Iterator[Finding]:
+    try:
+        check()
+    except RekindleError as error:
+        yield Finding(path, str(error))
+
+
+def _unmet_by_job_workers(config: Config) -> Iterator[Finding]:
+    """Workers of another user that serve queues: the supervisor's SQLite file is closed to them."""
+    if config.database.startswith("postgres"):
+        return
+    for group in config.groups:
+        user = group.template.user
+        if user is not None and group.template.serves and _uid_of(user) not in (None, os.geteuid(), 0):
+            reason = (
+                f"{user} cannot open the queues in {config.database}, which only the supervisor's user can;"
+                " a worker of another user needs a PostgreSQL database to serve queues"
+            )
+            yield Finding(("worker", group.name, "user"), reason)
+
+
+def _uid_of(user: str) -> int | None:
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None  # reported with the other problems of the worker
+
+
+def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[Finding]:
+    from rekindle.actors.gateways.http.http_server import bound, tls_settings
+
+    yield from _unmet(("http", "tls_cert"), partial(tls_settings, settings))
+    if not _is_running(state_dir):
+        yield from _unmet(("http", "listen"), lambda: bound(settings.listen).close())
+
+
+def _is_running(state_dir: Path) -> bool:
+    """Whether a supervisor uses the directory; then it may be the one that has the port."""
+    try:
+        ControlClient(state_dir / SOCKET_NAME).get("/info", timeout_s=_ANSWER_S)
+    except NoSupervisorError:
+        return False
+    except ControlError:
+        return True
+    return True
+
+
+def _check_state_directory(directory: Path) -> None:
+    """Check the directory, or the one that it would be created in; nothing is created."""
+    if directory.exists():
+        check_state_directory(directory)
+        return
+    there = next(parent for parent in directory.parents if parent.exists())
+    if not there.is_dir():
+        raise GatewayError(f"cannot use {directory} as state directory: {there} is not a directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise GatewayError(f"cannot use {directory} as state directory: Permission denied")
+
+
+def _check_driver(database: str) -> None:
+    if "://" in database:
+        from rekindle.persistence.database.engines import check_driver
+
+        check_driver(database)

@@ -1,0 +1,5 @@
+"""`python -m rekindle` is the command `rekindle`."""
+
+from rekindle.cli.main import main
+
+main()

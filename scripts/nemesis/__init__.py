@@ -1,0 +1,1 @@
+"""Attacks a real supervisor, and compares what its workers wrote themselves with what Rekindle stored."""

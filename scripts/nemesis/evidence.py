@@ -1,0 +1,200 @@
+"""Everything that the checks compare: the truth of the workers and of the attacker, and what Rekindle stored.
+
+Times are seconds on the monotonic clock, which all processes of a machine share, unless a name says
+`wall_ms`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Incarnation = tuple[str, int]
+"""A worker and its generation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """One process of a worker, by its own notes."""
+
+    worker: str
+    generation: int
+    pid: int
+    supervisor: int
+    began: float
+    began_wall_ms: int
+    last: float
+    last_wall_ms: int
+    holder: str = ""
+    """The process of the same worker that was alive when this one began."""
+    exit: int | None = None
+    """The exit code with which it ended itself."""
+    signal: int | None = None
+    """The signal with which it ended itself."""
+    ended: float | None = None
+    """When it ended itself."""
+    asked: bool = False
+    """Whether it ended because it was asked to."""
+
+    @property
+    def key(self) -> Incarnation:
+        """Its worker and generation."""
+        return self.worker, self.generation
+
+    def __str__(self) -> str:
+        return f"{self.worker} generation {self.generation} (pid {self.pid})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """One execution of a job, by the notes of the worker."""
+
+    job: int
+    attempt: int
+    worker: str
+    generation: int
+    pid: int
+    began: float
+    done: float | None = None
+    how: str = ""
+    holder: str = ""
+    """The process that was executing the same job when this execution began."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """A signal that the attacker sent to a process of a worker."""
+
+    at: float
+    worker: str
+    generation: int
+    pid: int
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisorRun:
+    """One `rekindle run`."""
+
+    pid: int
+    began: float
+    ended: float
+    end: str
+    """`killed` or `stopped` by the attacker, `itself` if it ended without either."""
+    code: int | None = None
+    stop_ordered: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enqueued:
+    """A job that the attacker put into a queue; `id` is None if no answer came."""
+
+    key: str
+    do: str
+    id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """A time in which the database, or the supervisor, could do nothing."""
+
+    kind: str
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeathRow:
+    """A stored death."""
+
+    worker: str
+    generation: int
+    died_at_wall_ms: int
+    cause: str
+    exit_code: int | None
+    signal: int | None
+    action: str
+
+    @property
+    def key(self) -> Incarnation:
+        """Its worker and generation."""
+        return self.worker, self.generation
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventRow:
+    """A stored event."""
+
+    id: int
+    type: str
+    worker: str | None
+    generation: int | None = None
+    pid: int | None = None
+    action: str = ""
+    restart_count: int | None = None
+    first_lost: int | None = None
+    last_lost: int | None = None
+
+    @property
+    def key(self) -> tuple[str | None, int | None]:
+        """Its worker and generation."""
+        return self.worker, self.generation
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRow:
+    """A stored job."""
+
+    id: int
+    key: str
+    do: str
+    state: str
+    attempts: int
+    crash_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashRow:
+    """A stored blame: the worker died while it held the job."""
+
+    job: int
+    worker: str
+    generation: int
+    cause: str
+
+    @property
+    def key(self) -> Incarnation:
+        """The worker that died."""
+        return self.worker, self.generation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One run, complete."""
+
+    lives: tuple[Life, ...] = ()
+    executions: tuple[Execution, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    supervisors: tuple[SupervisorRun, ...] = ()
+    enqueued: tuple[Enqueued, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    stalls: tuple[Outage, ...] = ()
+    """Times in which the supervisor was frozen."""
+    deaths: tuple[DeathRow, ...] = ()
+    events: tuple[EventRow, ...] = ()
+    counters: dict[str, int] = field(default_factory=dict)
+    jobs: tuple[JobRow, ...] = ()
+    crashes: tuple[CrashRow, ...] = ()
+    orphans: tuple[str, ...] = ()
+    """Processes that were left after a supervisor had ended."""
+    unreached: tuple[str, ...] = ()
+    """Workers that did not reach the wanted state after the attack."""
+    tracebacks: tuple[str, ...] = ()
+    """Tracebacks in the log of the supervisors."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken promise, with the shortest evidence of it."""
+
+    check: str
+    text: str

@@ -1,0 +1,1 @@
+"""The twenty workers: the file that declares them, and what runs inside of them."""

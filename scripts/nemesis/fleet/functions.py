@@ -1,0 +1,59 @@
+"""The workers that are Python functions: with heartbeats, and with jobs."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Any
+
+from rekindle.worker import Worker
+from rekindle.worker.jobs import Job, JobWorker
+
+from .fate import Fate, end
+from .witness import Witness
+
+TICK_S = 0.05
+
+
+def beat(worker: Worker) -> None:
+    """Live until it is asked to stop, or fate ends it."""
+    witness = Witness()
+    fate = Fate(witness)
+    while not worker.wait(TICK_S):
+        fate.strike()
+    witness.note("asked")
+
+
+def clerk(worker: Worker) -> None:
+    """Execute jobs; each payload says what happens to it."""
+    witness = Witness()
+    fate = Fate(witness, mortal=0.1)
+
+    def process(job: Job) -> object:
+        lock = witness.begin(job.id, job.attempt)
+        try:
+            _act(witness, fate, job.payload)
+        except ValueError:
+            witness.done(lock, job.id, job.attempt, "error")
+            raise
+        witness.done(lock, job.id, job.attempt, "done")
+        return {"attempt": job.attempt}
+
+    JobWorker(worker, process=process).run()
+    witness.note("asked")
+
+
+def _act(witness: Witness, fate: Fate, payload: Any) -> None:
+    until = time.monotonic() + float(payload["takes_s"])
+    pause = threading.Event()
+    while time.monotonic() < until:
+        pause.wait(TICK_S)
+        fate.strike()
+    match payload["do"]:
+        case "die":
+            end(witness, "signal", signal.SIGKILL)
+        case "raise":
+            raise ValueError("as the payload says")
+        case _:
+            pass

@@ -1,0 +1,89 @@
+"""The file of the twenty workers, in variants for a reload."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from .witness import FOLDER
+
+GROUPS = {"beat": 4, "plain": 3, "deaf": 1, "fragile": 2, "clerk": 4, "loner": 2, "scaled": 4}
+"""How many workers of each group the file asks for: twenty in all."""
+
+SCALED = "scaled"
+MOST_SCALED = 6
+QUEUE = "work"
+PLAIN = Path(__file__).with_name("plain_worker.py")
+
+_SETTINGS = """\
+state_dir = {state}
+database = {database}
+
+[defaults]
+inherit_env = [{folder}]
+health = {{ staleness_s = 2, max_misses = 3, heartbeat_interval_s = 0.5, startup_timeout_s = 60 }}
+stop = {{ ask_s = 2, term_s = 1, kill_s = 5 }}
+
+[defaults.restart]
+max_in_window = "none"
+max_lifetime = "none"
+initial_delay_s = 0.2
+max_delay_s = 1
+min_delay_s = 0
+"""
+
+_GROUPS = """
+[worker.beat]
+python = "scripts.nemesis.fleet.functions:beat"
+count = {beat}
+
+[worker.plain]
+command = {plain_command}
+count = {plain}
+env = {{ VARIANT = "{variant}" }}
+
+[worker.deaf]
+command = {deaf_command}
+count = {deaf}
+stop = {{ ask_s = 0.5, term_s = 0.5, kill_s = 5 }}
+
+[worker.fragile]
+python = "scripts.nemesis.fleet.functions:beat"
+count = {fragile}
+restart = {{ max_in_window = 3, window_s = 60 }}
+
+[worker.clerk]
+python = "scripts.nemesis.fleet.functions:clerk"
+count = {clerk}
+jobs = {{ queues = ["work"] }}
+
+[worker.loner]
+python = "scripts.nemesis.fleet.functions:clerk"
+count = {loner}
+jobs = {{ queues = ["work"], isolate_suspects = true, crash_retries = 2 }}
+
+[worker.scaled]
+command = {plain_command}
+count = {scaled}
+"""
+
+_EXTRA = """
+[worker.extra]
+command = {plain_command}
+"""
+
+
+def file_text(state: Path, database: str, variant: int) -> str:
+    """The TOML text; another variant changes one group, and adds or removes another."""
+    interpreter = [sys.executable, "-S", str(PLAIN)]
+    settings = _SETTINGS.format(
+        state=json.dumps(str(state)), database=json.dumps(database), folder=json.dumps(FOLDER)
+    )
+    groups = _GROUPS + (_EXTRA if variant % 2 else "")
+    return settings + groups.format(
+        **GROUPS,
+        variant=variant,
+        plain_command=json.dumps(interpreter),
+        deaf_command=json.dumps([*interpreter, "deaf"]),
+    )

@@ -1,0 +1,85 @@
+"""Mistakes in circuit breakers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rekindle.actors.rules import circuit_breaker
+from rekindle.actors.rules.circuit_breaker import Closed, Elapsed, HalfOpen, Open
+from rekindle.actors.supervisor import breakers
+
+
+def opens_one_death_too_late(patch: pytest.MonkeyPatch) -> None:
+    """A breaker waits for one worker more than its policy says."""
+    from dataclasses import replace as changed
+
+    right = circuit_breaker._closed
+
+    def closed(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        return right(state, trigger, changed(policy, deaths=policy.deaths + 1), now_ms)
+
+    patch.setattr(circuit_breaker, "_closed", closed)
+
+
+def counts_one_worker_twice(patch: pytest.MonkeyPatch) -> None:
+    """Two deaths of one worker open a breaker like those of two workers."""
+    right = circuit_breaker._closed
+
+    def closed(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        after = right(state, trigger, policy, now_ms)
+        if isinstance(after, Closed) and isinstance(trigger, circuit_breaker.Died):
+            deaths = (*state.deaths, (now_ms, trigger.component_id))
+            if len(deaths) >= policy.deaths:
+                return circuit_breaker._opened(policy, now_ms, "deaths")
+            return Closed(deaths)
+        return after
+
+    patch.setattr(circuit_breaker, "_closed", closed)
+
+
+def never_opens(patch: pytest.MonkeyPatch) -> None:
+    """Deaths of many workers are deaths like others."""
+    patch.setattr(circuit_breaker, "_closed", lambda state, _trigger, _policy, _now: state)
+
+
+def closes_as_soon_as_the_canary_is_healthy(patch: pytest.MonkeyPatch) -> None:
+    """`hold_s` is ignored."""
+    right = circuit_breaker._half_open
+
+    def half_open(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        after = right(state, trigger, policy, now_ms)
+        return Closed() if isinstance(after, HalfOpen) and after.healthy_ms is not None else after
+
+    patch.setattr(circuit_breaker, "_half_open", half_open)
+
+
+def tries_canaries_without_growing_delays(patch: pytest.MonkeyPatch) -> None:
+    """After each dead canary the next one starts after the first delay."""
+    right = circuit_breaker._half_open
+
+    def half_open(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        after = right(state, trigger, policy, now_ms)
+        if isinstance(after, Open) and isinstance(trigger, circuit_breaker.Died):
+            return replace(after, due_ms=now_ms + round(policy.canary_delay_s * 1000))
+        return after
+
+    patch.setattr(circuit_breaker, "_half_open", half_open)
+
+
+def starts_everything_as_a_canary(patch: pytest.MonkeyPatch) -> None:
+    """When the wait is over all workers start, not one."""
+    right = circuit_breaker._open
+
+    def opened(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        after = right(state, trigger, policy, now_ms)
+        return Closed() if isinstance(trigger, Elapsed) and isinstance(after, HalfOpen) else after
+
+    patch.setattr(circuit_breaker, "_open", opened)
+
+
+def counts_deaths_while_it_is_open(patch: pytest.MonkeyPatch) -> None:
+    """A worker that is held back uses its restarts."""
+    patch.setattr(breakers.Breakers, "holds", lambda _self, _worker: None)

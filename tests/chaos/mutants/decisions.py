@@ -1,0 +1,183 @@
+"""Mistakes in the decision on a death: its limits, its delay and its counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rekindle.actors import supervision
+from rekindle.actors.deaths.death import Action
+from rekindle.actors.rules import restarts
+from rekindle.actors.supervision import backoff, on_command, on_death, on_health, on_process
+from rekindle.actors.supervision.worker import BackingOff, Worker, WorkerStep, World
+
+
+def forgets_the_generation_of_a_timer(patch: pytest.MonkeyPatch) -> None:
+    """Any timer ends any wait, whichever incarnation it belongs to."""
+
+    def elapsed(worker: Worker, _timer: object, world: World) -> WorkerStep:
+        if not isinstance(worker.phase, BackingOff):
+            return WorkerStep(worker)
+        return backoff.proceed(worker, replace(worker.phase, elapsed=True), world)
+
+    patch.setattr(supervision, "backoff_elapsed", elapsed)
+
+
+def counts_before_it_decides(patch: pytest.MonkeyPatch) -> None:
+    """One restart more than the policy allows."""
+    right = restarts.decide
+
+    def decide(policy: Any, state: Any, death: Any, around: Any) -> Any:
+        return right(policy, replace(state, streak_count=max(0, state.streak_count - 1)), death, around)
+
+    patch.setattr(on_death, "decide", decide)
+
+
+def restarts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """A restart does not wait until its death is persisted."""
+    right = backoff.proceed
+
+    def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
+        return right(worker, replace(phase, kept=True), world)
+
+    for module in (backoff, on_process):
+        patch.setattr(module, "proceed", proceed)
+
+
+def includes_the_edge_of_the_window(patch: pytest.MonkeyPatch) -> None:
+    """A restart exactly one window ago still counts."""
+    right = restarts.used_in_window
+
+    def used(policy: Any, state: Any, now_ms: int) -> int:
+        return right(policy, state, now_ms - 1)
+
+    patch.setattr(restarts, "used_in_window", used)
+
+
+def gives_up_one_restart_early(patch: pytest.MonkeyPatch) -> None:
+    """The lifetime limit is reached one restart too soon."""
+    right = restarts._spent_limit
+
+    def spent(policy: Any, state: Any, now_ms: int) -> Any:
+        return right(policy, replace(state, restart_count=state.restart_count + 1), now_ms)
+
+    patch.setattr(restarts, "_spent_limit", spent)
+
+
+def forgets_the_limit_of_restarts_in_a_row(patch: pytest.MonkeyPatch) -> None:
+    """A worker may die in a row as often as it likes."""
+    right = restarts._spent_limit
+
+    def spent(policy: Any, state: Any, now_ms: int) -> Any:
+        found = right(policy, state, now_ms)
+        return None if found is not None and "in a row" in found else found
+
+    patch.setattr(restarts, "_spent_limit", spent)
+
+
+def delays_by_the_lifetime_count(patch: pytest.MonkeyPatch) -> None:
+    """Delays grow with all restarts instead of those in a row."""
+    right = restarts.restarted
+
+    def restart(policy: Any, state: Any, around: Any) -> Any:
+        decision = right(policy, state, around)
+        delay = restarts.delay_s(policy, state.restart_count, around.chance)
+        return replace(decision, delay_ms=round(delay * 1000))
+
+    patch.setattr(restarts, "restarted", restart)
+
+
+def adds_the_jitter_above_the_cap(patch: pytest.MonkeyPatch) -> None:
+    """Jitter makes delays longer instead of shorter."""
+    right = restarts.delay_s
+
+    def delay(policy: Any, streak: int, chance: float = 0.0) -> Any:
+        return right(policy, streak) * (1 + policy.jitter * chance)
+
+    patch.setattr(restarts, "delay_s", delay)
+
+
+def forgets_the_longest_delay(patch: pytest.MonkeyPatch) -> None:
+    """Delays double without an end."""
+    right = restarts.delay_s
+
+    def delay(policy: Any, streak: int, chance: float = 0.0) -> Any:
+        return max(right(policy, streak, chance), policy.initial_delay_s * 2.0 ** min(streak, 20))
+
+    patch.setattr(restarts, "delay_s", delay)
+
+
+def delays_the_first_restart_of_a_plugin(patch: pytest.MonkeyPatch) -> None:
+    """`immediate_first` is ignored."""
+    right = restarts.delay_s
+
+    def delay(policy: Any, streak: int, chance: float = 0.0) -> Any:
+        return max(right(policy, streak, chance), min(policy.initial_delay_s, policy.max_delay_s))
+
+    patch.setattr(restarts, "delay_s", delay)
+
+
+def forgives_a_streak_without_health(patch: pytest.MonkeyPatch) -> None:
+    """A worker that ran for long counts as healthy for long."""
+
+    def sustained(policy: Any, death: Any) -> bool:
+        after = policy.reset_after_healthy_s
+        return after is not None and death.uptime_ms >= after * 1000
+
+    patch.setattr(restarts, "_sustained", sustained)
+
+
+def never_forgives_a_streak(patch: pytest.MonkeyPatch) -> None:
+    """Sustained health clears nothing."""
+    patch.setattr(restarts, "_sustained", lambda _policy, _death: False)
+    patch.setattr(supervision, "sustained", lambda worker, _generation, _world: WorkerStep(worker))
+
+
+def clears_the_lifetime_count_with_the_streak(patch: pytest.MonkeyPatch) -> None:
+    """Sustained health also clears what only a reset may clear."""
+    right = restarts.cleared_streak
+    patch.setattr(on_health, "cleared_streak", lambda state: replace(right(state), restart_count=0))
+
+
+def restarts_what_ended_well(patch: pytest.MonkeyPatch) -> None:
+    """`restart_on = on_failure` is taken for `always`."""
+    right = restarts._wanted
+    patch.setattr(
+        restarts, "_wanted", lambda policy, death: right(policy, death) or policy.restart_on == "on_failure"
+    )
+
+
+def counts_the_deaths_during_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """A worker that dies while it is paused is restarted."""
+    right = restarts.decide
+
+    def decide(policy: Any, state: Any, death: Any, around: Any) -> Any:
+        return right(policy, state, death, replace(around, paused=False))
+
+    patch.setattr(on_death, "decide", decide)
+
+
+def marks_failed_what_should_only_notify(patch: pytest.MonkeyPatch) -> None:
+    """`on_exhausted` is ignored."""
+    right = restarts._exhausted
+
+    def exhausted(policy: Any, state: Any, why: str, death: Any) -> Any:
+        decision = right(policy, state, why, death)
+        return replace(decision, action=Action.MARK_FAILED, failure_reason=decision.reason)
+
+    patch.setattr(restarts, "_exhausted", exhausted)
+
+
+def resets_only_the_streak(patch: pytest.MonkeyPatch) -> None:
+    """A reset leaves the lifetime count in memory."""
+    right = on_command.reset
+
+    def reset(worker: Worker, world: World) -> WorkerStep:
+        step = right(worker, world)
+        kept = replace(step.worker.restarts, restart_count=worker.restarts.restart_count)
+        return WorkerStep(replace(step.worker, restarts=kept), step.effects)
+
+    for module in (on_command, supervision):
+        patch.setattr(module, "reset", reset)

@@ -1,0 +1,105 @@
+"""The output of a worker: every line at a bearable rate, the last ones of a flood."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from rekindle.actors.processes.spawn.pipes import Descriptors
+from rekindle.actors.processes.watch import worker_output
+from rekindle.actors.processes.watch.output_tail import MOST_LINES
+from rekindle.actors.processes.watch.transcript import Transcript
+from rekindle.actors.processes.watch.worker_output import WorkerOutput
+
+
+class Written:
+    """A process's output, and the end that it writes to."""
+
+    def __init__(self, descriptors: Descriptors) -> None:
+        self.transcript = Transcript()
+        self.output = WorkerOutput("w", 1, (descriptors.ours[0], descriptors.ours[1]), self.transcript)
+        self._stdout = descriptors.theirs[0]
+
+    def write(self, data: bytes) -> None:
+        os.write(self._stdout, data)
+
+    def texts(self) -> list[str]:
+        return [line.text for line in self.output.tail.last()]
+
+
+@pytest.fixture
+def written() -> Iterator[Written]:
+    descriptors = Descriptors.with_output()
+    yield Written(descriptors)
+    descriptors.close()
+
+
+def test_everything_was_taken_of_one_that_wrote_nothing(written: Written) -> None:
+    assert written.output.finish_at_once()
+
+
+def test_one_with_unread_output_has_to_be_drained(written: Written) -> None:
+    written.write(b"one\ntwo")
+    assert not written.output.finish_at_once()
+    written.output.drain()
+    assert written.texts() == ["one", "two"]
+    assert written.output.finish_at_once()
+
+
+def test_one_whose_output_is_just_read_has_to_be_drained_and_is_not_waited_for(written: Written) -> None:
+    with written.output._busy:
+        assert not written.output.finish_at_once()
+
+
+def test_lines_of_a_flood_are_counted_and_the_last_ones_kept(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_output, "BURST", 0)
+    written.output._allowed = 0.0
+    written.write(b"begun ")
+    written.write(b"".join(b"%d\n" % number for number in range(5000)) + b"rest")
+    written.output.drain()
+    assert written.texts() == [*map(str, range(5001 - MOST_LINES, 5000)), "rest"]
+    assert written.transcript.newest == 5001
+    assert written.transcript.after(0).lost == 5001 - MOST_LINES - 1
+
+
+def test_as_many_lines_as_are_allowed_are_logged_before_a_flood_is_counted(
+    written: Written, logs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_output, "LINES_PER_SECOND", 0)
+    written.output._allowed = 3.0
+    written.write(b"".join(b"%d\n" % number for number in range(1000)))
+    written.output.drain()
+    assert [line.partition(" | ")[2].strip() for line in logs if " | " in line] == ["0", "1", "2"]
+    assert any("997 of its lines are left out" in line for line in logs)
+
+
+def test_a_line_that_is_cut_by_a_pause_in_a_flood_is_whole(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_output, "LINES_PER_SECOND", 0)
+    written.output._allowed = 0.0
+    for piece in (b"one\ntw", b"o\nthree\n"):
+        written.write(piece)
+        written.output._read(written.output._open[0])
+        written.output._take_floods()
+    assert written.texts() == ["one", "two", "three"]
+
+
+def test_a_reader_never_sees_a_number_twice() -> None:
+    transcript = Transcript()
+    threads = [
+        threading.Thread(target=lambda: [transcript.take("w", 1, "out", "x") for _ in range(500)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    numbers = [line.number for line in transcript.after(0).lines]
+    assert numbers == sorted(set(numbers))
+    assert transcript.newest == 2000

@@ -1,0 +1,71 @@
+"""Readiness in virtual time: a worker is starting until every condition of its spec is met."""
+
+from __future__ import annotations
+
+from tests.virtual.conftest import SystemFactory
+from tests.virtual.simulated_system import W, lives, worker
+
+from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.health_status import ShownStatus, Status
+from rekindle.actors.messages import StatusChanged
+from rekindle.actors.messages.internal.to_monitor import ConditionChecked
+from rekindle.actors.simulation import Behaviour, dies_after
+from rekindle.actors.spec.policies.ready_policy import Condition, ReadyPolicy
+from rekindle.actors.spec.program import command
+
+PENDING, HEALTHY, UNHEALTHY, RECOVERING, DEAD, FAILED = Status
+PLAIN = command("./app")
+LISTENS = ReadyPolicy(output="listening")
+
+
+def test_a_command_is_starting_until_its_output_says_that_it_listens(new_system: SystemFactory) -> None:
+    system = new_system(worker(run=PLAIN, ready=LISTENS), scripts=lives(Behaviour(healthy_after=7))).start()
+    system.run_to(6.9)
+    status = system.status()
+    assert (status.shown, status.uptime_s) == (ShownStatus.STARTING, 6.9)
+    assert status.not_ready == ("output matching /listening/",)
+    system.run_to(8)
+    assert system.changes() == [(7, HEALTHY)]
+    assert (system.status().shown, system.status().not_ready) == (ShownStatus.HEALTHY, ())
+
+
+def test_a_worker_that_speaks_the_protocol_is_healthy_when_both_hold(new_system: SystemFactory) -> None:
+    system = new_system(worker(ready=ReadyPolicy(after_s=5))).start()
+    system.run(20)
+    assert system.changes() == [(5, HEALTHY)]
+
+
+def test_a_start_that_takes_too_long_is_a_death_with_the_last_words_of_its_conditions(
+    new_system: SystemFactory,
+) -> None:
+    spec = worker(run=PLAIN, ready=LISTENS, restart={"enabled": False}, health={"startup_timeout_s": 30})
+    system = new_system(spec, scripts=lives(Behaviour(healthy_after=None))).start()
+    system.run_to(10)
+    refusal = ConditionChecked(W, 1, Condition.OUTPUT, is_met=False, words="no line yet")
+    system.actors.monitor.tell(refusal)
+    system.run_to(60)
+    ((at, changed),) = system.events(StatusChanged)
+    assert (at, changed.new) == (30, DEAD)
+    death = system.deaths()[0].death
+    assert (death.cause, death.was_ready) == (Cause.STARTUP_TIMEOUT, False)
+    assert death.detail == "not ready within 30 s: output matching /listening/: no line yet"
+
+
+def test_a_look_at_an_earlier_incarnation_is_ignored(new_system: SystemFactory) -> None:
+    spec = worker(run=PLAIN, ready=LISTENS)
+    system = new_system(spec, scripts=lives(dies_after(3), Behaviour(healthy_after=None))).start()
+    system.run_to(5)
+    assert system.status().generation == 2
+    system.actors.monitor.tell(ConditionChecked(W, 1, Condition.OUTPUT, is_met=True))
+    system.run_to(6)
+    assert system.status().shown is ShownStatus.STARTING
+    system.actors.monitor.tell(ConditionChecked(W, 2, Condition.OUTPUT, is_met=True))
+    system.run_to(7)
+    assert system.status().shown is ShownStatus.HEALTHY
+
+
+def test_a_death_says_whether_the_worker_had_been_ready(new_system: SystemFactory) -> None:
+    ready = ReadyPolicy(after_s=2)
+    system = new_system(worker(run=PLAIN, ready=ready), scripts=lives(dies_after(1), dies_after(9))).start()
+    system.run_to(12)
+    assert [event.death.was_ready for event in system.deaths()] == [False, True]

@@ -1,0 +1,1 @@
+"""The warm process: imports an application once, and forks its workers."""

@@ -1,0 +1,121 @@
+"""The warm process: imports an application once, and forks a worker for each request.
+
+`python -m rekindle.worker.warm MODULE… PADDING`, started by the supervisor with a socket whose descriptor
+`REKINDLE_WARM` names. It imports the modules, checks that a fork of it is safe, and says so. Then every
+request comes with the descriptors of a worker, and is answered with the pid of a fork. The fork is a child of
+the supervisor, and runs `worker.run` as if it had been executed.
+
+It never runs code of a worker, so nothing of one worker's memory is visible in another. It ends with the
+socket, and with its supervisor.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+
+from .. import run
+from ..pdeathsig import die_with_parent
+from .fork_safety import Imports
+from .parent_fork import ParentFork
+from .process_text import ProcessText
+
+LONGEST_REQUEST = 64 * 1024
+LONGEST_REASON = 8 * 1024
+MOST_DESCRIPTORS = 4
+
+
+def main(arguments: list[str]) -> int:
+    """Serve requests until the socket ends; in a fork: run the worker. The exit code."""
+    *modules, _ = arguments  # the padding is room for the command line of a worker
+    with socket.socket(fileno=int(os.environ.pop("REKINDLE_WARM"))) as supervisor:
+        supervisor.set_inheritable(False)
+        die_with_parent(signal.SIGKILL)
+        text = ProcessText()
+        text.set_command(sys.executable, "-m", "rekindle.worker.warm", *modules)
+        run.take_over_import_path()
+        imports = Imports(keep={supervisor.fileno()})
+        try:
+            fork = ParentFork()
+            imports.load(modules)
+        except Exception as error:  # noqa: BLE001  # an application may raise anything
+            reason = str(error) or type(error).__name__
+            _answer(supervisor, {"refused": reason[-LONGEST_REASON:]})
+            return 0
+        gc.collect()
+        gc.freeze()
+        _answer(supervisor, {"ready": len(imports.files)})
+        target = _serve(supervisor, fork, imports, text)
+    if target is None:
+        return 0
+    imports.repeat_output()
+    sys.argv = [run.__file__, target]
+    return run.main([target])
+
+
+def _serve(supervisor: socket.socket, fork: ParentFork, imports: Imports, text: ProcessText) -> str | None:
+    """Answer requests; returns the target in each fork, and None in this process when it is over."""
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(supervisor, LONGEST_REQUEST, MOST_DESCRIPTORS)
+        while data and not data.endswith(b"\n"):
+            data += supervisor.recv(LONGEST_REQUEST)
+        if not data:
+            return None
+        request = json.loads(data)
+        changed = imports.changed_file()
+        if changed is not None:
+            _close(descriptors)
+            _answer(supervisor, {"stale": changed})
+            return None
+        try:
+            pid = fork()
+        except OSError as error:
+            _close(descriptors)
+            _answer(supervisor, {"errno": error.errno})
+            continue
+        if pid == 0:
+            supervisor.close()
+            return _become(request, descriptors, text)
+        _close(descriptors)
+        _answer(supervisor, {"pid": pid})
+
+
+def _become(request: dict[str, object], descriptors: list[int], text: ProcessText) -> str:
+    """Make a fork what an executed worker is: its session, descriptors, environment and limits."""
+    os.setsid()
+    stdout, stderr, *handed = descriptors
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    _close([stdout, stderr])
+    variables = request["variables"]
+    assert isinstance(variables, dict)
+    names = request["descriptors"]
+    assert isinstance(names, list)
+    variables |= {name: str(descriptor) for name, descriptor in zip(names, handed, strict=True)}
+    os.environ.update(variables)
+    text.set_variables(variables)
+    target = str(request["target"])
+    text.set_command(sys.executable, "-m", "rekindle.worker.run", target)
+    mark = request["limit"]
+    if isinstance(mark, int):
+        _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+        resource.setrlimit(resource.RLIMIT_RTTIME, (mark, hard))
+    return target
+
+
+def _answer(supervisor: socket.socket, answer: dict[str, object]) -> None:
+    supervisor.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
