@@ -95,7 +95,7 @@ class PersistenceActor(ResilientActor):
         self._to: Attend | None = None
         self._outbox = Outbox(last_id)
         self._taken: object = None
-        """The latest message whose items were taken; after an exception it is handled again."""
+        """The message whose items were taken, until it is handled: after an exception it comes again."""
         self._batch = Batch()
         self._in_flight: Batch | None = None
         """What the store writer is writing."""
@@ -174,6 +174,7 @@ class PersistenceActor(ResilientActor):
             case _:
                 self.refuse(message)
         self._publish()
+        self._taken = None  # it was handled: the same object may be sent again
 
     # ── incoming items ────────────────────────────────────────────────────────────────────
 

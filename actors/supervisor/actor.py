@@ -64,6 +64,9 @@ from .status_reports import StatusReports
 from .upkeep import Upkeep
 from .workers import Workers
 
+START_ENDS_WITH = frozenset({Status.HEALTHY, Status.DEAD, Status.FAILED})
+"""A worker that asks for time to recover is still starting: it keeps its place among those that start."""
+
 
 class Supervisor(ResilientActor):
     """Restarts crashed workers, or gives the reason why it does not."""
@@ -228,7 +231,8 @@ class Supervisor(ResilientActor):
             ago_ms = round((self._runtime.clock.monotonic() - changed.at) * 1000)
             self._workers.step(id_, lambda w: supervision.health_changed(w, generation, changed.new, ago_ms))
             self._health_for_breaker(changed)
-        self._workers.start_is_over(id_, generation)
+        if changed.new in START_ENDS_WITH:
+            self._workers.start_is_over(id_, generation)
         if changed.new is Status.HEALTHY:
             self._workers.start_ready()
             self._breakers.check_canaries()

@@ -116,7 +116,8 @@ class Operations:
     def handle(self, command: HostCommand) -> None:
         """Carry out one command and answer it, then do what follows for groups, recycling and breakers."""
         self._carry_out(command)
-        self._groups.start_restored()
+        if not isinstance(command, ReportStatus):  # a question changes nothing
+            self._groups.start_restored()
 
     def _carry_out(self, command: HostCommand) -> None:
         match command:

@@ -74,9 +74,14 @@ def _described(pid: int, environment: list[bytes] | None = None) -> Process | No
     if worker is None:
         return None
     generation, supervisor = (
-        int(values.get(name, b"0")) for name in (b"REKINDLE_GENERATION", b"REKINDLE_SUPERVISOR_PID")
+        _number(values.get(name, b"")) for name in (b"REKINDLE_GENERATION", b"REKINDLE_SUPERVISOR_PID")
     )
     return Process(pid, worker.decode(), generation, supervisor)
+
+
+def _number(value: bytes) -> int:
+    """0 for what is not a number: a process that is kept warm has room for one in its environment."""
+    return int(value) if value.isdigit() else 0
 
 
 def _state(pid: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 from scripts.nemesis.run import run
 from tests.services import unavailable
 
-MINUTES = float(os.environ.get("REKINDLE_NEMESIS_MINUTES", "0.35"))
+MINUTES = float(os.environ.get("REKINDLE_NEMESIS_MINUTES", "0.5"))
 """How long each database is attacked; the release check takes ten minutes with `./scripts/chaos/nemesis`."""
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from signal import SIGKILL
 from typing import Any
 
@@ -24,7 +27,9 @@ from scripts.nemesis.evidence import (
     Signal,
     SupervisorRun,
 )
+from scripts.nemesis.fleet.witness import FOLDER
 from scripts.nemesis.plan import drawn
+from scripts.nemesis.processes import left_over
 from scripts.nemesis.truth import executions_of, lives_of, noted
 
 WORKER = "worker:clerk:0"
@@ -244,3 +249,14 @@ def test_a_traceback_of_a_worker_is_not_one_of_the_supervisor() -> None:
 
 def test_the_same_seed_draws_the_same_moves() -> None:
     assert drawn(5, 60.0, ("locked",)) == drawn(5, 60.0, ("locked",)) != drawn(6, 60.0, ("locked",))
+
+
+def test_a_process_that_is_kept_warm_is_found_with_the_generation_0(tmp_path: Path) -> None:
+    """It has room for a generation in its environment, and the nemesis crashed on that."""
+    warm = {FOLDER: str(tmp_path), "REKINDLE_WORKER": "-" * 64, "REKINDLE_GENERATION": "-" * 20}
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, **warm}) as process:
+        try:
+            assert [(each.pid, each.generation) for each in left_over(tmp_path)] == [(process.pid, 0)]
+        finally:
+            process.kill()
+    assert left_over(tmp_path) == []

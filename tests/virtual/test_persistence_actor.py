@@ -117,3 +117,11 @@ def test_a_flush_publishes_everything(desk: Desk) -> None:
     desk.persistence.tell(Flush(desk))
     log = desk.settle()
     assert log.index(published(1)) < log.index(Flushed(0))
+
+
+def test_an_event_that_is_sent_twice_as_one_object_is_published_twice(desk: Desk) -> None:
+    """The second one was taken for the first, which comes again after an exception."""
+    event = WorkerReset("worker:tag:0")
+    desk.persistence.tell(event)
+    desk.persistence.tell(event)
+    assert [step for step in desk.settle() if step != "commit"] == [published(1), published(2)]

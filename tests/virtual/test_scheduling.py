@@ -27,7 +27,14 @@ from rekindle.actors.messages import (
     WorkerUnkillable,
 )
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
-from rekindle.actors.simulation import Behaviour, cannot_be_spawned, crashes_after, dies_after, runs
+from rekindle.actors.simulation import (
+    Behaviour,
+    cannot_be_spawned,
+    crashes_after,
+    dies_after,
+    runs,
+    says_recovering,
+)
 from rekindle.actors.spec.program import command
 from rekindle.persistence import MemoryStore
 
@@ -245,6 +252,17 @@ def test_sc_15_a_start_that_is_stopped_gives_its_place_to_the_next(new_system: S
     system.tell(StopWorkers((first,)))
     system.run(1)
     assert (system.starts(first), system.starts(second)) == ([0], [1])
+
+
+def test_sc_15_a_starting_worker_that_asks_for_time_keeps_its_place(new_system: SystemFactory) -> None:
+    """Any change of its health let the next one start, also one that says that it is not ready."""
+    first, second = ids(2)
+    slow = {first: lives(says_recovering(20)), second: lives(Behaviour())}
+    system = new_system(*workers(2), scripts=slow, max_concurrent_starts=1).start()
+    system.run(60)
+    assert system.starts(first) == [0]
+    assert system.changes(first) == [(0, Status.RECOVERING), (20, Status.HEALTHY)]
+    assert system.starts(second) == [20]
 
 
 def test_sc_15_a_worker_that_is_stopped_while_its_start_waits_never_starts(new_system: SystemFactory) -> None:

@@ -156,6 +156,19 @@ def test_a_restart_of_the_worker_for_which_a_group_was_given_up_starts_all_of_it
     assert system.report().groups[0].used == 0
 
 
+def test_a_question_restores_no_group() -> None:
+    """Its culprit is not a worker any more, which only an order may act on."""
+    system = given_up()
+    system.specs = tuple(spec for spec in system.specs if spec.id != "b")
+    system.restart_application()
+    system.report()
+    system.run(1)
+    assert system.events(GroupRestored) == []
+    system.start()
+    system.run(1)
+    assert healthy(system) == {"a", "c"}
+
+
 def test_a_reset_starts_nothing() -> None:
     system = given_up()
     system.tell(ResetWorker("b"))
