@@ -20,17 +20,10 @@ from typing import Any, Self
 
 import pykka
 
-from ..deaths.crash_bundle import Bundle
-from ..facts.alert import Alert
 from ..facts.audit_entry import AuditEntry
-from ..facts.commit_times import CommitTimes
-from ..facts.health_status import Status
-from ..facts.records import DeathRecord, EventPage
-from ..facts.usage import Usage
-from ..messages import Event, StatusReport, StopResult, WorkerStatus
-from ..ports import Jobs, Receiver, Store
+from ..messages import Event, StopResult
+from ..ports import Jobs, Store
 from ..processes.fingerprints import Fingerprints
-from ..processes.watch.transcript import OutputLine, OutputLines
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.group import Group
@@ -38,18 +31,15 @@ from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
 from ..spec.worker_spec import WorkerSpec
-from ..views.timeline import Timeline
 from .controls import Controls
 from .declared_workers import DeclaredWorkers
-from .gateway_memory import GatewayMemory
-from .inboxes import EventStream
 from .lifecycle import Lifecycle, Settings
-from .queries import Queries
 from .requests import Requests
 from .stored_history import History
+from .system_view import SystemView
 
 
-class System:
+class System(SystemView):
     """A supervisor and its workers. Use it as a context manager, or call `start` and `stop`."""
 
     def __init__(
@@ -81,14 +71,12 @@ class System:
             SpecError: two workers share an id, or wait for each other; or a group is invalid.
         """
         try:
-            self._workers = DeclaredWorkers(specs, groups)
+            workers = DeclaredWorkers(specs, groups)
         except BaseException:
             store.close()  # the caller may hold no other reference to it
             raise
         fingerprints = Fingerprints()
-        self._requests = Requests(self._workers)
-        self._history = History(store)
-        self._queries = Queries(self._requests, self._workers, self._history)
+        super().__init__(Requests(workers), workers, History(store))
         self._controls = Controls(self._requests, self._workers, store, fingerprints)
         self._lifecycle = Lifecycle(
             Settings(max_concurrent_starts, guarded, adopts_orphans, alerts, retention),
@@ -214,7 +202,7 @@ class System:
         Raises:
             RequestRefusedError: the worker has no process, or there is no such signal.
         """
-        self._controls.signal(self._queries.status(component_id), signal)
+        self._controls.signal(self.status(component_id), signal)
 
     def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
         """Pause these workers, or the whole system; a pause lasts across restarts of the supervisor.
@@ -298,151 +286,3 @@ class System:
         return self._controls.enqueue(
             queue, payload, priority=priority, delay_s=delay_s, max_retries=max_retries
         )
-
-    # ── the present ──────────────────────────────────────────────────────────────────────
-
-    def report(self) -> StatusReport:
-        """Every worker and the state of the store."""
-        return self._queries.report()
-
-    def status(self, component_id: str) -> WorkerStatus:
-        """One worker."""
-        return self._queries.status(component_id)
-
-    def check_answers(self) -> None:
-        """Raise `RequestTimeoutError` if the actors or the watcher of the processes do not answer.
-
-        A watcher that does not answer is also published as `SupervisionStalled`, once until it answers.
-        """
-        self._queries.check_answers()
-
-    def is_healthy(self, component_id: str, max_age_s: float | None = None) -> bool:
-        """Whether a worker is healthy, and its last heartbeat, if it sends any, is recent enough."""
-        return self._queries.is_healthy(component_id, max_age_s)
-
-    def check(self, component_id: str) -> None:
-        """Raise `UnknownWorkerError` if there is no such worker."""
-        self._queries.status(component_id)
-
-    def spec(self, component_id: str) -> WorkerSpec:
-        """How a worker is declared."""
-        return self._workers.get(component_id)
-
-    def secrets(self, component_id: str) -> frozenset[str]:
-        """What must not be shown of a worker: secrets of its environment, the database's password."""
-        return self._queries.secrets(component_id)
-
-    def explain(self, component_id: str) -> str:
-        """Why a worker is in its state, when it is tried again, and what you can do."""
-        return self._queries.explain(component_id)
-
-    def alerts(self) -> tuple[Alert, ...]:
-        """The open alerts and the latest closed ones, the most severe first."""
-        return self._queries.alerts()
-
-    def output(self, component_id: str) -> tuple[str, ...]:
-        """The last lines that a worker wrote."""
-        return self._queries.output(component_id)
-
-    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
-        """Output of these workers, or of all: the lines after a line number, or the last lines of each."""
-        return self._queries.written(*ids, after=after, last=last)
-
-    def follow_output(self, follower: Callable[[OutputLine], None]) -> None:
-        """Have this called with every line that a worker writes, on a thread of ours: it must not block."""
-        self._queries.follow_output(follower)
-
-    def usages(self) -> dict[str, Usage]:
-        """What every running worker uses at this moment, including the processes it started."""
-        return self._queries.usages()
-
-    def strays(self) -> tuple[tuple[int, str], ...]:
-        """Processes that a worker started and that left its session, as (pid, component_id).
-
-        Under `rekindle run` they end with their worker. In a host's process they outlive it, and are
-        killed with everything else if the host is killed.
-        """
-        return self._queries.strays()
-
-    def notes(self) -> GatewayMemory:
-        """What gateways remember across restarts, by name."""
-        return self._requests.running.memory
-
-    def commit_times(self) -> CommitTimes:
-        """How long commits took."""
-        return self._requests.actors.commits
-
-    # ── the past ─────────────────────────────────────────────────────────────────────────
-
-    def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
-        """The latest persisted deaths of one worker or of all, newest first."""
-        return self._history.deaths(component_id, limit)
-
-    def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
-        """The evidence of a worker's latest deaths, newest first."""
-        return self._history.bundles(component_id, limit)
-
-    def bundle(self, component_id: str, generation: int) -> Bundle:
-        """The evidence of one death; raises `UnknownDeathError` if the store has none."""
-        return self._history.bundle(component_id, generation)
-
-    def timeline(self, component_id: str, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
-        """What happened to a worker, newest first, and its mean time between failures.
-
-        Raises:
-            UnknownWorkerError: there is no such worker, and the store does not know one either.
-        """
-        return self._queries.timeline(component_id, since_wall_ms, limit)
-
-    def audited(self, limit: int = 100) -> tuple[AuditEntry, ...]:
-        """The latest orders of operators, newest first."""
-        return self._history.audited(limit)
-
-    def event_log(self, after_id: int = 0, limit: int = 100, /) -> EventPage:
-        """The persisted events after an event id, oldest first."""
-        return self._history.event_log(after_id, limit)
-
-    # ── events as they happen ────────────────────────────────────────────────────────────
-
-    def events(self, *topics: str) -> EventStream:
-        """Everything that happens from now on; with topics a snapshot of them first, then their changes.
-
-        A reader that does not keep up loses the oldest events; other readers are not affected.
-        """
-        return self._queries.events(*topics)
-
-    def subscribe(self, receiver: Receiver, /, *topics: str) -> None:
-        """Send every event from now on to a receiver, such as the ref of a host's actor.
-
-        A receiver has one subscription: a second call replaces the topics of the first. The system must
-        be open: an actor that subscribes in its `on_start` is started after `open` or `start`. `tell` of
-        the receiver runs on a thread of the system and must not wait; for a pykka ref it does not.
-
-        With topics such as `worker:*:status` it gets a `Snapshot` first, then a `StateChanged` for
-        every change; with topics of the event log, such as `event:*`, it gets numbered events.
-
-        Raises:
-            RequestRefusedError: a topic is malformed, or the system is not open.
-            TypeError: the receiver has no `tell`.
-        """
-        self._queries.subscribe(receiver, *topics)
-
-    def unsubscribe(self, receiver: Receiver, /) -> None:
-        """Stop sending events to a receiver."""
-        self._queries.unsubscribe(receiver)
-
-    def wait_for(self, component_id: str, *wanted: Status, timeout_s: float) -> WorkerStatus:
-        """Wait until a worker has one of these statuses; raises `RequestTimeoutError` if it gets none."""
-        return self.wait_until(component_id, lambda worker: worker.status in wanted, timeout_s)
-
-    def wait_until(
-        self, component_id: str, condition: Callable[[WorkerStatus], bool], timeout_s: float
-    ) -> WorkerStatus:
-        """Wait until a condition holds for a worker.
-
-        It is checked after every event and regularly in between: uptime changes without an event.
-
-        Raises:
-            RequestTimeoutError: it did not hold in that time.
-        """
-        return self._queries.wait_until(component_id, condition, timeout_s)

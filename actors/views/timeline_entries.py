@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 
 from ..facts.records import DeathRecord, EventRecord, UsageNoted
-from .event_sentences import recorded_death_sentences, sentences_of, usage_words
-from .sentence import Level
+from .event_sentences import sentences_of
+from .sentences.death_sentences import recorded_death_sentences
+from .sentences.sentence import Level
+from .sentences.usage_sentences import usage_words
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from rekindle.actors.messages import Event, SupervisionStalled
 from rekindle.actors.processes import channel
 from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 from rekindle.actors.supervisor import stall_checks
-from rekindle.actors.system import queries
+from rekindle.actors.system import system_view
 
 
 def hostile(name: str, **changes: object) -> WorkerSpec:
@@ -119,7 +119,7 @@ def blocked_watcher(system: System) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EpollLoop, "_polled", block)
         system.restart("sleeper")  # wakes the thread, which then blocks
-        patch.setattr(queries, "REPLY_TIMEOUT_S", 0.1)
+        patch.setattr(system_view, "REPLY_TIMEOUT_S", 0.1)
         patch.setattr(stall_checks, "WATCHER_STALL_S", 0.1)
         yield
     freed.set()

@@ -18,7 +18,7 @@ from ...facts.topic_states import JobTopicState, QueueState, State, SystemHealth
 from ...messages import Published, StateChanged
 from ...messages.topics import event_topic
 from ...views.event_sentences import document_with_text, sentences
-from ...views.sentence import Sentence
+from ...views.sentences.sentence import Sentence
 from .json_values import encode
 
 KEEPALIVE = b": keepalive\n\n"

@@ -22,7 +22,7 @@ from rekindle.actors.messages import (
     WorkerStarted,
 )
 from rekindle.actors.views.event_sentences import level_of, text_of
-from rekindle.actors.views.sentence import Level
+from rekindle.actors.views.sentences.sentence import Level
 
 from ..render.text import printable
 from .line_writer import Line, LineWriter

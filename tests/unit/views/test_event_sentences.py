@@ -61,7 +61,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.event_json import event_of, numbered
 from rekindle.actors.views.event_sentences import level_of, sentences, sentences_of, text_of
-from rekindle.actors.views.sentence import Level
+from rekindle.actors.views.sentences.sentence import Level
 
 ALERT = Alert(
     id=3,

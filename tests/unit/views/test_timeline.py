@@ -33,7 +33,7 @@ from rekindle.actors.messages import (
     WorkerStopping,
 )
 from rekindle.actors.messages.event_json import numbered
-from rekindle.actors.views.event_sentences import ordinal
+from rekindle.actors.views.sentences.numbers_in_words import ordinal
 from rekindle.actors.views.timeline import Sources, Timeline, failures, timeline
 from rekindle.actors.views.timeline_entries import entries_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..messages import (
+from ...messages import (
     EssentialEnded,
     GroupEscalated,
     GroupEvent,

@@ -1,0 +1,1 @@
+"""Pure: what events say, by the part of the system that they are about."""
