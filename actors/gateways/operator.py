@@ -22,6 +22,7 @@ from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
 from ..processes.watch.transcript import OutputLines
 from ..spec.worker_spec import WorkerSpec
+from ..views.diagnosis import Diagnosis
 from ..views.timeline import Timeline
 from .gateway_state import GatewayState
 
@@ -56,6 +57,10 @@ class Operator(Protocol):
 
     def explain(self, component_id: str, /) -> str:
         """In sentences: its state and the reason, its counters, what happens next."""
+        ...
+
+    def diagnose(self, component_id: str, /) -> Diagnosis:
+        """The same, with fields for programs beside the sentences."""
         ...
 
     def deaths(self, component_id: str | None = None, /, limit: int = 100) -> tuple[DeathRecord, ...]:

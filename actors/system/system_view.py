@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from ..deaths.crash_bundle import Bundle
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreError
 from ..facts.alert import Alert
@@ -34,6 +36,7 @@ from ..processes.watch.transcript import OutputLine, OutputLines, lines_of
 from ..runtime.resilient_actor import tell
 from ..spec.worker_spec import WorkerSpec
 from ..views.bug_report import cleaner, secrets_of
+from ..views.diagnosis import Diagnosis, diagnosis
 from ..views.explanation import explain, stop_of
 from ..views.health_summary import health_summary
 from ..views.timeline import Timeline
@@ -107,6 +110,10 @@ class SystemView:
 
     def explain(self, component_id: str) -> str:
         """Why a worker is in its state, when it is tried again, and what you can do."""
+        return self.diagnose(component_id).text
+
+    def diagnose(self, component_id: str) -> Diagnosis:
+        """The same as `explain`, with fields for programs; without the past while the store is unreadable."""
         report = self.report()
         worker = self._one_of(report, component_id)
         deaths: tuple[DeathRecord, ...] = ()
@@ -118,7 +125,14 @@ class SystemView:
                 bundle = self._history.evidence(component_id, deaths[0].generation)
             stop = stop_of(component_id, self._history.audited(), time.time_ns() // 1_000_000)
         text = explain(worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused)
-        return cleaner(self.secrets(component_id))(text)
+        found = diagnosis(
+            worker,
+            text,
+            deaths[0] if deaths else None,
+            left=None if bundle is None else bundle.left,
+            everything_paused=report.paused,
+        )
+        return _without_secrets(found, cleaner(self.secrets(component_id)))
 
     def alerts(self) -> tuple[Alert, ...]:
         """The open alerts and the latest closed ones, the most severe first."""
@@ -268,3 +282,15 @@ class SystemView:
                 with suppress(RequestTimeoutError):
                     events.next(min(left, POLL_S))
         return worker
+
+
+def _without_secrets(found: Diagnosis, clean: Callable[[str], str]) -> Diagnosis:
+    """The texts that a worker may have written, masked."""
+    last = found.last_death
+    return replace(
+        found,
+        text=clean(found.text),
+        reason=clean(found.reason),
+        last_error=clean(found.last_error),
+        last_death=None if last is None else replace(last, decision=clean(last.decision)),
+    )

@@ -52,6 +52,7 @@ def test_every_view_shows_the_last_error_and_the_command_that_tells_more(crashed
     assert "More: rekindle history worker:sh:0 --bundle last" in explained
     assert "  ValueError: deep trouble" in rekindle("explain", "deep").lines
     assert "  please install nosuchthing" in rekindle("explain", "asked").lines
+    assert rekindle("explain", "sh", "--json").document["last_error"] == FATAL
     table = rekindle("status").out
     for said in (FATAL, "ValueError: deep trouble", "please install nosuchthing", "(no licence)"):
         assert said in table

@@ -75,6 +75,21 @@ def test_explain_answers_in_sentences(every_state: Client) -> None:
     assert every_state("explain", "worker:spent:0", "--json").document["text"] in answer.out
 
 
+def test_explain_as_json_gives_the_reasons_as_fields(every_state: Client) -> None:
+    spent = every_state("explain", "worker:spent:0", "--json").document
+    assert (spent["id"], spent["status"], spent["code"]) == ("worker:spent:0", "failed", "given_up")
+    assert (spent["cause"], spent["exit"], spent["signal"]) == ("signalled", None, 11)
+    assert (spent["budget"]["in_window"], spent["budget"]["max_in_window"]) == (1, 1)
+    assert spent["next_attempt_in_ms"] is None
+    assert spent["commands"][0] == "rekindle restart worker:spent:0"
+    assert all(command in spent["text"] for command in spent["commands"])
+    flaky = every_state("explain", "worker:flaky:0", "--json").document
+    assert (flaky["status"], flaky["code"]) == ("crashed", "backoff")
+    assert flaky["next_attempt_in_ms"] > 0
+    web = every_state("explain", "worker:web:0", "--json").document
+    assert (web["code"], web["cause"], web["last_error"], web["commands"]) == ("running", None, "", [])
+
+
 def test_history_tells_each_death_and_the_decision_on_it(every_state: Client) -> None:
     answer = every_state("history", "worker:spent:0")
     newest, first, _, again = answer.lines[1:]

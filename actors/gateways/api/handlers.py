@@ -18,6 +18,7 @@ from ...messages.topics import QUEUES, Topics
 from ...processes.watch.transcript import OutputLines
 from ...spec.worker_spec import PauseMode
 from ...system.inboxes import Inbox
+from ...views.diagnosis import Diagnosis
 from ...views.event_sentences import document_with_text
 from ..gateway_state import GatewayState
 from ..operator import Operator, Rolling
@@ -30,6 +31,7 @@ SNAPSHOT_S = 5.0
 """How long the actors may take to answer."""
 
 Worker = view_type(WorkerStatus)
+Explanation = view_type(Diagnosis)
 Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
@@ -84,15 +86,6 @@ class Deaths(msgspec.Struct, frozen=True):
     """The latest persisted deaths of all workers, newest first."""
 
     deaths: list[Death]  # type: ignore[valid-type]
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """Why a worker is in its current state, in sentences."""
-
-    id: str
-    text: str
-    component_id: str
-    """The same as `id`, under the name that it has everywhere else."""
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -201,7 +194,7 @@ def deaths(request: Request) -> object:
 
 
 def explanation(request: Request) -> object:
-    return Explanation(request.target, request.operator.explain(request.target), request.target)
+    return view(request.operator.diagnose(request.target))
 
 
 def output(request: Request) -> object:

@@ -103,7 +103,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     _stored(
         "/workers/{id}/explain",
-        "Why a worker is in its current state, in sentences",
+        "Why a worker is in its current state, in sentences and fields",
         handlers.explanation,
         handlers.Explanation,
     ),
