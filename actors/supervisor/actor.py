@@ -57,9 +57,11 @@ from .breakers import Breakers
 from .groups import Groups
 from .links import Links
 from .operations import Operations
-from .pause_ends import PauseEnds
+from .orders.declarations import Declarations
+from .orders.pause_orders import PauseOrders
+from .orders.standing_orders import StandingOrders
+from .pending.pause_ends import PauseEnds
 from .stall_checks import StallChecks
-from .standing_orders import StandingOrders
 from .status_reports import StatusReports
 from .upkeep import Upkeep
 from .workers import Workers
@@ -108,6 +110,22 @@ class Supervisor(ResilientActor):
         self._reports = StatusReports(
             runtime.clock, self._workers, orders, self._breakers, pause_ends, self._groups, monitor=monitor
         )
+        self._pauses = PauseOrders(
+            self._workers,
+            orders,
+            self._breakers,
+            ends=pause_ends,
+            clock=runtime.clock,
+            persistence=persistence,
+        )
+        self._declarations = Declarations(
+            self._workers,
+            orders,
+            self._breakers,
+            groups=self._groups,
+            pauses=self._pauses,
+            persistence=persistence,
+        )
         self._operations = Operations(
             self._workers,
             orders,
@@ -115,8 +133,8 @@ class Supervisor(ResilientActor):
             self._upkeep,
             groups=self._groups,
             reports=self._reports,
-            pause_ends=pause_ends,
-            clock=runtime.clock,
+            pauses=self._pauses,
+            declarations=self._declarations,
             persistence=persistence,
         )
 
@@ -184,7 +202,7 @@ class Supervisor(ResilientActor):
             case SaveOverdue():
                 self._continue_without_store()
             case PauseElapsed():
-                self._operations.end_pauses()
+                self._pauses.end_elapsed()
             case StallCheckDue(at=at):
                 self._stalls.check(at)
             case MonitorReplaced():
@@ -201,7 +219,7 @@ class Supervisor(ResilientActor):
             case ProbeAnswered(name=name, wrong=wrong):
                 self._breakers.probed(name, wrong)
             case Declare(specs=specs, remembered=remembered):
-                self._operations.declare(specs, remembered)
+                self._declarations.restore(specs, remembered)
 
     def _process_gone(self, gone: ProcessGone) -> None:
         id_, generation = gone.component_id, gone.generation
@@ -305,4 +323,4 @@ class Supervisor(ResilientActor):
                 self._workers.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
     def _world(self, worker: Worker, at: float | None = None) -> World:
-        return self._operations.world(worker, at)
+        return self._breakers.world(worker, at)

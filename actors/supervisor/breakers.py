@@ -33,8 +33,8 @@ from ..rules.circuit_breaker import (
 from ..runtime.resilient_actor import tell
 from ..spec.policies.breaker_policy import BreakerPolicy
 from ..supervision import canaries, is_held
-from ..supervision.worker import Idle, Rest, Worker
-from .standing_orders import StandingOrders
+from ..supervision.worker import Idle, Rest, Worker, World
+from .orders.standing_orders import StandingOrders
 from .workers import Workers
 
 META = "breaker:"
@@ -73,6 +73,10 @@ class Breakers:
             return None
         why = holds(self._state(policy.name), worker.id)
         return None if why is None else f"breaker {policy.name} is open: {why}"
+
+    def world(self, worker: Worker, at: float | None = None) -> World:
+        """The moment as it is for this worker."""
+        return self._orders.world(worker, self.holds(worker), at)
 
     def is_closed(self, worker: Worker) -> bool:
         """Whether its breaker is closed, or it has none, so that it would be restarted now."""
@@ -266,7 +270,7 @@ class Breakers:
     def _start(self, component_id: str) -> None:
         worker = self._workers.get(component_id)
         if worker is not None and not self._orders.stopping:
-            world = self._orders.world(worker, self.holds(worker))
+            world = self.world(worker)
             self._workers.step(component_id, lambda w: supervision.start(w, world))
 
     def _persist(self, record: MetaSet, event: Event) -> None:

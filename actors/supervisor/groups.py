@@ -42,7 +42,7 @@ from ..supervision.worker import (
     World,
 )
 from .breakers import Breakers
-from .standing_orders import StandingOrders
+from .orders.standing_orders import StandingOrders
 from .workers import Workers
 
 META = "group:"
@@ -213,7 +213,7 @@ class Groups:
         for worker in self._workers:
             if isinstance(worker.phase, Failed) and is_essential(worker):
                 # Its failure ended the former run, and this run is another try.
-                self._workers.step(worker.id, lambda w: supervision.reset(w, self._world(w)))
+                self._workers.step(worker.id, lambda w: supervision.reset(w, self._breakers.world(w)))
 
     def start_restored(self) -> None:
         """Start the members of the groups that are no longer given up: the last to die is started again."""
@@ -229,10 +229,7 @@ class Groups:
     def _start(self, ids: Iterable[str]) -> None:
         if not self._orders.stopping:
             for id_ in ids:
-                self._workers.step(id_, lambda w: supervision.start(w, self._world(w)))
-
-    def _world(self, worker: Worker) -> World:
-        return self._orders.world(worker, self._breakers.holds(worker))
+                self._workers.step(id_, lambda w: supervision.start(w, self._breakers.world(w)))
 
     def _is_back(self, name: str, member: str) -> bool:
         worker = self._workers.get(member)

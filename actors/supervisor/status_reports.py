@@ -14,8 +14,8 @@ from ..supervision.worker import Worker
 from ..views.worker_status import worker_status
 from .breakers import Breakers
 from .groups import Groups
-from .pause_ends import PauseEnds
-from .standing_orders import StandingOrders
+from .orders.standing_orders import StandingOrders
+from .pending.pause_ends import PauseEnds
 from .workers import Workers
 
 

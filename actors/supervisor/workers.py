@@ -8,7 +8,7 @@ Belongs to the Supervisor and runs in it.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import pykka
@@ -30,7 +30,7 @@ from ..messages.internal.to_proxy import (
     UseSpec,
 )
 from ..messages.internal.to_supervisor import WorkersDeclared
-from ..ports import Runtime
+from ..ports import Receiver, Runtime
 from ..runtime.pykka_internals import end_actor
 from ..runtime.resilient_actor import tell
 from ..spec.policies.stop_policy import Urgency
@@ -66,9 +66,11 @@ from ..supervision.worker import (
 from ..views.worker_status import mirrored_at_rest, shown
 from ..worker_proxy import WorkerProxy
 from .links import Links
-from .start_gate import StartGate
-from .stop_waits import StopWatch
-from .worker_timers import WorkerTimers
+from .pending.due_starts import DueStarts
+from .pending.start_gate import StartGate
+from .pending.stop_waits import StopWatch
+from .pending.worker_timers import WorkerTimers
+from .worker_table import WorkerTable
 
 
 class Workers:
@@ -79,28 +81,22 @@ class Workers:
         self.timers = WorkerTimers(runtime, links.supervisor)
         self._runtime = runtime
         self._to = links
-        self._workers: dict[str, Worker] = {}
+        self._table = WorkerTable()
         self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
-        self._gate = StartGate(max_concurrent_starts)
-        self._held: dict[str, int] = {}
-        """Starts that are due and wait for others to be healthy: the generation by id."""
         self._to_stop = StopOrder()
         self._is_stopping_some = False
-        self._by_group: Mapping[str, tuple[str, ...]] | None = None
-        """The ids of the members of each group; None: to be collected again."""
-        self._removing: set[str] = set()
-        self._removed: dict[str, Worker] = {}
-        """Removed workers: counters, failure and generations belong to the id, as their history does."""
+        gate = StartGate(max_concurrent_starts)
+        self._due = DueStarts(self._table, self._to_stop, gate, self._launch)
 
     def __contains__(self, component_id: str) -> bool:
-        return component_id in self._workers
+        return component_id in self._table
 
     def __iter__(self) -> Iterator[Worker]:
-        return iter(tuple(self._workers.values()))
+        return iter(tuple(self._table.values()))
 
     def get(self, component_id: str) -> Worker | None:
         """The worker with this id."""
-        return self._workers.get(component_id)
+        return self._table.get(component_id)
 
     def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
         """Take a worker in, as the former run left it, or as it was when it was removed."""
@@ -113,8 +109,7 @@ class Workers:
             monitor=self._to.monitor,
             persistence=self._to.persistence,
         )
-        self._by_group = None
-        former = self._removed.pop(spec.id, None)
+        former = self._table.take_removed(spec.id)
         if former is None:
             step = supervision.remembered(spec, known, world)
         else:
@@ -124,24 +119,24 @@ class Workers:
 
     def latest_generations(self) -> dict[str, int]:
         """The latest number of every worker, also of those that were removed."""
-        return {id_: worker.generation for id_, worker in {**self._removed, **self._workers}.items()}
+        return self._table.latest_generations()
 
     def arrange(self, order: Iterable[str]) -> None:
         """Keep the workers in this order; those that are being removed come last."""
-        self._workers = {id_: self._workers[id_] for id_ in dict.fromkeys((*order, *self._workers))}
+        self._table.arrange(order)
 
     def declare(self) -> None:
         """Report which workers are supervised, without those that are being removed."""
-        staying = tuple(worker.spec for worker in self if worker.id not in self._removing)
+        staying = tuple(worker.spec for worker in self if not self._table.is_leaving(worker.id))
         tell(self._to.declared, WorkersDeclared(staying))
 
     def dismiss(self, component_id: str) -> None:
         """Forget this worker once it has come to rest."""
-        self._removing.add(component_id)
+        self._table.dismiss(component_id)
 
     def is_leaving(self, component_id: str) -> bool:
         """Whether this worker is being removed."""
-        return component_id in self._removing
+        return self._table.is_leaving(component_id)
 
     def tell_proxy(self, component_id: str, message: object) -> None:
         """Tell a worker's proxy something."""
@@ -150,7 +145,7 @@ class Workers:
     def ask_what_runs(self) -> None:
         """Forget the timers, and have every worker compared with what its proxy says that runs."""
         self.timers.forget_all()
-        for id_ in self._workers:
+        for id_ in self._table:
             self.tell_proxy(id_, ReportProcess())
 
     def kill_all(self) -> bool:
@@ -173,11 +168,15 @@ class Workers:
                 case _:
                     pass
 
+    def members_of(self, *names: str) -> tuple[Worker, ...]:
+        """The workers of these groups."""
+        return self._table.members_of(*names)
+
     # ── one step of one worker ───────────────────────────────────────────────────────────
 
     def step(self, component_id: str, change: Callable[[Worker], WorkerStep]) -> None:
         """Change one worker, and do what follows from it."""
-        worker = self._workers.get(component_id)
+        worker = self._table.get(component_id)
         if worker is None:
             logger.debug("supervisor: message about unknown worker {!r}", component_id)
             return
@@ -190,13 +189,13 @@ class Workers:
         with what runs. It does not keep the others from being carried out.
         """
         worker = step.worker
-        self._workers[worker.spec.id] = worker
+        self._table.put(worker)
         if step.effects:
             self._to.keep_and_announce(step.effects)
             self._perform_all(worker, step.effects)
         if self._to_stop:
             self._continue_stopping()  # a worker that starts again does not hold up the stop of others
-        if self._held and worker.spec.membership:
+        if worker.spec.membership:
             self.start_ready()  # others of its group may wait for what it just did
 
     def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
@@ -211,8 +210,7 @@ class Workers:
         id_ = worker.spec.id
         match effect:
             case Launch(generation=generation):
-                self._held[id_] = generation
-                self._start_if_ready(id_)
+                self._due.add(id_, generation)
             case Halt(generation=generation, urgency=urgency, hung=hung):
                 self.tell_proxy(id_, StopProcess(generation, urgency, hung))
             case Schedule(delay_ms=delay_ms, message=message):
@@ -253,47 +251,20 @@ class Workers:
 
     def waits_for(self, worker: Worker) -> tuple[str, ...]:
         """The workers that a due start waits for, because they are not healthy yet."""
-        if not isinstance(worker.phase, Up) or self._held.get(worker.id) != worker.generation:
-            return ()
-        if not worker.spec.after and not worker.spec.membership:
-            return ()
-        others = (self._workers.get(id_) for id_ in worker.spec.after)
-        ahead = tuple(other.id for other in others if other is not None and not other.lets_others_start)
-        return ahead or self._ending_in_group(worker)
-
-    def _ending_in_group(self, worker: Worker) -> tuple[str, ...]:
-        """The members of its groups that must end first, since they start again with it."""
-        if not worker.spec.membership:
-            return ()
-        members = self.members_of(*(place.group.name for place in worker.spec.membership))
-        return groups.waits_for(worker, members, self._to_stop.falling(members))
-
-    def members_of(self, *names: str) -> tuple[Worker, ...]:
-        """The workers of these groups."""
-        if self._by_group is None:
-            self._by_group = groups.ids_by_group(self._workers.values())
-        ids = dict.fromkeys(id_ for name in names for id_ in self._by_group.get(name, ()))
-        return tuple(self._workers[id_] for id_ in ids)
+        return self._due.waits_for(worker)
 
     def start_ready(self) -> None:
         """A worker turned healthy, is done, or changed: start the workers that wait for no other."""
-        for id_ in tuple(self._held):
-            self._start_if_ready(id_)
+        self._due.start_ready()
 
-    def _start_if_ready(self, component_id: str) -> None:
-        worker = self._workers.get(component_id)
-        generation = self._held[component_id]
-        if worker is None or not isinstance(worker.phase, Up) or worker.generation != generation:
-            del self._held[component_id]  # it was stopped meanwhile
-        elif not self.waits_for(worker):
-            del self._held[component_id]
-            if self._gate.admit((component_id, generation)):
-                self._launch(worker)
+    def start_is_over(self, component_id: str, generation: int) -> None:
+        """An incarnation is healthy or dead: let the next one in."""
+        self._due.is_over(component_id, generation)
 
     def call_off(self, worker: Worker, why: str) -> None:
         """Have a start that still waits for others wait for a breaker instead."""
         if self.waits_for(worker):
-            del self._held[worker.id]
+            self._due.drop(worker.id)
             self.carry_out(supervision.call_off(worker, why))
 
     def _launch(self, worker: Worker) -> None:
@@ -306,27 +277,22 @@ class Workers:
         register = Register(spec.id, worker.generation, spec.health, spec.run.reports_health, spec.ready)
         tell(self._to.monitor, register)
 
-    def start_is_over(self, component_id: str, generation: int) -> None:
-        """An incarnation is healthy or dead: let the next one in."""
-        ticket = self._gate.release((component_id, generation))
-        while ticket is not None:
-            worker = self._workers.get(ticket[0])
-            if worker is not None and isinstance(worker.phase, Up) and worker.generation == ticket[1]:
-                self._launch(worker)
-                return
-            ticket = self._gate.release(ticket)
-
     # ── ends ─────────────────────────────────────────────────────────────────────────────
 
-    def stop(self, ids: Iterable[str], urgency: Urgency, reason: StopReason) -> None:
-        """Stop these workers, dependent workers first; a kill does not wait."""
+    def stop(
+        self, ids: tuple[str, ...], urgency: Urgency, reason: StopReason, reply_to: Receiver | None
+    ) -> None:
+        """Stop these workers, dependent workers first, and answer when all rest; a kill does not wait."""
+        if reply_to is not None:
+            self.stops.watch(ids, reply_to)
         change = partial(supervision.stop, urgency=urgency, reason=reason)
         self._to_stop.stop(ids, change, in_order=urgency is not Urgency.KILL)
         self._continue_stopping()
+        self.answer_stops()
 
     def fall(self, ids: Iterable[str], culprit: str, down: str | None) -> None:
         """Stop these because a member of their group died; one that has not started waits on."""
-        running = [id_ for id_ in ids if down is not None or id_ not in self._held]
+        running = [id_ for id_ in ids if down is not None or id_ not in self._due]
         self._to_stop.fall(running, partial(groups.fall, culprit=culprit, down=down))
         self._continue_stopping()
 
@@ -360,7 +326,7 @@ class Workers:
             return  # the loop that stops this one goes on by itself
         self._is_stopping_some = True
         try:
-            while ready := self._to_stop.ready(self._workers):
+            while ready := self._to_stop.ready(self._table):
                 for id_ in ready:
                     self.step(id_, self._to_stop.take(id_))
         finally:
@@ -368,18 +334,13 @@ class Workers:
 
     def respec(self, spec: WorkerSpec) -> None:
         """From now on the worker is this one; what runs goes on as it is."""
-        worker = self._workers[spec.id]
-        self._workers[spec.id] = replace(worker, spec=spec)
-        self._by_group = None
+        self._table.put(replace(self._table[spec.id], spec=spec))
         self.tell_proxy(spec.id, UseSpec(spec))
 
     def _came_to_rest(self, worker: Worker) -> None:
         self._to_stop.at_rest(worker.id)
-        if worker.id in self._removing:
-            self._removing.discard(worker.id)
-            self._removed[worker.id] = worker
-            del self._workers[worker.id]
-            self._by_group = None
+        if self._table.is_leaving(worker.id):
+            self._table.remove(worker)
             end_actor(self._proxies.pop(worker.id))
             self._to.forget(worker.id)
             self.declare()

@@ -15,7 +15,7 @@ from rekindle.actors.supervision import on_health, pauses
 from rekindle.actors.supervision.pauses import Pauses
 from rekindle.actors.supervisor.breakers import Breakers
 from rekindle.actors.supervisor.links import Links
-from rekindle.actors.supervisor.pause_ends import PauseEnds
+from rekindle.actors.supervisor.pending.pause_ends import PauseEnds
 
 
 def loses_what_it_could_not_write(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from rekindle.actors.supervision import backoff, on_command, on_process, stop_or
 from rekindle.actors.supervision.stop_order import StopOrder
 from rekindle.actors.supervision.worker import BackingOff, Stopping, Worker, WorkerStep, World
 from rekindle.actors.supervisor import upkeep
-from rekindle.actors.supervisor.workers import Workers
+from rekindle.actors.supervisor.pending.due_starts import DueStarts
 
 
 def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def stops_in_the_order_of_starts(patch: pytest.MonkeyPatch) -> None:
 
 def starts_without_what_it_needs(patch: pytest.MonkeyPatch) -> None:
     """`after` is ignored at starts."""
-    patch.setattr(Workers, "waits_for", lambda _self, _worker: ())
+    patch.setattr(DueStarts, "waits_for", lambda _self, _worker: ())
 
 
 def counts_a_recycle(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.supervisor.start_gate import StartGate, Ticket
+from rekindle.actors.supervisor.pending.start_gate import StartGate, Ticket
 
 
 def ticket(number: int) -> Ticket:

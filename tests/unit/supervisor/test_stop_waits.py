@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.messages import StopResult, WorkersStopped
-from rekindle.actors.supervisor.stop_waits import StopWatch
+from rekindle.actors.supervisor.pending.stop_waits import StopWatch
 
 
 class Caller:

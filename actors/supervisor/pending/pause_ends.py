@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..messages.internal.to_supervisor import PauseElapsed
-from ..ports import Receiver, Runtime, Timer
+from ...messages.internal.to_supervisor import PauseElapsed
+from ...ports import Receiver, Runtime, Timer
 
 
 class PauseEnds:

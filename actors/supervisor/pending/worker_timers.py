@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import heapq
 
-from ..messages.internal.to_supervisor import BackoffElapsed, HealthSustained, SaveOverdue
-from ..ports import Receiver, Runtime, Timer
+from ...messages.internal.to_supervisor import BackoffElapsed, HealthSustained, SaveOverdue
+from ...ports import Receiver, Runtime, Timer
 
 TimerMessage = BackoffElapsed | HealthSustained
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ports import Runtime
-from ..supervision.pauses import Pauses
-from ..supervision.worker import Worker, World
+from ...ports import Runtime
+from ...supervision.pauses import Pauses
+from ...supervision.worker import Worker, World
 
 
 class StandingOrders:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..deaths.death import Exit
-from ..messages import StopResult, WorkersStopped
-from ..ports import Receiver
+from ...deaths.death import Exit
+from ...messages import StopResult, WorkersStopped
+from ...ports import Receiver
 
 
 class _Watch(msgspec.Struct):

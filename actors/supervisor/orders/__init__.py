@@ -1,0 +1,1 @@
+"""The parts of the Supervisor that carry out the orders of operators."""

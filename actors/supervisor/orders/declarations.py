@@ -1,0 +1,163 @@
+"""Which workers are supervised: at the start, and after each change.
+
+Belongs to the Supervisor and runs in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ... import supervision
+from ...deaths.evidence import Versions
+from ...facts.generations import EVERY_OTHER, GenerationsSettled
+from ...facts.records import Remembered
+from ...messages import Done, Refused, WorkersChanged
+from ...messages.internal.to_persistence import Persist
+from ...ports import Receiver
+from ...runtime.resilient_actor import tell
+from ...spec.policies.stop_policy import Urgency
+from ...spec.spec_changes import Changes, compare
+from ...spec.start_order import order_problem
+from ...spec.worker_spec import WorkerSpec
+from ...supervision import failures
+from ...supervision.lost_lives import lost_death
+from ...supervision.pauses import postponed
+from ...supervision.worker import Failed, StopReason
+from ..breakers import Breakers
+from ..groups import Groups
+from ..workers import Workers
+from .chosen_workers import ChosenWorkers
+from .pause_orders import PauseOrders
+from .standing_orders import StandingOrders
+
+
+class Declarations:
+    """Takes workers in, removes them and changes their specs."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        orders: StandingOrders,
+        breakers: Breakers,
+        *,
+        groups: Groups,
+        pauses: PauseOrders,
+        persistence: Receiver,
+    ) -> None:
+        self._workers = workers
+        self._orders = orders
+        self._breakers = breakers
+        self._groups = groups
+        self._choice = ChosenWorkers(workers, orders)
+        self._pauses = pauses
+        self._persistence = persistence
+        self._remembered = Remembered()
+
+    def restore(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:
+        """Take in the workers, as the former run left them."""
+        self._remembered = remembered
+        self._pauses.restore(remembered.meta)
+        for life in remembered.lost:
+            tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
+        for spec in specs:
+            self._adopt(spec)
+        self._groups.restore(remembered.meta)
+        self._pauses.end_elapsed()
+        self._breakers.restore(remembered.meta)
+
+    def settle_numbers(self) -> None:
+        """Give back the reserved numbers: no process will be started any more."""
+        known = {*self._remembered.generations, *self._remembered.workers}
+        latest = {id_: self._remembered.of(id_).last_generation for id_ in known}
+        latest[EVERY_OTHER] = self._remembered.generations.get(EVERY_OTHER, 0)
+        latest |= self._workers.latest_generations()
+        settled = tuple(GenerationsSettled(id_, number) for id_, number in latest.items())
+        tell(self._persistence, Persist(settled))
+
+    def _adopt(self, spec: WorkerSpec) -> None:
+        known = self._remembered.of(spec.id)
+        self._workers.adopt(spec, known, self._orders.world(None))
+
+    def add(self, spec: WorkerSpec, versions: Versions, reply_to: Receiver | None) -> None:
+        """Supervise one more worker."""
+        refusal = self._choice.refused_by_shutdown()
+        if refusal is None and spec.id in self._workers:
+            refusal = Refused(f"a worker is called {spec.id!r} already")
+        if refusal is None:
+            refusal = _refused(order_problem([*(worker.spec for worker in self._workers), spec], spec.id))
+        if refusal is None:
+            self._orders.versions.update(versions)
+            self._add_and_start(spec)
+            self._workers.declare()
+        tell(reply_to, refusal or Done())
+
+    def _add_and_start(self, spec: WorkerSpec) -> None:
+        self._adopt(spec)
+        if self._orders.started:
+            self._workers.step(spec.id, lambda w: failures.start(w, self._breakers.world(w)))
+
+    def remove(self, component_id: str, reply_to: Receiver | None) -> None:
+        """Stop a worker and forget it."""
+        refusal = self._choice.unknown((component_id,))
+        if refusal is not None:
+            tell(reply_to, refusal)
+            return
+        self._dismiss((component_id,), reply_to)
+
+    def _dismiss(self, ids: tuple[str, ...], reply_to: Receiver | None) -> None:
+        for id_ in ids:
+            self._workers.dismiss(id_)
+        if any(id_ in self._orders.pauses.by_id for id_ in ids):
+            self._pauses.end(ids)
+        self._workers.stop(ids, Urgency.GRACEFUL, StopReason.REMOVAL, reply_to)
+
+    def replace(self, specs: tuple[WorkerSpec, ...], versions: Versions, reply_to: Receiver | None) -> None:
+        """Supervise exactly these workers from now on."""
+        refusal = (
+            self._choice.refused_by_shutdown()
+            or self._choice.being_removed(specs)
+            or _refused(order_problem(specs))
+        )
+        if refusal is not None:
+            tell(reply_to, refusal)
+            return
+        before = {
+            worker.id: worker.spec for worker in self._workers if not self._workers.is_leaving(worker.id)
+        }
+        changes = compare(before, specs)
+        self._orders.versions = dict(versions)
+        lifted = self._apply(changes, {spec.id: spec for spec in specs})
+        self._workers.arrange(spec.id for spec in specs)
+        self._workers.declare()
+        changed = [(w, self._orders.pauses.holds(w.id)) for w in self._workers if w.id in changes.restarted]
+        tell(reply_to, WorkersChanged(postponed(replace(changes, lifted=lifted), changed)))
+
+    def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
+        self._dismiss(changes.removed, None)
+        for id_ in (*changes.restarted, *changes.adjusted):
+            self._workers.respec(wanted[id_])
+        for id_ in changes.restarted:
+            self._workers.step(id_, lambda w: supervision.renew(w, StopReason.CHANGE))
+        # Also workers with an unchanged spec: the code that it names may be another version.
+        lifted = self._clear_failures((*changes.restarted, *changes.adjusted, *changes.unchanged))
+        for id_ in changes.added:
+            self._add_and_start(wanted[id_])
+        self._workers.start_ready()
+        return lifted
+
+    def _clear_failures(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        change = failures.start if self._orders.started else failures.clear_if_changed
+        failed = [id_ for id_ in ids if self._is_failed(id_)]
+        for id_ in failed:
+            self._workers.step(id_, lambda w: change(w, self._breakers.world(w)))
+        return tuple(id_ for id_ in failed if not self._is_failed(id_))
+
+    def _is_failed(self, component_id: str) -> bool:
+        worker = self._workers.get(component_id)
+        return worker is not None and isinstance(worker.phase, Failed)
+
+
+def _refused(reason: str | None) -> Refused | None:
+    return None if reason is None else Refused(reason)

@@ -1,0 +1,1 @@
+"""What the Supervisor waits for: starts, stops, ends of pauses, timers."""
