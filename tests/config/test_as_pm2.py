@@ -140,3 +140,11 @@ def test_an_app_that_is_not_started_by_itself_says_how_to_start_it() -> None:
         "Not started automatically (autostart). To start it: rekindle scale a 1"
     ]
     assert remarks_on(script="a.js", autostart=True) == []
+
+
+def test_a_variable_that_pm2_counts_up_is_counted_up() -> None:
+    text = from_pm2(
+        {"apps": [{"script": "a.js", "instances": 3, "increment_var": "PORT", "env": {"PORT": 8080}}]}
+    )
+    ports = [(spec.env["PORT"], spec.env["NODE_APP_INSTANCE"]) for spec in specs(text).values()]
+    assert ports == [("8080", "0"), ("8081", "1"), ("8082", "2")]

@@ -88,16 +88,29 @@ def test_the_number_of_a_single_process_is_put_in_its_place() -> None:
     assert argv(found["worker:a:0"]) == ("run", "00/1", "5%")
 
 
-def test_processes_that_differ_by_their_number_become_a_worker_each() -> None:
+def test_processes_that_differ_by_their_number_become_one_group() -> None:
     found = specs(from_supervisord(NUMBERED))
-    assert list(found) == ["worker:web-3:0", "worker:web-4:0"]
-    fourth = found["worker:web-4:0"]
+    assert list(found) == ["worker:web:0", "worker:web:1"]
+    fourth = found["worker:web:1"]
     assert (argv(fourth), dict(fourth.env)) == (("web", "--port", "8004", "--of", "2"), {"N": "4"})
 
 
 def test_a_remark_about_all_processes_of_a_program_is_made_once() -> None:
-    said = remarks(from_supervisord(NUMBERED))[-3:]
+    shell = NUMBERED.replace("command=web", "command=sh -c 'exec web --port 80%(process_num)d'")
+    said = remarks(from_supervisord(shell))[-3:]
     assert said == ["Was number 3 of web.", "Left out: priority = 5.", "Was number 4 of web."]
+
+
+def test_a_number_in_a_shell_line_makes_a_worker_of_each_process() -> None:
+    line = "[program:a]\ncommand=sh -c 'exec run %(process_num)d ${A} {n}'\nnumprocs=2\n"
+    found = specs(from_supervisord(line))
+    assert [argv(spec)[-1] for spec in found.values()] == ["exec run 0 ${A} {n}", "exec run 1 ${A} {n}"]
+
+
+def test_what_supervisord_does_not_replace_is_not_replaced_after_the_import() -> None:
+    text = "[program:a]\ncommand=run ${A} {n} {x} %(process_num)d\nnumprocs=2\nenvironment=B=${C}\n"
+    spec = specs(from_supervisord(text))["worker:a:1"]
+    assert (argv(spec), dict(spec.env)) == (("run", "${A}", "{n}", "{x}", "1"), {"B": "${C}"})
 
 
 def test_a_number_that_only_names_a_process_makes_no_further_worker() -> None:

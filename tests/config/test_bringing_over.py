@@ -97,7 +97,7 @@ def test_an_app_of_pm2_keeps_what_it_says() -> None:
     found = specs(text)
     api, sweep = found["worker:api:3"], found["worker:sweep:0"]
     assert argv(api) == ("node", "--inspect", "server.js", "--port", "80")
-    assert (api.cwd, dict(api.env), api.stop.ask_s) == ("/srv", {"A": "1"}, 3)
+    assert (api.cwd, dict(api.env), api.stop.ask_s) == ("/srv", {"A": "1", "NODE_APP_INSTANCE": "3"}, 3)
     assert (api.restart.initial_delay_s, api.restart.max_delay_s) == (0.5, 0.5)
     assert (api.restart.max_consecutive, api.restart.reset_after_healthy_s) == (10, 10)
     assert api.restart.restart_on is RestartOn.ALWAYS

@@ -5,6 +5,7 @@ The TOML loads to the same workers unless something was masked.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from rekindle.actors.views.redaction import masked, without_password
 
 from .file_tables import POLICIES, as_table, keys_of, short_key
 from .model import Config, Group
+from .surroundings.shown_values import expand_setting, hidden, written_settings, written_table
 from .tables.alert_sinks import AlertSettings
 from .tables.nats import nats_table
 from .toml.toml_text import settings_text, table_text
@@ -34,7 +36,7 @@ def as_text(config: Config) -> str:
         parts.append(table_text(("nats",), nats_table(config.nats)))
     if config.metrics:
         parts.append(table_text(("metrics",), {"enabled": True}))
-    parts += (_group_text(group) for group in config.groups)
+    parts += (_group_text(group, config.path.parent) for group in config.groups)
     return "\n".join(parts)
 
 
@@ -107,7 +109,8 @@ def _breaker(policy: BreakerPolicy) -> dict[str, Any]:
 def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     settings = _settings(spec, group) | {"after": list(spec.after), "min_healthy": group.min_healthy}
     policies = {table: _policy(spec, table) for table in POLICIES}
-    return {"id": spec.id, "group": group.name, **settings, **policies}
+    worker = {"id": spec.id, "group": group.name, **settings, **policies}
+    return {name: hidden(value, group.secrets) for name, value in worker.items()}
 
 
 def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
@@ -149,16 +152,17 @@ def _with_probes(settings: dict[str, Any], kind: type) -> dict[str, Any]:
     return plain | {key: masked("", as_table(plain[key])) for key in probes & plain.keys()}
 
 
-def _group_text(group: Group) -> str:
+def _group_text(group: Group, folder: Path) -> str:
     settings = _settings(group.template, group) | {
         "count": group.count,
         "min_healthy": group.min_healthy,
         "after": list(group.waits_for),
     }
+    settings |= written_settings(group, folder) | expand_setting(group, settings)
     parts = [_members(group), table_text(("worker", group.name), settings)]
     for table in POLICIES:
         if (policy := _policy(group.template, table)) is not None:
-            parts += ("\n", table_text(("worker", group.name, table), policy))
+            parts += ("\n", table_text(("worker", group.name, table), policy | written_table(group, table)))
     return "".join(parts)
 
 

@@ -41,6 +41,10 @@ class Defaults:
         "steady", "The ready-made policies that the other settings change."
     )
     breaker: str | None = setting(None, "The circuit breaker that the worker shares with others.")
+    expand: bool = setting(
+        True,
+        "Whether {n}, {name}, {id} and ${VAR} are replaced in command, env, cwd and the addresses of ready.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,10 @@ from typing import Literal
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.validation import nearest
 
-from .decoding import decoded
 from .dependencies import order_findings
 from .elsewhere import ELSEWHERE
 from .file_owner import owner_problems
-from .file_tables import Defaults, File, Given, Worker, arguments, keys_of
+from .file_tables import Defaults, Worker, arguments, keys_of
 from .groups import group_of, group_warnings, missing_resources
 from .layers import Layers, default_findings
 from .model import Config, Group
@@ -28,6 +28,7 @@ from .problems import (
     dotted,
     shown,
 )
+from .surroundings.members import Sources
 from .tables.alert_sinks import alerts_of
 from .tables.breakers import breakers_of
 from .tables.http import http_of
@@ -59,7 +60,8 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         ConfigError: with every problem that was found.
     """
     raw = tables(text, path)
-    file, findings = decoded(raw, File, _unknown)
+    sources = Sources(raw, os.environ, _unknown)
+    file, findings = sources.file()
     folder = path.absolute().parent
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
@@ -69,8 +71,13 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     nats = nats_of(file, folder, findings)
     findings += default_findings(file.get("defaults", {}))
     breakers = breakers_of(file, findings)
-    layers = [_layers(name, file, raw) for name in file.get("worker", {})]
-    groups = {each.name: group_of(each, folder, breakers, findings) for each in layers}
+
+    def made(layers: Layers, findings: list[Finding]) -> Group:
+        return group_of(layers, folder, breakers, findings)
+
+    layers = [sources.layers(name, file) for name in file.get("worker", {})]
+    groups = {each.name: sources.numbered(made(each, findings), made) for each in layers}
+    findings += (each for group in groups.values() for each in group.problems())
     findings += order_findings(groups)
     lines = _Places(path, text, raw)
     if findings:
@@ -87,7 +94,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         nats=nats,
         worker_database=worker_database,
         metrics="metrics" in file and file["metrics"].get("enabled", True),
-        warnings=lines.problems(_warnings(groups, layers, looks), "warning"),
+        warnings=lines.problems((*sources.warnings(), *_warnings(groups, layers, looks)), "warning"),
     )
 
 
@@ -95,13 +102,6 @@ def problems_of(config: Config, path: Path, findings: Iterable[Finding]) -> tupl
     """Findings about a configuration that could be loaded, with their lines."""
     text = read_text(path) if config.text is None else config.text
     return _Places(path, text, tables(text, path)).problems(findings, "error")
-
-
-def _layers(name: str, file: Given, raw: Mapping[str, object]) -> Layers:
-    workers = raw.get("worker")
-    table = workers.get(name) if isinstance(workers, Mapping) else None
-    written = frozenset(table) if isinstance(table, Mapping) else frozenset[str]()
-    return Layers(name, file["worker"][name], file.get("defaults", {}), written)
 
 
 def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers], looks: bool) -> Iterator[Finding]:

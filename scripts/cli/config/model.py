@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
@@ -31,6 +33,27 @@ class Group:
     waits_for: tuple[str, ...] = ()
     """`after` as the file has it: names of groups and ids of workers."""
     declared_min_healthy: int | None = None
+    of_number: Callable[[int, list[Finding]], WorkerSpec] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """Makes the worker with a number; None: all are like the template."""
+    written: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The settings with placeholders, as they are in the file."""
+    secrets: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """What was put in place of placeholders and must not be shown."""
+
+    def member(self, number: int) -> WorkerSpec:
+        """The worker with that number, without `after`."""
+        if self.of_number is not None:
+            return self.of_number(number, [])
+        return replace(self.template, id=member_id(self.name, number))
+
+    def problems(self) -> list[Finding]:
+        """What is wrong with its last worker, whose number is the largest."""
+        findings: list[Finding] = []
+        if self.of_number is not None and self.count > 1:
+            self.of_number(self.count - 1, findings)
+        return findings
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -87,7 +110,7 @@ class Config:
         result: list[WorkerSpec] = []
         for group in self.groups:
             after = members(group.waits_for, groups)
-            result += (replace(group.template, id=each, after=after) for each in group.ids)
+            result += (replace(group.member(number), after=after) for number in range(group.count))
         return tuple(result)
 
     def with_count(self, name: str, count: int) -> Config:
@@ -103,7 +126,7 @@ class Config:
         changed = replace(self.group(name), count=count)
         groups = tuple(changed if group.name == name else group for group in self.groups)
         if (reason := keys_of(Worker)["count"].reason(count)) is None:
-            findings = list(order_findings({group.name: group for group in groups}))
+            findings = [*changed.problems(), *order_findings({group.name: group for group in groups})]
         else:
             findings = [Finding(("worker", name, "count"), reason, count)]
         if findings:

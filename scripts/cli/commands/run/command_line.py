@@ -33,7 +33,7 @@ def config_of(argv: Sequence[str], name: str | None = None, state_dir: Path | No
     """
     state = str(state_dir) if state_dir is not None else STATE_DIR
     named = name_of(argv[0]) if name is None else name
-    worker = {"command": list(argv), "inherit_env": ["*"], "preset": PRESET}
+    worker = {"command": list(argv), "inherit_env": ["*"], "preset": PRESET, "expand": False}
     text = settings_text({"state_dir": state}) + table_text(("worker", named), worker)
     config = parse(text, Path(PLACE))
     for problem in missing(config.groups[0].template):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..problems import ConfigError, ConfigProblem
+from ..surroundings.foreign_text import number_mark, translated, translated_words
 from .imported_worker import ImportedWorker, file_text
 from .pm2_values import megabytes, seconds, text, whole, words
 
@@ -64,11 +65,12 @@ def _app(app: object) -> ImportedWorker:
     if not isinstance(script, str) or not script:
         raise ValueError("has no script")
     worker = ImportedWorker.called(str(app.get("name") or Path(script).stem))
-    worker.settings["command"] = _command(worker, script, app)
+    worker.settings["command"] = translated_words(_command(worker, script, app))
     # The meaning of the other keys depends on these two.
     for key in sorted(app, key=lambda key: key not in ("autorestart", "instances")):
         if not _take(worker, key, app[key]):
             worker.leave_out(key, text(app[key]))
+    _number_instances(worker, app)
     if app.get("exp_backoff_restart_delay") and not {"max_restarts", "min_uptime"} & set(app):
         _remove_limit(worker)
     if OUTPUT & set(app):
@@ -117,11 +119,11 @@ def _take(worker: ImportedWorker, key: str, value: Any) -> bool:
         case _ if key in OF_RESTARTS:
             return not worker.never_restarted and _take_restart(worker, key, value)
         case "cwd":
-            worker.settings["cwd"] = text(value)
+            worker.settings["cwd"] = translated(text(value))
         case "instances" if whole(value):
             worker.settings["count"] = whole(value)
         case "env" if isinstance(value, Mapping):
-            worker.tables["env"] = {name: text(each) for name, each in value.items()}
+            worker.tables["env"] = {name: translated(text(each)) for name, each in value.items()}
         case "autorestart":
             worker.set("restart", "restart_on", "never" if text(value) == "false" else "always")
         case "autostart" if value is False:
@@ -132,6 +134,8 @@ def _take(worker: ImportedWorker, key: str, value: Any) -> bool:
             worker.set("recycle", "above_memory_mb", megabytes(key, value))
         case "kill_timeout":
             worker.set("stop", "ask_s", seconds(key, value) or KILL_TIMEOUT_S)
+        case "increment_var" | "instance_var":
+            return isinstance(value, str) and bool(value)  # see _number_instances
         case "exec_mode":
             return value in ("fork", "fork_mode")
         case "watch":
@@ -158,6 +162,17 @@ def _take_restart(worker: ImportedWorker, key: str, value: Any) -> bool:
         case _:
             return False
     return True
+
+
+def _number_instances(worker: ImportedWorker, app: Mapping[str, Any]) -> None:
+    """The variables by which PM2 tells its instances apart."""
+    if (whole(app.get("instances", 1)) or 1) < 2:
+        return
+    env = worker.tables.setdefault("env", {})
+    env[str(app.get("instance_var") or "NODE_APP_INSTANCE")] = translated(number_mark())
+    counted = app.get("increment_var")
+    if isinstance(counted, str) and (first := whole(env.get(counted, ""))) is not None:
+        env[counted] = translated(number_mark(first))
 
 
 def _delay(worker: ImportedWorker, first_s: float, longest_s: float) -> None:

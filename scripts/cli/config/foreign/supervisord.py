@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..file_tables import MOST_MEMBERS
 from ..problems import ConfigError, ConfigProblem
+from ..surroundings.foreign_text import is_marked, translated, translated_words
 from .imported_worker import ImportedWorker, file_text
 from .supervisord_values import FALSE, TRUE, Expressions, variables, whole, words
 
@@ -44,9 +45,9 @@ def from_supervisord(text: str, path: Path) -> str:
     programs: list[ImportedWorker] = []
     problems: list[ConfigProblem] = []
     with _told(SUPERVISORD, path, problems):
-        _take_defaults(defaults, sections.get(SUPERVISORD, {}), expressions)
-    # Every program may refer to the variables that are set for all programs.
-    everywhere = expressions.with_variables(defaults.tables.get("env", {})).known
+        # Every program may refer to the variables that are set for all programs.
+        expressions = _take_defaults(defaults, sections.get(SUPERVISORD, {}), expressions)
+    everywhere = expressions.known
     for section, said in sections.items():
         if section.startswith(PROGRAM):
             name = section.removeprefix(PROGRAM).strip()
@@ -99,21 +100,29 @@ def _left_out(sections: Mapping[str, Section], groups: set[str]) -> Iterator[str
             yield f"[{section}]"
 
 
-def _take_defaults(defaults: ImportedWorker, said: Section, expressions: Expressions) -> None:
+def _take_defaults(defaults: ImportedWorker, said: Section, expressions: Expressions) -> Expressions:
     if "user" in said:
         defaults.settings["user"] = expressions.expanded("user", said["user"])
     if "environment" in said:
-        defaults.tables["env"] = variables(expressions.expanded("environment", said["environment"]))
+        env = variables(expressions.expanded("environment", said["environment"]))
+        defaults.tables["env"] = {key: translated(str(value)) for key, value in env.items()}
+        expressions = expressions.with_variables(env)
     _tell_of_unknown(defaults, expressions)
+    return expressions
 
 
 def _programs(name: str, said: Section, known: Mapping[str, object]) -> list[ImportedWorker]:
-    """One worker for all processes of a program, or one for each if its settings use the number."""
+    """One worker for all processes of a program, or one for each if no placeholder expresses its number."""
     many, first = _number("numprocs", said, known, "1"), _number("numprocs_start", said, known, "0")
     known = {**known, "numprocs": many}
-    if _is_numbered(said) and 1 < many <= MOST_MEMBERS:
+    if not _is_numbered(said) or not 1 < many <= MOST_MEMBERS:
+        return [
+            _program(ImportedWorker.called(name), said, Expressions({**known, "process_num": first}), many)
+        ]
+    try:
+        return [_program(ImportedWorker.called(name), said, Expressions(known, first=first), many)]
+    except LookupError:
         return _numbered(name, said, known, range(first, first + many))
-    return [_program(ImportedWorker.called(name), said, {**known, "process_num": first}, many)]
 
 
 def _number(key: str, said: Section, known: Mapping[str, object], otherwise: str) -> int:
@@ -127,7 +136,7 @@ def _numbered(
     workers: list[ImportedWorker] = []
     for number in numbers:
         worker = ImportedWorker(ImportedWorker.called(f"{name}-{number}").at)
-        workers.append(_program(worker, said, {**known, "process_num": number}))
+        workers.append(_program(worker, said, Expressions({**known, "process_num": number})))
         further = worker.remarks if len(workers) == 1 else []
         worker.remarks = [f"Was number {number} of {name}.", *further]
     return workers
@@ -142,29 +151,40 @@ def _is_same_anyway(key: str) -> bool:
 
 
 def _program(
-    worker: ImportedWorker, said: Section, known: Mapping[str, object], count: int = 1
+    worker: ImportedWorker, said: Section, expressions: Expressions, count: int = 1
 ) -> ImportedWorker:
-    """The worker, with the settings of its section."""
+    """The worker, with the settings of its section.
+
+    Raises:
+        LookupError: the number of a process is needed where no placeholder is replaced.
+    """
+    known = expressions.known
     if known["group_name"] != known["program_name"]:
         worker.remarks.append(f"Was in the group {known['group_name']}.")
     if not said.get("command"):
         raise ValueError("has no command")
-    expressions = Expressions(known)
     if "environment" in said:
-        worker.tables["env"] = variables(expressions.expanded("environment", said["environment"]))
-        expressions = expressions.with_variables(worker.tables["env"])
-    worker.settings["command"] = words(expressions.expanded("command", said["command"]))
+        env = variables(expressions.expanded("environment", said["environment"]))
+        worker.tables["env"] = {key: translated(str(value)) for key, value in env.items()}
+        expressions = expressions.with_variables(env)
+    worker.settings["command"] = translated_words(words(expressions.expanded("command", said["command"])))
     if count != 1:
         worker.settings["count"] = count
     # The meaning of the other keys depends on autorestart.
     for key in sorted(said, key=lambda key: key != "autorestart"):
         value = said[key] if _is_same_anyway(key) else expressions.expanded(key, said[key])
+        if _is_marked(key, value):
+            raise LookupError(f"no placeholder is replaced in {key}")
         if not _take(worker, key, value.strip()):
             worker.leave_out(key, value)
     if any(OUTPUT.fullmatch(key) for key in said):
         worker.tell_of_output()
     _tell_of_unknown(worker, expressions)
     return worker
+
+
+def _is_marked(key: str, value: str) -> bool:
+    return key not in ("command", "environment", "directory") and is_marked(value)
 
 
 def _tell_of_unknown(part: ImportedWorker, expressions: Expressions) -> None:
@@ -177,7 +197,7 @@ def _take(worker: ImportedWorker, key: str, value: str) -> bool:
         case "command" | "numprocs" | "numprocs_start" | "environment":
             pass  # translated before
         case "directory":
-            worker.settings["cwd"] = value
+            worker.settings["cwd"] = translated(value)
         case "user":
             worker.settings["user"] = value
         case "autorestart":

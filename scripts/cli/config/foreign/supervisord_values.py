@@ -7,10 +7,13 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..surroundings.foreign_text import number_mark
+
 TRUE, FALSE = {"true", "on", "yes", "1"}, {"false", "off", "no", "0"}
 
 # The digits of a width are limited, because a large width could exhaust the memory.
 _EXPRESSION = re.compile(r"%(?:%|\((\w+)\)[#0 +-]*\d{0,3}(?:\.\d{1,3})?[a-zA-Z])")
+_NUMBER = re.compile(r"%\(process_num\)(?:0(?P<width>[1-9]))?[ds]")
 _VARIABLE = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^,]*?)\s*(?:,|$)")
 
 
@@ -21,6 +24,8 @@ class Expressions:
     known: Mapping[str, object]
     unknown: dict[str, None] = field(default_factory=dict)
     """Names in the order of their first use."""
+    first: int | None = None
+    """The first number, if %(process_num)d is to become a placeholder."""
 
     def expanded(self, key: str, value: str) -> str:
         """The value with its known expressions expanded; the others stay unchanged.
@@ -36,9 +41,13 @@ class Expressions:
     def with_variables(self, variables: Mapping[str, object]) -> Expressions:
         """These expressions, and %(ENV_NAME)s for each variable."""
         more = {f"ENV_{name}": value for name, value in variables.items()}
-        return Expressions({**self.known, **more}, dict(self.unknown))
+        return Expressions({**self.known, **more}, dict(self.unknown), self.first)
 
     def _expansion(self, found: re.Match[str]) -> str:
+        if found[1] == "process_num" and self.first is not None:
+            if (form := _NUMBER.fullmatch(found[0])) is None:
+                raise LookupError(f"{found[0]} is not a form of a placeholder")
+            return number_mark(self.first, int(form["width"] or 0))
         if found[1] is None or found[1] in self.known:
             return found[0] % self.known
         self.unknown[found[1]] = None

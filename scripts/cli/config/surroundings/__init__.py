@@ -1,0 +1,1 @@
+"""What surrounds a worker's process: placeholders in its settings, and files of environment variables."""

@@ -1,0 +1,63 @@
+"""Pure: how settings with placeholders are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rekindle.actors.views.known_secrets import MASK
+from rekindle.actors.views.redaction import masked
+
+from ..model import Group
+from .placeholders import escaped
+from .worker_tables import EXPANDED
+
+_PLAIN = ("command", "env", "cwd", "stdin")
+
+
+def written_settings(group: Group, folder: Path) -> dict[str, Any]:
+    """The plain settings with placeholders, as they are in the file; paths are relative to its folder."""
+    plain = {key: masked(key, value) for key, value in group.written.items() if key in _PLAIN}
+    paths = {key: str(folder / str(plain[key])) for key in ("cwd", "stdin") if _is_relative(plain.get(key))}
+    return plain | paths
+
+
+def written_table(group: Group, table: str) -> dict[str, Any]:
+    """The settings with placeholders of a policy, as they are in the file."""
+    value = group.written.get(table, {})
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def expand_setting(group: Group, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`expand = false`, where a value stands for itself and has the form of a placeholder."""
+    plain = (settings.get(key) for key in EXPANDED if key not in group.written)
+    texts = [text for value in plain for text in _texts(value)]
+    return {"expand": False} if not group.written and any(escaped(text) != text for text in texts) else {}
+
+
+def hidden(value: Any, secrets: Iterable[str]) -> Any:
+    """The value without these texts."""
+    match value:
+        case str():
+            for secret in secrets:
+                value = value.replace(secret, MASK)
+            return value
+        case Mapping():
+            return {name: hidden(each, secrets) for name, each in value.items()}
+        case list() | tuple():
+            return [hidden(each, secrets) for each in value]
+        case _:
+            return value
+
+
+def _is_relative(path: object) -> bool:
+    return isinstance(path, str) and not path.startswith(("/", "~", "${"))
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        value = value.values()
+    return [text for each in value for text in _texts(each)] if isinstance(value, Iterable) else []
