@@ -8,7 +8,6 @@ states, extends every deadline by the time it was away, and asks for what it may
 
 from __future__ import annotations
 
-import heapq
 import signal
 
 from loguru import logger
@@ -39,7 +38,7 @@ from .messages.internal.to_monitor import (
 from .messages.internal.to_persistence import Persist
 from .messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 from .messages.internal.to_supervisor import JobChanged, MonitorReplaced, RegistrationRefused
-from .ports import Processes, Receiver, Runtime, Timer
+from .ports import Processes, Receiver, Runtime
 from .rules import progress
 from .rules.health import (
     Change,
@@ -56,6 +55,7 @@ from .rules.health import (
     pending,
 )
 from .rules.observed_worker import ObservedWorker, to_mirror, with_heartbeats
+from .runtime.deadline_queue import Deadline, DeadlineQueue
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.health_policy import HealthPolicy
 
@@ -80,17 +80,12 @@ class HealthMonitor(ResilientActor):
         self._processes = processes
         self._supervisor: Receiver | None = None
         self._workers: dict[str, ObservedWorker] = {}
-        self._queue: list[tuple[float, str, int]] = []
+        self._deadlines = DeadlineQueue(runtime, self.actor_ref, DeadlineReached, self._is_wanted)
         self._unmirrored: set[str] = set()
-        self._timer: Timer | None = None
-        self._timer_due = float("inf")
 
     def recover(self) -> None:
         """Keep the states, which a handler replaces as a whole; ask for what was missed."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._timer_due = None, float("inf")
-        self._queue.clear()
+        self._deadlines.clear()
         self._unmirrored.clear()
         # A check that raised may raise again: not at once, or the monitor would do nothing else.
         soon = self._runtime.clock.monotonic() + ABSENCE_S
@@ -279,42 +274,24 @@ class HealthMonitor(ResilientActor):
         if worker.checked_at is not None and worker.checked_at <= due:
             return
         worker.checked_at = due
-        heapq.heappush(self._queue, (due, worker.component_id, worker.generation))
-        self._arm()
+        self._deadlines.add((due, worker.component_id, worker.generation))
 
-    def _arm(self) -> None:
-        """Set the timer for the first queued check, and drop stale checks before it."""
-        queue = self._queue
-        while queue and not self._is_current(*queue[0]):
-            heapq.heappop(queue)
-        if not queue or queue[0][0] >= self._timer_due:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        due = queue[0][0]
-        delay = max(0.0, due - self._runtime.clock.monotonic())
-        self._timer_due = due
-        self._timer = self._runtime.timers.after(delay, self.actor_ref, DeadlineReached(due))
-
-    def _is_current(self, due: float, component_id: str, generation: int) -> bool:
+    def _is_wanted(self, deadline: Deadline) -> bool:
+        due, component_id, generation = deadline
         worker = self._current(component_id, generation)
         return worker is not None and worker.checked_at == due
 
     def _deadline_reached(self, due: float) -> None:
-        if due != self._timer_due:
+        if not self._deadlines.is_next(due):
             return
-        self._timer, self._timer_due = None, float("inf")
         now = self._runtime.clock.monotonic()
         self._extend_after_absence(now - due)
-        while self._queue and self._queue[0][0] <= now:
-            at, component_id, generation = heapq.heappop(self._queue)
-            worker = self._current(component_id, generation)
-            if worker is None or worker.checked_at != at:
-                continue
+        for _, component_id, _ in self._deadlines.take_due(now):
+            worker = self._workers[component_id]
             worker.checked_at = None
             if not worker.silence_is_allowed and worker.must_report:
                 self._elapsed(worker, now)
-        self._arm()
+        self._deadlines.arm()
 
     def _elapsed(self, worker: ObservedWorker, now: float) -> None:
         stuck = worker.stuck(now)

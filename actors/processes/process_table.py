@@ -11,19 +11,13 @@ from __future__ import annotations
 import signal
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from queue import Empty
 
-from loguru import logger
-
-from ..deaths.death import Exit
-from ..deaths.evidence import Remains
-from ..facts.frames import Frame
 from ..facts.usage import Usage
-from ..messages.internal.to_monitor import ChannelClosed, FrameReceived, ProtocolViolated
-from ..messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
+from ..messages.internal.to_proxy import ProcessFound, SpawnFailed
 from ..ports import Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
@@ -44,18 +38,12 @@ from .spawn.start_marks import StartMarks
 from .spawn.warm_processes import WarmProcesses
 from .strays import reap_orphans, session_of, waited_for
 from .usage_sampler import UsageSampler
+from .watch.child_watch import ChildWatch, report_to_both
 from .watch.epoll_loop import EpollLoop
 from .watch.transcript import OutputLine, Transcript
 
-CHANNEL_GRACE_S = 0.1
-"""An ending process closes its channel a moment before it is gone; only after this time is a
-closed channel reported by itself."""
-
 CLOSE_S = 5.0
 """How long `close` waits for the threads."""
-
-TRACED_S = 0.1
-"""How often the table tries to reap an ended process that a debugger holds."""
 
 
 class RealProcesses:
@@ -72,7 +60,6 @@ class RealProcesses:
     ) -> None:
         self.mark = uuid.uuid4().hex
         """In the environment of every process of this system, as REKINDLE_SYSTEM."""
-        self._clock = clock
         self._children: dict[str, Child] = {}
         self._pending_starts = PendingStarts()
         self._scarcity = ScarcityLog()
@@ -102,6 +89,9 @@ class RealProcesses:
         self._spawner.warm = self._warm
         self._conditions = ReadyConditions(self.mark, self._loop, self._outputs)
         self._ended = EndedProcesses(self._loop, self._outputs, self._lookups, left or None)
+        self._watch = ChildWatch(
+            clock, self._loop, self._outputs, self._memory, self._conditions, self._ended, self._finish_end
+        )
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
         if self._guardian is not None:
             self._loop.post(self._guardian.start)
@@ -245,7 +235,7 @@ class RealProcesses:
         child = Child(request, spawned, self.transcript, oom_kills, self._lookups.begin(request.spec))
         self._children[child.id] = child
         self._scarcity.over(child.id)
-        news = self._on_exit if child.pidfd == -1 else self._begin_watch
+        news = self._watch.on_exit if child.pidfd == -1 else self._watch.begin
         self._loop.post(lambda: self._start_finished(child.id, lambda: news(child)))
 
     def _fail_start(self, request: SpawnRequest, error: Exception) -> None:
@@ -255,7 +245,7 @@ class RealProcesses:
             self._scarcity.failed(failed.component_id, error)
         else:
             self._scarcity.over(failed.component_id)
-        report = partial(self._tell_both, request, failed)
+        report = partial(report_to_both, request, failed)
         self._loop.post(lambda: self._start_finished(failed.component_id, report))
 
     def _start_finished(self, component_id: str, tell_news: Call) -> None:
@@ -263,90 +253,6 @@ class RealProcesses:
         orders = self._pending_starts.finish(component_id)
         for call in (tell_news, *orders):
             attempt(call)
-
-    def _begin_watch(self, child: Child) -> None:
-        """Watch a new process and report its start."""
-        request = child.request
-        try:
-            self._watch(child)
-        except OSError as error:
-            # The kernel's limit of watched descriptors is reached; an unwatched process must not run.
-            child.signal(signal.SIGKILL)
-            child.exit = child.reap(wait=True)
-            self._unwatch(child)
-            child.close()
-            self._outputs.post(partial(child.output.close, self._outputs))
-            failed = SpawnFailed(child.id, child.generation, f"the process cannot be watched: {error}")
-            self._tell_both(request, failed)
-            return
-        self._tell_both(request, ProcessStarted(child.id, child.generation, child.pid, child.start_note))
-        self._conditions.begin(child)
-
-    def _watch(self, child: Child) -> None:
-        # Urgent: an exit must not wait for the output of other workers.
-        self._loop.watch(child.pidfd, lambda: self._on_exit(child), urgent=True)
-        child.output.watch(self._outputs)
-        if child.channel is not None:
-            self._loop.watch(child.channel.fileno(), lambda: self._on_frames(child))
-
-    def _on_frames(self, child: Child) -> None:
-        assert child.channel is not None
-        frames, open_still = child.read_frames(self._clock.monotonic())
-        self._pass_on(child, frames)
-        if not open_still:
-            self._loop.unwatch(child.channel.fileno())
-            self._loop.after(CHANNEL_GRACE_S, lambda: self._report_closed_channel(child))
-
-    def _pass_on(self, child: Child, frames: Iterable[Frame]) -> None:
-        """Send the monitor what came over a channel."""
-        monitor = child.request.monitor
-        for frame in frames:
-            monitor.tell(FrameReceived(child.id, child.generation, frame))
-        violation = child.new_violation()
-        if violation is not None:
-            monitor.tell(ProtocolViolated(child.id, child.generation, violation))
-
-    def _on_exit(self, child: Child) -> None:
-        """The process is a zombie: read what it sent, kill its group, reap it, report, close."""
-        if child.exit is not None:
-            return
-        # Its death is reported even if reading its last output fails.
-        if child.channel is not None and self._loop.watches(child.channel.fileno()):
-            attempt(lambda: self._pass_on(child, child.last_frames(self._clock.monotonic())))
-        child.exit = child.reap()
-        if child.exit is None:
-            self._loop.unwatch(child.pidfd)
-            self._loop.after(TRACED_S, lambda: self._on_exit(child))
-            return
-        self._unwatch(child)
-        self._ended.add(child, partial(self._report_exit, child, child.exit))
-
-    def _report_exit(self, child: Child, exit_: Exit) -> None:
-        self._tell_both(child.request, ProcessExited(child.id, child.generation, exit_, self._remains(child)))
-        self._outputs.post(partial(child.output.close, self._outputs))
-        attempt(child.close)
-        self._finish_end()
-
-    def _remains(self, child: Child) -> Remains | None:
-        try:
-            return child.remains(self._memory)
-        except Exception as error:  # noqa: BLE001
-            logger.opt(exception=error).error("processes: cannot read the evidence of {}", child.id)
-            return None
-
-    def _unwatch(self, child: Child) -> None:
-        for descriptor in child.descriptors():
-            self._loop.unwatch(descriptor)
-
-    def _report_closed_channel(self, child: Child) -> None:
-        if child.exit is None:
-            tell(child.request.monitor, ChannelClosed(child.id, child.generation))
-
-    def _tell_both(self, request: SpawnRequest, news: ProcessStarted | SpawnFailed | ProcessExited) -> None:
-        # The proxy first: when the Supervisor is notified of the death, it already knows that the
-        # process is gone, and does not order its end.
-        tell(request.observer, news)
-        tell(request.monitor, news)
 
     # ── orders ───────────────────────────────────────────────────────────────────────────
 

@@ -95,43 +95,24 @@ class Supervisor(ResilientActor):
         links = Links(me, monitor, persistence, desk, processes, releases, declared)
         orders = StandingOrders(runtime)
         pause_ends = PauseEnds(runtime, me)
-        self._workers = Workers(runtime, links, max_concurrent_starts)
-        self._stalls = StallChecks(runtime, self._workers, processes, supervisor=me, persistence=persistence)
-        self._breakers = Breakers(runtime, self._workers, orders, me, persistence, prober)
-        self._groups = Groups(runtime, self._workers, orders, self._breakers, persistence)
+        workers = self._workers = Workers(runtime, links, max_concurrent_starts)
+        breakers = self._breakers = Breakers(runtime, workers, orders, me, persistence, prober)
+        groups = self._groups = Groups(runtime, workers, orders, breakers, persistence)
+        self._stalls = StallChecks(runtime, workers, processes, supervisor=me, persistence=persistence)
         self._upkeep = Upkeep(
-            runtime,
-            self._workers,
-            breakers=self._breakers,
-            supervisor=me,
-            processes=processes,
-            persistence=persistence,
+            runtime, workers, breakers=breakers, supervisor=me, processes=processes, persistence=persistence
         )
         self._reports = StatusReports(
-            runtime.clock, self._workers, orders, self._breakers, pause_ends, self._groups, monitor=monitor
+            runtime.clock, workers, orders, breakers, pause_ends, groups, monitor=monitor
         )
-        self._pauses = PauseOrders(
-            self._workers,
-            orders,
-            self._breakers,
-            ends=pause_ends,
-            clock=runtime.clock,
-            persistence=persistence,
-        )
-        self._declarations = Declarations(
-            self._workers,
-            orders,
-            self._breakers,
-            groups=self._groups,
-            pauses=self._pauses,
-            persistence=persistence,
-        )
+        self._pauses = PauseOrders(workers, orders, breakers, pause_ends, runtime.clock, persistence)
+        self._declarations = Declarations(workers, orders, breakers, groups, self._pauses, persistence)
         self._operations = Operations(
-            self._workers,
+            workers,
             orders,
-            self._breakers,
+            breakers,
             self._upkeep,
-            groups=self._groups,
+            groups=groups,
             reports=self._reports,
             pauses=self._pauses,
             declarations=self._declarations,

@@ -41,7 +41,6 @@ class Declarations:
         workers: Workers,
         orders: StandingOrders,
         breakers: Breakers,
-        *,
         groups: Groups,
         pauses: PauseOrders,
         persistence: Receiver,

@@ -29,7 +29,6 @@ class PauseOrders:
         workers: Workers,
         orders: StandingOrders,
         breakers: Breakers,
-        *,
         ends: PauseEnds,
         clock: Clock,
         persistence: Receiver,
