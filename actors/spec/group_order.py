@@ -41,18 +41,28 @@ def arranged(specs: Iterable[WorkerSpec], groups: Iterable[Group]) -> tuple[Work
     Raises:
         SpecError: a group names an unknown member, one that has a group already, or itself.
     """
-    known = {spec.id: spec for spec in specs}
-    by_name = _by_name(groups)
-    tables: dict[str, list[str]] = {}
-    for spec in known.values():
-        for name in {spec.id, spec.group} - {""}:
-            tables.setdefault(name, []).append(spec.id)
-    for name, problem in group_problems(by_name, tables):
+    specs, by_name = tuple(specs), _by_name(groups)
+    for name, problem in group_problems(by_name, _tables(specs)):
         raise SpecError(name, [problem], "group")
-    order = _Order(known, by_name, tables)
+    return placed(specs, by_name.values())
+
+
+def placed(specs: Iterable[WorkerSpec], groups: Iterable[Group]) -> tuple[WorkerSpec, ...]:
+    """The same for groups that are valid; a member may have no worker at present."""
+    known, by_name = {spec.id: spec for spec in specs}, {group.name: group for group in groups}
+    order = _Order(known, by_name, _tables(known.values()))
     for name in by_name:
         order.walk(name)
     return tuple(order.placed(spec) for spec in known.values())
+
+
+def _tables(specs: Iterable[WorkerSpec]) -> dict[str, list[str]]:
+    """The ids of the workers that a member of a group may mean, by its name."""
+    tables: dict[str, list[str]] = {}
+    for spec in specs:
+        for name in {spec.id, spec.group} - {""}:
+            tables.setdefault(name, []).append(spec.id)
+    return tables
 
 
 def groups_of(specs: Iterable[WorkerSpec]) -> tuple[Group, ...]:
@@ -69,7 +79,7 @@ def joined(spec: WorkerSpec, others: Iterable[WorkerSpec]) -> WorkerSpec:
         name in group.members for group in groups for name in (spec.id, spec.group)
     ):
         return spec
-    return arranged((*(each for each in others if each.id != spec.id), spec), groups)[-1]
+    return placed((*(each for each in others if each.id != spec.id), spec), groups)[-1]
 
 
 def _by_name(groups: Iterable[Group]) -> dict[str, Group]:
@@ -102,7 +112,7 @@ class _Order:
             return self._walked[name]
         group, all_ids, before = self._groups[name], list[str](), list[str]()
         for position, word in enumerate(group.members):
-            ids = self.walk(word) if word in self._groups else self._tables[word]
+            ids = self.walk(word) if word in self._groups else self._tables.get(word, [])
             for id_ in ids:
                 self._places[id_].append(Membership(group, position))
                 self._after[id_] |= dict.fromkeys(before)

@@ -216,15 +216,16 @@ class Groups:
                 self._workers.step(worker.id, lambda w: supervision.reset(w, self._breakers.world(w)))
 
     def start_restored(self) -> None:
-        """Start the members of the groups that are no longer given up: the last to die is started again."""
+        """Start the members of the groups whose last to die is started again, or is no longer a member."""
         if not self._given_up:
             return
         over = [name for name, given_up in self._given_up.items() if self._is_back(name, given_up.member)]
         for name in over:
             restored = GroupRestored(self._given_up.pop(name).member, name)
             tell(self._persistence, Persist((self._record(name), restored)))
-        members = self._workers.members_of(*over)
-        self._start(worker.id for worker in members if _is_barred(worker) and self.down(worker) is None)
+        if over:  # also workers that have left such a group
+            barred = [worker.id for worker in self._workers if _is_barred(worker) and not self.down(worker)]
+            self._start(barred)
 
     def _start(self, ids: Iterable[str]) -> None:
         if not self._orders.stopping:

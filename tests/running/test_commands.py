@@ -14,8 +14,9 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import IMPORT_PATH, REKINDLE
 
+from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.client import ControlClient, ControlError, path_of
-from rekindle.cli.commands.run.command_line import name_of
+from rekindle.cli.commands.run.command_line import config_of, name_of
 
 
 class Command:
@@ -115,3 +116,10 @@ def test_a_command_line_that_cannot_be_run_is_refused_with_code_2(
 )
 def test_the_worker_has_the_name_of_its_program(program: str, name: str) -> None:
     assert name_of(program) == name
+
+
+def test_one_command_is_an_essential_service() -> None:
+    """It survives an outage, and a run that gives it up ends with its exit code (see test_essential)."""
+    (spec,) = config_of(["sh", "-c", "exit 3"]).specs()
+    assert spec.essential is True
+    assert spec.restart == PRESETS["service"].restart

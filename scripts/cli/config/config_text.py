@@ -37,6 +37,7 @@ def as_text(config: Config) -> str:
     if config.metrics:
         parts.append(table_text(("metrics",), {"enabled": True}))
     parts += (_group_text(group, config.path.parent) for group in config.groups)
+    parts += (table_text(("group", group.name), as_table(group)) for group in config.together)
     return "\n".join(parts)
 
 
@@ -55,6 +56,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "nats": None if config.nats is None else nats_table(config.nats),
         "metrics": {"enabled": config.metrics},
         "workers": workers,
+        "groups": [{"name": group.name, **as_table(group)} for group in config.together],
     }
 
 
@@ -118,6 +120,7 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
         "preset": group.preset,
         "pause_mode": spec.pause_mode.value,
         "kind": spec.kind.value,
+        "essential": spec.essential,
         "env": masked("", spec.env),
         "inherit_env": list(spec.inherit_env),
     }

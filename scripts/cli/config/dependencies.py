@@ -1,53 +1,106 @@
-"""Pure: which group waits for which, and the problems of that order."""
+"""Pure: which workers wait for which, by `after` and as members of groups, and the problems of that order."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from rekindle.actors.spec.validation import nearest
 
 from .model import Group, member_id
 from .problems import Finding, shown
+from .tables.groups import GroupTables, workers_of
 
 _MEMBER = re.compile(r"worker:(?P<name>[^:]+):(?P<number>0|[1-9][0-9]{0,8})")
 _MOST_CYCLES = 10
 """Enough to see the pattern; further cycles are reported once these are fixed."""
 
+_Waits = Mapping[str, Mapping[str, str]]
+"""What each worker table waits for, with the word of `after` or the group that says so."""
 
-def order_findings(groups: Mapping[str, Group]) -> Iterator[Finding]:
-    """Unknown names in `after`, and cycles."""
-    edges: dict[str, dict[str, None]] = {name: {} for name in groups}
+
+def order_findings(
+    groups: Mapping[str, Group], together: GroupTables, known: Collection[str] = ()
+) -> Iterator[Finding]:
+    """Unknown names in `after`, and cycles through `after` and the order of members.
+
+    Args:
+        groups: the worker tables by name.
+        together: the groups of the file by name; empty if one of them is refused.
+        known: the names of all groups, also of those that are refused.
+    """
+    named: dict[str, dict[str, str]] = {name: {} for name in groups}
     for group in groups.values():
         for word in dict.fromkeys(group.waits_for):
-            if (reason := _unknown(word, groups)) is None:
-                edges[group.name][_group_of(word, groups)] = None
+            tables = tuple(_tables(word, groups, together))
+            reason = _unknown(word, groups, {**together, **dict.fromkeys(known)})
+            if word in together and group.name in tables:
+                reason = f"is a cycle: {group.name} → group {word} → {group.name}"
+            if reason is None:
+                named[group.name] |= dict.fromkeys(tables, word)
             else:
                 yield Finding(("worker", group.name, "after"), reason, list(group.waits_for))
-    for cycle in _cycles(edges):
-        reason = "is a cycle: " + " → ".join((*cycle, cycle[0]))
-        yield Finding(("worker", cycle[0], "after"), reason, list(groups[cycle[0]].waits_for))
+    by_group = _member_order(groups, together)
+    for steps in _cycles(named, by_group):
+        yield _cycle_finding(steps, groups, named, by_group)
 
 
-def members(words: Iterable[str], groups: Mapping[str, Group]) -> tuple[str, ...]:
+def _member_order(groups: Mapping[str, Group], together: GroupTables) -> dict[str, dict[str, str]]:
+    """What each worker table waits for as a member, with the group whose order that is."""
+    waits: dict[str, dict[str, str]] = {name: {} for name in groups}
+    for group in together.values():
+        before: list[str] = []
+        for word in group.members:
+            tables = list(workers_of(word, together)) if word in together else [word]
+            for table in tables:
+                waits[table] |= dict.fromkeys(before, group.name)
+            before += (table for table in tables if not groups[table].template.temporary)
+    return waits
+
+
+def _cycle_finding(
+    steps: Sequence[tuple[str, str]], groups: Mapping[str, Group], named: _Waits, by_group: _Waits
+) -> Finding:
+    """The finding at a worker of the cycle that names the next one in its `after`."""
+    first = next(at for at, (name, other) in enumerate(steps) if other in named[name])
+    steps = (*steps[first:], *steps[:first])
+    start = steps[0][0]
+    words = (_step(other, named[name].get(other), by_group[name].get(other)) for name, other in steps)
+    reason = " → ".join((start, *words))
+    return Finding(("worker", start, "after"), f"is a cycle: {reason}", list(groups[start].waits_for))
+
+
+def _step(other: str, word: str | None, group: str | None) -> str:
+    if word is None:
+        return f"{other} (before it in group {group})"
+    return other if word == other or ":" in word else f"group {word} → {other}"
+
+
+def members(words: Iterable[str], groups: Mapping[str, Group], together: GroupTables) -> tuple[str, ...]:
     """The ids of these groups and workers, each once, in the order of their first mention."""
     ids: dict[str, None] = {}
     for word in words:
-        ids |= dict.fromkeys(groups[word].ids if word in groups else (word,))
+        names = workers_of(word, together) if word in together else [word]
+        for name in names:
+            ids |= dict.fromkeys(groups[name].ids if name in groups else (name,))
     return tuple(ids)
 
 
-def _group_of(word: str, groups: Mapping[str, Group]) -> str:
-    return word if word in groups else word.split(":")[1]
+def _tables(word: str, groups: Mapping[str, Group], together: GroupTables) -> Iterable[str]:
+    """The worker tables that a word of `after` means; none for a group that is refused."""
+    if word in together:
+        return workers_of(word, together)
+    name = word.split(":")[1] if ":" in word else word
+    return (name,) if name in groups else ()
 
 
-def _unknown(word: str, groups: Mapping[str, Group]) -> str | None:
-    if word in groups:
+def _unknown(word: str, groups: Mapping[str, Group], together: Collection[str]) -> str | None:
+    if word in groups or word in together:
         return None
     member = _MEMBER.fullmatch(word)
     if member is None or member["name"] not in groups:
-        known = [*groups, *(member_id(name, 0) for name in groups)]
+        known = [*groups, *together, *(member_id(name, 0) for name in groups)]
         return f"no worker or group is named {shown((), word)}{nearest(word, known)}"
     group = groups[member["name"]]
     if int(member["number"]) < group.count:
@@ -55,9 +108,12 @@ def _unknown(word: str, groups: Mapping[str, Group]) -> str | None:
     return f"{word} does not exist: worker.{group.name}.count is {group.count}"
 
 
-def _cycles(edges: Mapping[str, Mapping[str, None]]) -> Iterator[Sequence[str]]:
-    """Cycles of names, each waiting for the next; a cycle is cut before the search for the next one."""
-    left = {name: dict(targets) for name, targets in edges.items()}
+def _cycles(named: _Waits, by_group: _Waits) -> Iterator[Sequence[tuple[str, str]]]:
+    """Cycles as steps from a name to one that it waits for.
+
+    A cycle is cut at an `after` before the search for the next one: the order of members alone has none.
+    """
+    left = {name: {**by_group[name], **named[name]} for name in named}
     places = {name: place for place, name in enumerate(left)}
     for _ in range(_MOST_CYCLES):
         try:
@@ -67,7 +123,9 @@ def _cycles(edges: Mapping[str, Mapping[str, None]]) -> Iterator[Sequence[str]]:
             cycle = list(reversed(error.args[1]))[:-1]
             first = cycle.index(min(cycle, key=places.__getitem__))
             cycle = cycle[first:] + cycle[:first]
-            del left[cycle[-1]][cycle[0]]
-            yield cycle
+            steps = list(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+            name, other = next(step for step in reversed(steps) if step[1] in named[step[0]])
+            del left[name][other]
+            yield steps
         else:
             return

@@ -19,6 +19,7 @@ from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettin
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.group import Group
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.validation import Setting, setting, settings_of
@@ -57,7 +58,10 @@ class Worker(Defaults):
     min_healthy: int = setting(
         0, "How many workers a rolling restart keeps healthy; by default count - 1.", least=0
     )
-    after: tuple[str, ...] = setting((), "Groups or workers that must be healthy before these start.")
+    temporary: bool = setting(
+        False, "Whether the worker is never restarted, by itself or with its group: restart_on = never."
+    )
+    after: tuple[str, ...] = setting((), "Workers or groups that must be healthy before these start.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +108,7 @@ class File:
     defaults: Defaults = setting(None)
     breakers: Mapping[str, BreakerPolicy] = setting(None, "Circuit breakers, by name.")
     worker: Mapping[str, Worker] = setting(None, "Groups of workers, by name.")
+    group: Mapping[str, Group] = setting(None, "Workers that stand and fall together, by the group's name.")
 
 
 _INCLUDED: Mapping[type, tuple[type, ...]] = {

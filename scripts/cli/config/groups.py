@@ -10,6 +10,7 @@ from typing import Any
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.processes.spawn.preflight import missing
+from rekindle.actors.spec.policies.restart_policy import RestartOn, RestartPolicy
 from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.program import Command, PythonCall
@@ -125,6 +126,7 @@ def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | N
 
 def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> WorkerSpec:
     policies = {table: layers.policy(table, findings) for table in POLICIES}
+    policies["restart"] = _restart(layers, policies["restart"], findings)
     policies["release"] = _release(layers, policies["release"], folder, findings)
     policies["breaker"] = breaker_of(layers, breakers, findings)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
@@ -151,6 +153,16 @@ def _run(layers: Layers) -> Command | PythonCall:
     if argv and argv[0].startswith("~"):
         argv = (os.path.expanduser(argv[0]), *argv[1:])
     return Command(argv, **layers.settings(Command))
+
+
+def _restart(layers: Layers, policy: RestartPolicy, findings: list[Finding]) -> RestartPolicy:
+    if not layers.setting("temporary", False):
+        return policy
+    chosen = layers.worker.get("restart", {}).get("restart_on", RestartOn.NEVER)
+    if chosen is not RestartOn.NEVER:
+        reason = 'contradicts temporary = true, which means restart_on = "never"'
+        findings.append(layers.finding(("restart", "restart_on"), reason, chosen))
+    return replace(policy, restart_on=RestartOn.NEVER)
 
 
 def _release(

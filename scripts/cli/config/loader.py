@@ -31,6 +31,7 @@ from .problems import (
 from .surroundings.members import Sources
 from .tables.alert_sinks import alerts_of
 from .tables.breakers import breakers_of
+from .tables.groups import group_tables_of
 from .tables.http import http_of
 from .tables.nats import nats_of
 from .toml.line_numbers import line_numbers, line_of
@@ -78,7 +79,8 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     layers = [sources.layers(name, file) for name in file.get("worker", {})]
     groups = {each.name: sources.numbered(made(each, findings), made) for each in layers}
     findings += (each for group in groups.values() for each in group.problems())
-    findings += order_findings(groups)
+    together = group_tables_of(file, groups, findings)
+    findings += order_findings(groups, together, file.get("group", {}))
     lines = _Places(path, text, raw)
     if findings:
         raise ConfigError(lines.problems(findings, "error"))
@@ -91,6 +93,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         http=http,
         alerts=alerts,
         groups=tuple(groups.values()),
+        together=tuple(together.values()),
         nats=nats,
         worker_database=worker_database,
         metrics="metrics" in file and file["metrics"].get("enabled", True),

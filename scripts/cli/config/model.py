@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
+from rekindle.actors.spec.group_order import placed
+from rekindle.actors.spec.policies.group import Group as GroupTable
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
@@ -68,6 +70,9 @@ class Group:
         return min(self.declared_min_healthy, self.count)
 
 
+_G = TypeVar("_G", Group, GroupTable)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """A file without problems."""
@@ -83,6 +88,8 @@ class Config:
     """The HTTP gateway with the dashboard; None: off."""
     alerts: AlertSettings
     groups: tuple[Group, ...]
+    together: tuple[GroupTable, ...] = ()
+    """The groups of workers that stand and fall together."""
     warnings: tuple[ConfigProblem, ...] = ()
     nats: NatsSettings | None = None
     metrics: bool = False
@@ -103,15 +110,15 @@ class Config:
         raise UnknownGroupError(name, (group.name for group in self.groups))
 
     def specs(self) -> tuple[WorkerSpec, ...]:
-        """Every worker, in the order of the file."""
+        """Every worker with its places in groups, in the order of the file."""
         from .dependencies import members
 
-        groups = {group.name: group for group in self.groups}
+        groups, together = _by_name(self.groups), _by_name(self.together)
         result: list[WorkerSpec] = []
         for group in self.groups:
-            after = members(group.waits_for, groups)
+            after = members(group.waits_for, groups, together)
             result += (replace(group.member(number), after=after) for number in range(group.count))
-        return tuple(result)
+        return placed(result, self.together)
 
     def with_count(self, name: str, count: int) -> Config:
         """The same with another number of workers in one group.
@@ -126,12 +133,17 @@ class Config:
         changed = replace(self.group(name), count=count)
         groups = tuple(changed if group.name == name else group for group in self.groups)
         if (reason := keys_of(Worker)["count"].reason(count)) is None:
-            findings = [*changed.problems(), *order_findings({group.name: group for group in groups})]
+            order = order_findings(_by_name(groups), _by_name(self.together))
+            findings = [*changed.problems(), *order]
         else:
             findings = [Finding(("worker", name, "count"), reason, count)]
         if findings:
             raise ConfigError(_placeless(str(self.path), finding) for finding in findings)
         return replace(self, groups=groups)
+
+
+def _by_name(groups: Iterable[_G]) -> dict[str, _G]:
+    return {group.name: group for group in groups}
 
 
 def _placeless(file: str, finding: Finding) -> ConfigProblem:

@@ -21,6 +21,9 @@ def schema() -> dict[str, Any]:
     tables["Worker"]["oneOf"] = [{"required": ["command"]}, {"required": ["python"]}]
     tables["Worker"]["properties"]["command"]["minItems"] = 1
     tables["File"]["properties"]["worker"]["propertyNames"] = {"pattern": f"^{WORKER_NAME.pattern}$"}
+    tables["File"]["properties"]["group"]["propertyNames"] = {"pattern": f"^{WORKER_NAME.pattern}$"}
+    tables["Group"] |= {"required": ["members"]}
+    tables["Group"]["properties"]["members"]["minItems"] = 1
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Rekindle configuration",

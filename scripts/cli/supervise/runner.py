@@ -1,7 +1,8 @@
 """`rekindle run`: start the workers, handle signals, stop in order.
 
-A run that has only tasks ends with them. The first SIGTERM or SIGINT stops the workers within the
-time of their stop settings, the second sends SIGTERM at once, the third kills. SIGHUP reloads the file.
+A run that has only tasks ends with them; the end of an essential worker or group ends any run. The
+first SIGTERM or SIGINT stops the workers within the time of their stop settings, the second sends
+SIGTERM at once, the third kills. SIGHUP reloads the file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from loguru import logger
 
 from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.gateways.control import ControlServer
-from rekindle.actors.messages import Event, StatusChanged, StoodDown
+from rekindle.actors.messages import EssentialEnded, Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
 from rekindle.actors.processes.spawn.descriptor_limit import raise_limit
 from rekindle.actors.processes.strays import children_of, end_descendants, living_descendants
@@ -40,7 +41,7 @@ from .subreaper import adopt_orphans
 from .systemd import Notifier
 from .task_results import TaskResults
 
-Order = Literal["stop", "reload", "stand_down", "show_status", "check_tasks"]
+Order = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"]
 
 STRAYS_S = 2.0
 """How long to wait until killed stray processes have ended."""
@@ -96,6 +97,7 @@ class Runner:
         self._next_keepalive = time.monotonic()
         self._stop_signals = 0
         self._results = TaskResults()
+        self._essential_code = 0
 
     def run(self) -> int:
         """Start the workers and wait for the end; returns the exit code."""
@@ -109,7 +111,7 @@ class Runner:
             logger.info("supervisor: ready, {}", self._summary())
             code = self._process_orders()
             self._stop()
-        return 1 if self._fleet.unsaved_records else code
+        return code or (1 if self._fleet.unsaved_records else 0)
 
     def tell(self, message: Event) -> None:
         """Receive an event."""
@@ -118,6 +120,9 @@ class Runner:
         match message:
             case StoodDown():
                 self._orders.put("stand_down")
+            case EssentialEnded(exit_code=code):
+                self._essential_code = code
+                self._orders.put("end")
             case StatusChanged() if not self._status_queued:
                 self._status_queued = True
                 self._orders.put("show_status")
@@ -131,6 +136,8 @@ class Runner:
                     return 0
                 case "stand_down":
                     return 1
+                case "end":
+                    return self._essential_code
                 case "reload":
                     self._reload()
                     self._orders.put("check_tasks")

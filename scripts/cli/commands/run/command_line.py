@@ -14,7 +14,7 @@ from ...config import Config, ConfigError, ConfigProblem, parse
 from ...config.paths import STATE_DIR
 from ...config.toml.toml_text import settings_text, table_text
 
-PRESET = "steady"
+PRESET = "service"
 PLACE = "command line"
 """The file in messages about it."""
 
@@ -33,7 +33,13 @@ def config_of(argv: Sequence[str], name: str | None = None, state_dir: Path | No
     """
     state = str(state_dir) if state_dir is not None else STATE_DIR
     named = name_of(argv[0]) if name is None else name
-    worker = {"command": list(argv), "inherit_env": ["*"], "preset": PRESET, "expand": False}
+    worker = {
+        "command": list(argv),
+        "inherit_env": ["*"],
+        "preset": PRESET,
+        "expand": False,
+        "essential": True,
+    }
     text = settings_text({"state_dir": state}) + table_text(("worker", named), worker)
     config = parse(text, Path(PLACE))
     for problem in missing(config.groups[0].template):

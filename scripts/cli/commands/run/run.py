@@ -90,7 +90,9 @@ def run(
 
     \b
     Exit codes: 0 after a clean stop, 1 if the supervisor could not run or another one took over,
-    2 if the file has problems or this machine lacks what it needs (nothing was started).
+    2 if the file has problems or this machine lacks what it needs (nothing was started). If an
+    essential worker or group is given up, or one command after --, everything stops, and the code
+    is that of the worker: its exit code, or 128 + signal.
     """
     command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
     _check_usage(ctx, file, command)
