@@ -15,7 +15,7 @@ from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Cause, Exit
 from ..deaths.findings import Confidence, Finding
 from ..deaths.last_error import last_lines
-from ..deaths.left_processes import daemon_hint
+from ..deaths.left_processes import daemon_hint, listed
 from ..facts.audit_entry import AuditEntry, AuditResult
 from ..facts.health_status import ShownStatus, Status
 from ..facts.records import DeathRecord
@@ -91,6 +91,8 @@ def _sentences(
         yield f"More: rekindle history {worker.component_id} --bundle last"
     if deaths and worker.pid is None and (hint := _daemon_hint(deaths[0], bundle)):
         yield f"It {hint}"
+    elif bundle is not None and bundle.left:
+        yield f"It left {listed(bundle.left)}, which Rekindle ended."
     yield from _budget(worker)
     advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker)
     if advice:

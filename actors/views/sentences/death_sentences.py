@@ -37,6 +37,9 @@ def death_sentences(event: WorkerDied) -> tuple[Sentence, Sentence]:
     level = Level.ERROR if keeps_dying else Level.WARNING
     if event.death.cause is Cause.SPAWN_FAILED and event.death.detail:
         return Sentence("death", f"could not start: {event.death.detail}", level), decision
+    if event.death.cause is Cause.SUPERVISOR_LOST:  # the time is that of the supervisor's last record
+        lost = f"ended with its supervisor, which was killed; it had run for at least {lasted}"
+        return Sentence("death", lost, level), decision
     return Sentence("death", f"died after {lasted}{job}: {how}", level), decision
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from rekindle.actors.deaths.left_processes import listed
+
 from .status_table import Document
 from .text import (
     age,
@@ -82,6 +84,8 @@ def facts(bundle: Document) -> Iterator[tuple[str, str]]:
     yield from _given("progress", bundle["progress"])
     if bundle["sent"] is not None:
         yield "our signal", signal_name(bundle["sent"])
+    if bundle.get("left"):
+        yield "left", f"{listed(bundle['left'])}, ended by Rekindle"
     if bundle["usage"] is not None:
         yield from _usage(bundle["usage"], bundle["memory_limit_kb"])
     if bundle["oom_kills"] is not None:

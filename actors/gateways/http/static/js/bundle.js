@@ -3,7 +3,7 @@
 import { get, Problem, worker as workerPath } from "./api.js";
 import { el } from "./dom.js";
 
-const FACTS = ["finding", "confidence", "detail", "pid", "job", "progress", "sent", "oom_kills", "memory_limit_kb", "crash"];
+const FACTS = ["finding", "confidence", "detail", "pid", "job", "progress", "sent", "left", "oom_kills", "memory_limit_kb", "crash"];
 
 export function bundle(death, findings) {
   const found = findings.find((each) => each.generation === death.generation);
@@ -17,7 +17,7 @@ export function bundle(death, findings) {
 async function show(death, evidence) {
   try {
     const kept = await get(workerPath(death.component_id, "bundles", String(death.generation)));
-    const facts = FACTS.filter((name) => kept[name] !== null && kept[name] !== undefined && kept[name] !== "");
+    const facts = FACTS.filter((name) => kept[name] !== null && kept[name] !== undefined && String(kept[name]) !== "");
     evidence.replaceChildren(
       el("dl", { class: "facts" }, ...facts.map((name) => el("div", {}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, String(kept[name]))))),
       ...text("Last message", kept.last_words),
