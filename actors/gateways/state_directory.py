@@ -40,19 +40,25 @@ def _opened(directory: Path) -> int:
         raise GatewayError(f"cannot use {directory} as state directory: {error.strerror}") from error
     try:
         _check_directory(directory, os.fstat(descriptor))
-        _check_way(directory)
+        check_path_to(directory)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _check_way(directory: Path) -> None:
-    """Refuse a path on which another user could put another directory in the place of ours."""
+def check_path_to(directory: Path) -> None:
+    """Refuse a path on which another user could put another directory in the place of ours.
+
+    Raises:
+        UnsafePathError: a link of another user, or a parent that every user may write to.
+    """
     link = directory.absolute()
     if link.is_symlink() and link.lstat().st_uid not in (0, os.geteuid()):
         raise UnsafePathError(f"{directory} is a symbolic link of another user (uid {link.lstat().st_uid})")
     for parent in directory.resolve().parents:
+        if not parent.exists():  # it will be created, private to us
+            continue
         mode = parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise UnsafePathError(

@@ -5,6 +5,7 @@ Engines do not pool: every connection is new, and its user decides how long to k
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -15,6 +16,8 @@ from sqlalchemy.pool import NullPool
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.views.redaction import without_password
 from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost
+
+from .database_file import check_place
 
 BEGIN_WRITING = "BEGIN IMMEDIATE"
 """How SQLite's writers begin: a deferred transaction that reads first fails at once at its first write if
@@ -111,14 +114,17 @@ def postgresql_engine(url: URL, *, lock_timeout_ms: int) -> Engine:
     return engine
 
 
-def check_driver(where: str) -> None:
-    """Refuse an address whose database cannot be reached from this installation.
+def check_address(where: str) -> None:
+    """Refuse an address that cannot be opened on this machine, without opening it.
 
     Raises:
-        StoreError: the address is invalid, or psycopg is not installed.
+        StoreError: the address is invalid, psycopg is not installed, or the place of the file is not safe.
     """
-    if isinstance(path_or_url(where), URL):
+    found = path_or_url(where)
+    if isinstance(found, URL):
         _require_psycopg()
+    else:
+        check_place(Path(found))
 
 
 def _require_psycopg() -> None:

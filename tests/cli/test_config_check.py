@@ -111,6 +111,24 @@ def test_a_port_in_use_is_refused(file: Path, taken: int) -> None:
     refused_alike(file, text, sentence)
 
 
+def test_a_database_where_every_user_may_write_is_refused(file: Path) -> None:
+    folder = file.parent / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    unsafe = f"the store {folder}/x.db is not safe: every user may write to {folder}: chmod o-w {folder}"
+    sentence = f"1: database: {unsafe}"
+    refused_alike(file, f'database = "open/x.db"\n{WORKER}', sentence)
+
+
+def test_a_new_state_directory_below_one_where_every_user_may_write_is_refused(file: Path) -> None:
+    folder = file.parent / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    sentence = f"1: state_dir: {folder}, above {folder}/state, is writable by every user: chmod o-w {folder}"
+    refused_alike(file, f'state_dir = "open/state"\n{WORKER}', sentence)
+    assert not (folder / "state").exists()
+
+
 def test_an_exit_code_that_does_not_exist_is_refused(file: Path) -> None:
     text = WORKER + "restart = { give_up_exit_codes = [3, 300] }\n"
     sentence = (

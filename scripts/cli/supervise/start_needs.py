@@ -15,7 +15,7 @@ from rekindle.actors.errors import RekindleError
 from rekindle.actors.gateways.gateway_errors import GatewayError
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
-from rekindle.actors.gateways.state_directory import check_state_directory
+from rekindle.actors.gateways.state_directory import check_path_to, check_state_directory
 
 from ..client import ControlClient, ControlError, NoSupervisorError
 from ..config import Config
@@ -28,7 +28,7 @@ _ANSWER_S = 2.0
 def unmet_needs(config: Config) -> Iterator[Finding]:
     """What this machine lacks; the supervisor that already runs the file is not in its own way."""
     yield from _unmet(("state_dir",), partial(_check_state_directory, config.state_dir))
-    yield from _unmet(("database",), partial(_check_driver, config.database))
+    yield from _unmet(("database",), partial(_check_database, config.database))
     yield from _unmet_by_job_workers(config)
     if config.nats is not None:
         from rekindle.actors.gateways.nats.connection_options import check as check_nats
@@ -103,10 +103,10 @@ def _check_state_directory(directory: Path) -> None:
         raise GatewayError(f"cannot use {directory} as state directory: {there} is not a directory")
     if not os.access(there, os.W_OK | os.X_OK):
         raise GatewayError(f"cannot use {directory} as state directory: Permission denied")
+    check_path_to(directory)
 
 
-def _check_driver(database: str) -> None:
-    if "://" in database:
-        from rekindle.persistence.database.engines import check_driver
+def _check_database(database: str) -> None:
+    from rekindle.persistence.database.engines import check_address
 
-        check_driver(database)
+    check_address(database)
