@@ -215,6 +215,7 @@ class MemoryStore:
             del self._events[event.id]
         for key in [key for key in self._usages if key[1] < before_ms]:
             del self._usages[key]
+        del self._audit[: -retention.audit_count]
         self.jobs.prune_old(retention, now_wall_ms)
         return False
 

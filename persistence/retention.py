@@ -32,7 +32,7 @@ class Pruning:
         events_ms = now_wall_ms - round(retention.event_days * DAY_MS)
         if self._prune_events(connection, retention, events_ms):
             return True
-        if self._prune_audit(connection, history_ms):
+        if self._prune_audit(connection, retention.audit_count, history_ms):
             return True
         # Once a round: the query passes over pending jobs, and there may be very many of them.
         if not self._worker and prune_jobs(connection, retention, now_wall_ms, CHUNK):
@@ -53,11 +53,12 @@ class Pruning:
             connection.execute(delete(EVENT).where(EVENT.c.id <= gone))
         return bool(oldest) and gone == oldest[-1][0]
 
-    def _prune_audit(self, connection: Connection, before_ms: int) -> bool:
+    def _prune_audit(self, connection: Connection, most: int, before_ms: int) -> bool:
+        newest = connection.scalar(select(func.max(AUDIT.c.id))) or 0
         oldest = connection.execute(
             select(AUDIT.c.id, AUDIT.c.at_wall_ms).order_by(AUDIT.c.id).limit(CHUNK)
         ).all()
-        gone = [number for number, at_wall_ms in oldest if at_wall_ms < before_ms]
+        gone = [number for number, at in oldest if at < before_ms or number <= newest - most]
         if gone:
             connection.execute(delete(AUDIT).where(AUDIT.c.id.in_(gone)))
         return len(gone) == CHUNK

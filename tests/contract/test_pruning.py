@@ -44,6 +44,24 @@ def test_no_more_events_are_stored_than_the_limit(store: Store) -> None:
     assert page.oldest == 21
 
 
+def test_no_more_audit_entries_are_stored_than_the_limit(store: Store) -> None:
+    order = AuditEntry(
+        at_wall_ms=NOW,
+        gateway="http",
+        uid=None,
+        pid=None,
+        claimed_user=None,
+        action="restart",
+        target=TAG,
+        detail="",
+        result=AuditResult.REFUSED,
+        reason="unknown",
+    )
+    store.commit([msgspec.structs.replace(order, pid=number) for number in range(30)])
+    prune(store, replace(ALL, audit_count=10))
+    assert [each.pid for each in store.audit()] == list(range(29, 19, -1))
+
+
 def test_events_are_deleted_when_they_are_old(store: Store) -> None:
     store.commit([event(number, at_wall_ms=NOW - (10 - number) * DAY) for number in range(1, 11)])
     prune(store, replace(ALL, event_days=2.5))

@@ -31,6 +31,9 @@ class Retention:
         above=0,
         most=LONGEST_DAYS,
     )
+    audit_count: int = setting(
+        100_000, "The number of audit entries that are kept.", least=1, most=LARGEST_COUNT
+    )
     job_days: float = setting(
         30.0, "Jobs that were done or failed longer ago, in days, are deleted.", above=0, most=LONGEST_DAYS
     )
