@@ -18,6 +18,7 @@ from .deaths.evidence import Remains
 from .facts.frames import Frame
 from .facts.generations import GenerationStarted
 from .facts.health_status import Status
+from .facts.notices import Notice
 from .messages import StatusChanged, WorkerStarted
 from .messages.internal.to_monitor import (
     Attend,
@@ -30,6 +31,7 @@ from .messages.internal.to_monitor import (
     MarkFailed,
     MirrorDue,
     MonitorMessage,
+    NoticeReceived,
     ProtocolViolated,
     Register,
     SetPaused,
@@ -39,7 +41,6 @@ from .messages.internal.to_persistence import Persist
 from .messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 from .messages.internal.to_supervisor import JobChanged, MonitorReplaced, RegistrationRefused
 from .ports import Processes, Receiver, Runtime
-from .rules import progress
 from .rules.health import (
     Change,
     Checked,
@@ -53,8 +54,11 @@ from .rules.health import (
     Trigger,
     advance,
     pending,
+    triggers_of,
 )
 from .rules.observed_worker import ObservedWorker, to_mirror, with_heartbeats
+from .rules.vital_signs import progress, watchdog
+from .rules.vital_signs.watchdog import watchdog_of
 from .runtime.deadline_queue import Deadline, DeadlineQueue
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.health_policy import HealthPolicy
@@ -115,6 +119,8 @@ class HealthMonitor(ResilientActor):
                 worker = self._current(id_, generation)
                 if worker is not None:
                     self._advance(worker, Checked(message.condition, message.is_met, message.words))
+            case NoticeReceived(component_id=id_, generation=generation, notice=notice):
+                self._noticed(id_, generation, notice)
             case ChannelClosed(component_id=id_, generation=generation):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
@@ -157,6 +163,7 @@ class HealthMonitor(ResilientActor):
             request.reports_health,
             pending(now, request.ready, request.reports_health),
             now,
+            watchdog=watchdog_of(request.ready, request.stop_s),
         )
         self._workers[request.component_id] = worker
         self._mirror(worker)
@@ -205,6 +212,16 @@ class HealthMonitor(ResilientActor):
         if worker.is_mirror_old(now):
             self._mirror(worker)
         self._advance(worker, Reported(frame))
+
+    def _noticed(self, component_id: str, generation: int, notice: Notice) -> None:
+        worker = self._current(component_id, generation)
+        if worker is None or worker.state.status in (Status.DEAD, Status.FAILED):
+            return
+        worker.said = worker.said if notice.status is None else notice.status
+        worker.watchdog = watchdog.after_notice(worker.watchdog, notice, self._runtime.clock.monotonic())
+        for trigger in triggers_of(notice):
+            self._advance(worker, trigger)
+        self._watch(worker)
 
     def _started(self, message: ProcessStarted) -> None:
         component_id, generation = message.component_id, message.generation
@@ -262,13 +279,9 @@ class HealthMonitor(ResilientActor):
     # ── deadlines ────────────────────────────────────────────────────────────────────────
 
     def _watch(self, worker: ObservedWorker, not_before: float = 0.0) -> None:
-        """Queue the worker's deadline, unless an earlier check of it is queued.
-
-        A frame moves the deadline and leaves the queue alone: the check that runs too early
-        queues the next one. So a heartbeat costs no timer.
-        """
+        """Queue the worker's deadline, if it has one."""
         due = worker.due
-        if due is None or worker.silence_is_allowed or not worker.must_report:
+        if due is None or worker.silence_is_allowed:
             return
         due = max(due, not_before)
         if worker.checked_at is not None and worker.checked_at <= due:
@@ -289,13 +302,16 @@ class HealthMonitor(ResilientActor):
         for _, component_id, _ in self._deadlines.take_due(now):
             worker = self._workers[component_id]
             worker.checked_at = None
-            if not worker.silence_is_allowed and worker.must_report:
+            if not worker.silence_is_allowed:
                 self._elapsed(worker, now)
         self._deadlines.arm()
 
     def _elapsed(self, worker: ObservedWorker, now: float) -> None:
         stuck = worker.stuck(now)
-        self._advance(worker, _ELAPSED if stuck is None else Lost(Cause.NO_PROGRESS, detail=stuck))
+        if stuck is not None or worker.must_report:
+            self._advance(worker, stuck or _ELAPSED)
+        else:
+            self._watch(worker)
 
     def _extend_after_absence(self, late: float) -> None:
         """After a suspend every heartbeat looks overdue; the frames are still in the channels."""
@@ -309,7 +325,7 @@ class HealthMonitor(ResilientActor):
             self._grant(worker)
 
     def _grant(self, worker: ObservedWorker) -> None:
-        worker.progress = progress.granted(worker.progress, self._runtime.clock.monotonic())
+        worker.grant(self._runtime.clock.monotonic())
         self._advance(worker, Granted())
 
     # ── carrying it out ──────────────────────────────────────────────────────────────────
@@ -340,7 +356,8 @@ class HealthMonitor(ResilientActor):
             recover_for_s=step.change.recover_for_s,
         )
         worker.state, worker.last_change = step.state, changed
-        worker.was_ready |= changed.new is Status.HEALTHY
+        if changed.new is Status.HEALTHY:
+            worker.ready(now)
         tell(self._supervisor, changed)
         if death is None:
             # The Supervisor publishes a death together with its decision.

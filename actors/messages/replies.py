@@ -97,6 +97,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Workers that must become healthy before it starts."""
     not_ready: tuple[str, ...] = ()
     """The conditions that a starting worker does not meet yet, in words, with the latest answer of each."""
+    said: str = ""
+    """What it last said of itself over its notify socket (STATUS=)."""
     start_note: str = ""
     """How its process was started, if it may be forked from a warm process: in words."""
     leaving: bool = False

@@ -14,6 +14,7 @@ from ..deaths.death import Exit
 from ..deaths.evidence import Fingerprint, Line, Remains, Spent
 from ..facts.frames import Frame
 from ..ports import Control, SpawnRequest
+from ..runtime.lanes import Call
 from .channel import DescriptorSentError
 from .oom_kills import OomKills
 from .spawn.pipes import BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE
@@ -57,6 +58,9 @@ class Child:
         self.pid = spawned.pid
         self.pidfd = spawned.pidfd
         self.channel = spawned.channel
+        self.notify = spawned.notify
+        self.finish_notices: Call = lambda: None
+        """Reads the last of what it says over its notify socket."""
         self.output = WorkerOutput(self.id, self.generation, (spawned.stdout, spawned.stderr), transcript)
         self.exit: Exit | None = None
         self.start_note = spawned.note
@@ -216,13 +220,15 @@ class Child:
         """Our open descriptors of it, but its output."""
         channel = [] if self.channel is None else [self.channel.fileno()]
         pidfd = [] if self.pidfd == -1 else [self.pidfd]
-        return [*pidfd, *channel]
+        notify = [] if self.notify is None else [self.notify.fileno()]
+        return [*pidfd, *channel, *notify]
 
     def close(self) -> None:
         """Close every descriptor but its output."""
         for descriptor in (self.pidfd, self._spawned.crash_dump):
             if descriptor != -1:
                 os.close(descriptor)
-        if self.channel is not None:
-            self.channel.close()
-        self.channel, self.pidfd, self._spawned.crash_dump = None, -1, -1
+        for socket in (self.channel, self.notify):
+            if socket is not None:
+                socket.close()
+        self.channel, self.notify, self.pidfd, self._spawned.crash_dump = None, None, -1, -1

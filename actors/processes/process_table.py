@@ -22,6 +22,7 @@ from ..ports import Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
+from .checks.ready_conditions import ReadyConditions
 from .child import Child
 from .code_lookups import CodeLookups
 from .ended_processes import EndedProcesses
@@ -29,7 +30,6 @@ from .fingerprints import Fingerprints
 from .guardian_link import GuardianLink
 from .left_processes import LeftProcesses, stray_processes
 from .oom_kills import OomKills
-from .ready_conditions import ReadyConditions
 from .spawn.launcher import Launcher
 from .spawn.pending_starts import PendingStarts
 from .spawn.scarcity import ScarcityLog, is_scarce
@@ -69,7 +69,6 @@ class RealProcesses:
         """No start is in progress: the table closes with the last process."""
         self.transcript = Transcript(self.mark)
         self._sampler = UsageSampler()
-        self._sampling = threading.Lock()
         self._marks = StartMarks(self.mark) if adopts else None
         self._spawner = Spawner(self.mark, database, self._marks)
         self._memory = OomKills()
@@ -143,13 +142,7 @@ class RealProcesses:
         child = self._children.get(component_id)
         if child is None or child.generation != generation:
             return None
-        with self._sampling:
-            usage = self._sampler.usage(child.pid)
-            # If it was reaped meanwhile, its pid may already belong to another process.
-            if child.exit is not None:
-                self._sampler.forget(child.pid)
-                return None
-        return usage
+        return self._sampler.usage_while(child.pid, lambda: child.exit is None)
 
     def strays(self, timeout_s: float = 5.0) -> tuple[tuple[int, str], ...]:
         """Processes that left their worker's session, with the worker that they came from."""

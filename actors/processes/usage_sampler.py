@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,23 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 class UsageSampler:
-    """Samples process trees. Used by one thread at a time."""
+    """Samples process trees."""
 
     def __init__(self) -> None:
         self._marks: dict[int, _Mark] = {}
+        self._busy = threading.Lock()
 
-    def usage(self, pid: int) -> Usage | None:
+    def usage_while(self, pid: int, is_alive: Callable[[], bool]) -> Usage | None:
+        """What a process and its descendants use; None if it was reaped by the time that this is known."""
+        with self._busy:
+            usage = self._usage(pid)
+            # If it was reaped meanwhile, its pid may already belong to another process.
+            if not is_alive():
+                self._marks.pop(pid, None)
+                return None
+            return usage
+
+    def _usage(self, pid: int) -> Usage | None:
         """What this process and its descendants use together; None if it has ended."""
         import psutil
 
@@ -57,10 +69,6 @@ class UsageSampler:
             threads=threads,
             descriptors=descriptors,
         )
-
-    def forget(self, pid: int) -> None:
-        """Drop a process that was reaped; its pid may soon belong to another one."""
-        self._marks.pop(pid, None)
 
     def _cpu_percent(self, pid: int, began: float, cpu_s: float) -> float:
         now = time.monotonic()

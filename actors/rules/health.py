@@ -17,14 +17,26 @@ Times are seconds of a monotonic clock, passed in by the caller.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from ..deaths.death import Cause, Exit
 from ..facts.frames import Frame
 from ..facts.health_status import Status
+from ..facts.notices import Notice
 from ..spec.policies.health_policy import HealthPolicy
 from ..spec.policies.ready_policy import Condition, ReadyPolicy
-from .readiness import FRAME, Awaited, awaited, is_awaited, lifetime_s, too_late, with_words, without
+from .vital_signs.readiness import (
+    FRAME,
+    Awaited,
+    awaited,
+    is_awaited,
+    lifetime_s,
+    too_late,
+    with_words,
+    without,
+)
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -114,6 +126,12 @@ class Checked(msgspec.Struct, frozen=True):
     words: str = ""
 
 
+class Extended(msgspec.Struct, frozen=True):
+    """The worker asks for more time to start: this many seconds from now."""
+
+    seconds: float
+
+
 class Lost(msgspec.Struct, frozen=True):
     """The process ended, its channel closed, or it broke the protocol."""
 
@@ -130,7 +148,7 @@ class Granted(msgspec.Struct, frozen=True):
     """The monitor was away, or the worker paused: the silence until now does not count."""
 
 
-Trigger = Reported | Elapsed | Launched | Checked | Lost | GivenUp | Granted
+Trigger = Reported | Elapsed | Launched | Checked | Extended | Lost | GivenUp | Granted
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -158,6 +176,18 @@ def pending(now: float, ready: ReadyPolicy | None, reports_health: bool) -> Pend
     return Pending(now, awaited(ready, reports_health), lifetime_s(ready))
 
 
+def triggers_of(notice: Notice) -> Iterator[Trigger]:
+    """What a datagram to the worker's notify socket means for its health."""
+    if notice.extend_s is not None:
+        yield Extended(notice.extend_s)
+    if notice.is_ready:
+        yield Checked(Condition.NOTIFY, is_met=True)
+    elif notice.status is not None:
+        yield Checked(Condition.NOTIFY, is_met=False, words=notice.status)
+    if notice.gives_up:
+        yield Lost(Cause.UNHEALTHY, detail=notice.status or "WATCHDOG=trigger")
+
+
 def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) -> HealthStep:
     """What a trigger does to a worker's health."""
     match state, trigger:
@@ -177,7 +207,10 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
             return _settled(state, _checked(state, trigger), now)
         case Recovering(start=Pending() as start), Checked():
             return HealthStep(msgspec.structs.replace(state, start=_checked(start, trigger)))
-        case _, Launched() | Checked():
+        case Pending(since=since), Extended(seconds=seconds):
+            until = max(since + policy.startup_timeout_s, now + seconds)
+            return HealthStep(msgspec.structs.replace(state, since=until - policy.startup_timeout_s))
+        case _, Launched() | Checked() | Extended():
             return HealthStep(state)
         case _, Reported(frame=frame):
             return _reported(state, frame, policy, now)

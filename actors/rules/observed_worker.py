@@ -7,16 +7,17 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from ..deaths.death import Death, Job
+from ..deaths.death import Cause, Death, Job
 from ..deaths.evidence import Remains
 from ..facts.health_status import ShownStatus
 from ..facts.records import HealthMirrored
 from ..messages import StatusChanged, StatusReport, WorkerStatus
 from ..spec.policies.health_policy import HealthPolicy
-from . import progress
-from .health import Change, Healthy, Pending, State, Unhealthy, deadline, healthy_for
-from .progress import Progress
-from .readiness import FRAME
+from .health import Change, Healthy, Lost, Pending, State, Unhealthy, deadline, healthy_for
+from .vital_signs import progress, watchdog
+from .vital_signs.progress import Progress
+from .vital_signs.readiness import FRAME
+from .vital_signs.watchdog import NO_WATCHDOG, Watchdog
 
 MIRROR_AGE_S = 25.0
 """After how long a heartbeat that changes nothing is persisted, so that people see that it came."""
@@ -43,6 +44,9 @@ class ObservedWorker(msgspec.Struct):
     mirrored_at: float | None = None
     """When its health was last persisted for people to read."""
     progress: Progress = msgspec.field(default_factory=Progress)
+    watchdog: Watchdog = NO_WATCHDOG
+    said: str = ""
+    """What it last said of itself over its notify socket."""
     paused: bool = False
     checked_at: float | None = None
     """The deadline of its check in the queue."""
@@ -62,7 +66,7 @@ class ObservedWorker(msgspec.Struct):
 
     @property
     def must_report(self) -> bool:
-        """Whether it has a deadline: a program without a channel has one for its start only."""
+        """Whether silence counts: that of a program without a channel does during its start only."""
         return self.reports_health or isinstance(self.state, Pending)
 
     @property
@@ -73,17 +77,30 @@ class ObservedWorker(msgspec.Struct):
     @property
     def due(self) -> float | None:
         """When time alone changes its health next: because of silence, or of work without progress."""
-        silent = deadline(self.state, self.policy)
-        if self.progress.moved is None or not self._must_progress:
+        silent = deadline(self.state, self.policy) if self.must_report else None
+        if not self._must_progress or (self.progress.moved is None and self.watchdog is NO_WATCHDOG):
             return silent
-        still = progress.deadline(self.progress, self.policy)
-        if silent is None or still is None:
-            return still if silent is None else silent
-        return min(silent, still)
+        dues = (silent, progress.deadline(self.progress, self.policy), watchdog.deadline(self.watchdog))
+        return min((due for due in dues if due is not None), default=None)
 
-    def stuck(self, now: float) -> str | None:
-        """How long its work made no progress, in words, if that is too long."""
-        return progress.stuck(self.progress, self.policy, now) if self._must_progress else None
+    def stuck(self, now: float) -> Lost | None:
+        """Why it must be ended although it runs and may even report, if it must."""
+        if not self._must_progress:
+            return None
+        if (words := progress.stuck(self.progress, self.policy, now)) is not None:
+            return Lost(Cause.NO_PROGRESS, detail=words)
+        missed = watchdog.missed(self.watchdog, now)
+        return None if missed is None else Lost(missed.cause, detail=missed.words)
+
+    def grant(self, now: float) -> None:
+        """The monitor was away or the worker paused: start the times of its work over."""
+        self.progress = progress.granted(self.progress, now)
+        self.watchdog = watchdog.granted(self.watchdog, now)
+
+    def ready(self, now: float) -> None:
+        """It has become healthy."""
+        self.was_ready = True
+        self.watchdog = watchdog.begun(self.watchdog, now)
 
     @property
     def _must_progress(self) -> bool:
@@ -153,6 +170,8 @@ def _aged(status: WorkerStatus, worker: ObservedWorker | None, now: float) -> Wo
         return status
     if worker.start_note:
         status = replace(status, start_note=worker.start_note)
+    if worker.said:
+        status = replace(status, said=worker.said)
     if isinstance(worker.state, Pending) and status.shown is ShownStatus.STARTING:
         status = replace(status, not_ready=tuple(map(str, worker.state.awaits)))
     return status if worker.heard_at is None else replace(status, heartbeat_age_s=now - worker.heard_at)

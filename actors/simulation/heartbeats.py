@@ -109,6 +109,11 @@ class Heartbeats:
 
     # ── disturbed by a fault ─────────────────────────────────────────────────────────────
 
+    @property
+    def is_suppressed(self) -> bool:
+        """Whether it says nothing."""
+        return bool(self._suppressed)
+
     def suppress(self, reason: str) -> None:
         """Send nothing as long as this reason holds."""
         self._catch_up()

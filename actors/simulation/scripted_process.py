@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ..deaths.death import Exit
 from ..deaths.evidence import Remains
-from ..messages.internal.to_monitor import ConditionChecked
+from ..facts.notices import Notice
+from ..messages.internal.to_monitor import ConditionChecked, NoticeReceived
 from ..messages.internal.to_proxy import ProcessExited
 from ..ports import Runtime, SpawnRequest, Timer
 from ..runtime.resilient_actor import tell
@@ -76,6 +77,8 @@ class ScriptedProcess:
             self.later(does.healthy_after, self.jobs.look)
         if does.healthy_after is not None and self.request.spec.ready is not None:
             self.later(does.healthy_after, self.become_ready)
+        if (ready := self.request.spec.ready) is not None and ready.watchdog_s is not None:
+            self.keep_alive(ready.watchdog_s / 2)
 
     def become_ready(self) -> None:
         """Meet every condition of its readiness, except those that the monitor sees by itself."""
@@ -87,6 +90,13 @@ class ScriptedProcess:
                     ConditionMet(self._runtime.clock.monotonic(), spec.id, generation, condition)
                 )
                 tell(self.request.monitor, ConditionChecked(spec.id, generation, condition, is_met=True))
+
+    def keep_alive(self, every_s: float) -> None:
+        """Send keep-alives over its notify socket, until it hangs or falls silent."""
+        if not self.hung and not self.heartbeats.is_suppressed:
+            spec, generation = self.request.spec, self.request.generation
+            tell(self.request.monitor, NoticeReceived(spec.id, generation, Notice(is_alive=True)))
+        self.later(every_s, lambda: self.keep_alive(every_s))
 
     def later(self, delay_s: float, what: Callable[[], None]) -> None:
         """Do something later; a process that is frozen by then does it once it is continued."""

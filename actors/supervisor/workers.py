@@ -274,7 +274,14 @@ class Workers:
 
     def _register(self, worker: Worker) -> None:
         spec = worker.spec
-        register = Register(spec.id, worker.generation, spec.health, spec.run.reports_health, spec.ready)
+        register = Register(
+            spec.id,
+            worker.generation,
+            spec.health,
+            spec.run.reports_health,
+            spec.ready,
+            spec.stop.total_s,
+        )
         tell(self._to.monitor, register)
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────

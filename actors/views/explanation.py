@@ -82,6 +82,8 @@ def _sentences(
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.start_note:
         yield f"Its process was {worker.start_note}."
+    if worker.said:
+        yield f"It says: {worker.said}"
     if worker.paused:
         yield _pause(worker)
     if deaths:
@@ -107,6 +109,8 @@ def _state(worker: WorkerStatus) -> str:
             return f"{name} waits to start until {' and '.join(worker.waits_for)} {are} healthy."
         case ShownStatus.STARTING if worker.why:
             return f"{name} is {worker.why}."
+        case ShownStatus.STARTING if worker.not_ready:
+            return f"{name} is starting (pid {worker.pid}) and waits for {'; '.join(worker.not_ready)}."
         case ShownStatus.STARTING:
             return f"{name} is starting (pid {worker.pid}) and has not reported healthy yet."
         case ShownStatus.HEALTHY if worker.status is not Status.HEALTHY:

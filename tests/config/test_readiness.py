@@ -20,7 +20,8 @@ def test_every_condition_can_be_set_in_the_file_and_is_shown_as_it_was_set() -> 
     text = f"""{DB}
     health = {{ startup_timeout_s = 120 }}
     ready = {{ tcp = "localhost:5432", http = {{ url = "http://localhost/up", codes = [204] }}, \
-command = ["pg_isready"], output = "ready to accept", after_s = 2, every_s = 0.5 }}
+command = ["pg_isready"], output = "ready to accept", after_s = 2, every_s = 0.5, notify = true, \
+watchdog_s = 30 }}
     """
     config = good(text)
     assert config.groups[0].template.ready == ReadyPolicy(
@@ -30,6 +31,8 @@ command = ["pg_isready"], output = "ready to accept", after_s = 2, every_s = 0.5
         output="ready to accept",
         after_s=2.0,
         every_s=0.5,
+        notify=True,
+        watchdog_s=30.0,
     )
     assert good(as_text(config)).specs() == config.specs()
     assert warned(text) == []
@@ -41,7 +44,9 @@ def test_the_defaults_of_the_file_apply_to_every_worker() -> None:
 
 
 def test_all_problems_of_the_conditions_are_told_at_once() -> None:
-    wrong = 'output = "list(", after_s = -1, tcp = "5432", otput = "x", command = "pg_isready"'
+    wrong = (
+        'output = "list(", after_s = -1, tcp = "5432", otput = "x", command = "pg_isready", watchdog_s = 9'
+    )
     told = refused(f"{DB}ready = {{ {wrong} }}")
     here = "workers.toml:4: worker.db.ready"
     assert sorted(told) == [
@@ -50,4 +55,5 @@ def test_all_problems_of_the_conditions_are_told_at_once() -> None:
         f"{here}.otput = \"x\": is not a known key; did you mean 'output'?",
         f'{here}.output = "list(": is not a regular expression: {UNTERMINATED}',
         f'{here}.tcp = "5432": must have the form "host:port", such as "localhost:8080"',
+        f"{here}.watchdog_s = 9: requires notify = true",
     ]

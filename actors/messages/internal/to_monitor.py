@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...facts.frames import Frame
+from ...facts.notices import Notice
 from ...ports import Receiver
 from ...spec.policies.health_policy import HealthPolicy
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
@@ -29,6 +30,8 @@ class Register(msgspec.Struct, frozen=True):
     reports_health: bool
     ready: ReadyPolicy | None = None
     """When it is ready, if its spec says so."""
+    stop_s: float = 0.0
+    """How long a worker that says that it is stopping may take."""
 
 
 class Unregister(msgspec.Struct, frozen=True):
@@ -69,6 +72,14 @@ class ConditionChecked(msgspec.Struct, frozen=True):
     condition: Condition
     is_met: bool
     words: str = ""
+
+
+class NoticeReceived(msgspec.Struct, frozen=True):
+    """A worker said something over its notify socket."""
+
+    component_id: str
+    generation: int
+    notice: Notice
 
 
 class ChannelClosed(msgspec.Struct, frozen=True):
@@ -119,6 +130,7 @@ MonitorMessage = (
     | SetPaused
     | FrameReceived
     | ConditionChecked
+    | NoticeReceived
     | ChannelClosed
     | ProtocolViolated
     | ExpectLimitKill

@@ -7,6 +7,7 @@ import os
 import socket
 
 from ..channel import Channel
+from ..notify_socket import NotifySocket
 
 CRASH_DUMP_SIZE = 64 * 1024
 BEGUN_JOBS_SIZE = 4 * 1024
@@ -21,6 +22,7 @@ class Descriptors:
         self.theirs: list[int] = []
         self.channel: Channel | None = None
         self.peer: socket.socket | None = None
+        self.notify: NotifySocket | None = None
 
     @classmethod
     def with_output(cls) -> Descriptors:
@@ -57,8 +59,9 @@ class Descriptors:
         """Close our ends."""
         for descriptor in self.ours:
             os.close(descriptor)
-        if self.channel is not None:
-            self.channel.close()
+        for socket_ in (self.channel, self.notify):
+            if socket_ is not None:
+                socket_.close()
 
 
 def crash_dump_file() -> int:

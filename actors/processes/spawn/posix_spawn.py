@@ -31,7 +31,7 @@ CRASH_DUMP = "REKINDLE_LAST_WORDS"
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
 _Buffer = ctypes.c_char * 1024  # larger than any C library's attributes, actions or signal sets
 _FIRST_FREE = 5
-_MOST_EXTRA = 3
+_MOST_EXTRA = 4
 """How many variables may differ between two processes of a program."""
 
 fork_lock = threading.RLock()
@@ -96,7 +96,7 @@ def start_process(
 
     Args:
         program: what to start.
-        extra: the variables of this process only, at most one.
+        extra: the variables of this process only, at most two.
         stdio: its descriptors 0, 1 and 2.
         handed: at most two more descriptors, by the variables that hold their numbers.
 

@@ -32,6 +32,7 @@ from ...spec.policies.job_policy import JobPolicy
 from ...spec.program import Command, PythonCall
 from ...spec.worker_spec import RESERVED, WorkerSpec
 from ..channel import Channel, channel_pair
+from ..notify_socket import NotifySocket
 from .pipes import Descriptors, crash_dump_file
 from .posix_spawn import CHANNEL, CRASH_DUMP, Program, start_process
 from .start_marks import StartMarks
@@ -42,6 +43,10 @@ HANDED_DOWN = (
     "VIRTUAL_ENV", "SSL_CERT_*",
 )  # fmt: skip
 """The variables of the supervisor that every worker inherits; a spec may name more."""
+
+NOTIFY_SOCKET = "NOTIFY_SOCKET"
+_OURS = RESERVED | {NOTIFY_SOCKET, "WATCHDOG_USEC", "WATCHDOG_PID"}
+"""Variables that are about the supervisor itself: a worker that notified systemd would speak for it."""
 
 
 class Spawned(msgspec.Struct):
@@ -54,6 +59,7 @@ class Spawned(msgspec.Struct):
     channel: Channel | None
     crash_dump: int = -1
     """The file to which the runner writes stacks; -1 for commands."""
+    notify: NotifySocket | None = None
     start: int = 0
     """The number that marks the processes of this start."""
     note: str = ""
@@ -82,7 +88,15 @@ class Begun(msgspec.Struct, frozen=True):
             raise
         stdout, stderr, crash_dump = (*descriptors.ours, -1)[:3]
         return Spawned(
-            self.pid, pidfd, stdout, stderr, descriptors.channel, crash_dump, self.start, self.note
+            self.pid,
+            pidfd,
+            stdout,
+            stderr,
+            descriptors.channel,
+            crash_dump,
+            descriptors.notify,
+            self.start,
+            self.note,
         )
 
 
@@ -126,6 +140,8 @@ class Spawner:
             handed = self._fill(descriptors, spec)
             with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
                 extra = {"REKINDLE_GENERATION": str(generation)}
+                if descriptors.notify is not None:
+                    extra[NOTIFY_SOCKET] = descriptors.notify.address
                 pid = self._fork(spec, program, extra, descriptors, handed, start)
                 if pid is None:
                     stdio = (self._null, descriptors.theirs[0], descriptors.theirs[1])
@@ -146,6 +162,8 @@ class Spawner:
             if self._address is not None and spec.serves:
                 # The first line that it reads. Not in its environment, since it may contain a password.
                 channel.send(self._address)
+        if spec.ready is not None and spec.ready.notify:
+            descriptors.notify = NotifySocket()
         if isinstance(spec.run, PythonCall):
             descriptors.ours.append(crash_dump_file())
             handed[CRASH_DUMP] = descriptors.ours[-1]
@@ -197,7 +215,7 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
     environment = {
         name: value
         for name, value in ours.items()
-        if name not in RESERVED and any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
+        if name not in _OURS and any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
     }
     if isinstance(spec.run, Command):
         # Else what a Python program prints is seen when its buffer is full, perhaps minutes later.
@@ -206,6 +224,8 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
     environment["REKINDLE_WORKER"] = spec.id
     environment["REKINDLE_SUPERVISOR_PID"] = str(os.getpid())
     environment["REKINDLE_HEARTBEAT_S"] = f"{spec.health.heartbeat_interval_s:g}"
+    if spec.ready is not None and spec.ready.watchdog_s is not None:
+        environment["WATCHDOG_USEC"] = str(round(spec.ready.watchdog_s * 1_000_000))
     if spec.jobs is not None and spec.serves:
         environment["REKINDLE_JOBS"] = _job_settings(spec.jobs)
     if isinstance(spec.run, PythonCall):

@@ -19,10 +19,11 @@ from ...messages.internal.to_proxy import ProcessExited, ProcessStarted, SpawnFa
 from ...ports import Clock, SpawnRequest
 from ...runtime.lanes import attempt
 from ...runtime.resilient_actor import tell
+from ..checks.notify_reader import NotifyReader
+from ..checks.ready_conditions import ReadyConditions
 from ..child import Child
 from ..ended_processes import EndedProcesses
 from ..oom_kills import OomKills
-from ..ready_conditions import ReadyConditions
 from .epoll_loop import EpollLoop
 
 CHANNEL_GRACE_S = 0.1
@@ -79,6 +80,8 @@ class ChildWatch:
         child.output.watch(self._outputs)
         if child.channel is not None:
             self._loop.watch(child.channel.fileno(), lambda: self._on_frames(child))
+        if child.notify is not None:
+            NotifyReader(child, child.notify, self._loop).watch()
 
     def _on_frames(self, child: Child) -> None:
         assert child.channel is not None
@@ -104,6 +107,7 @@ class ChildWatch:
         # Its death is reported even if reading its last output fails.
         if child.channel is not None and self._loop.watches(child.channel.fileno()):
             attempt(lambda: self._pass_on(child, child.last_frames(self._clock.monotonic())))
+        attempt(child.finish_notices)
         child.exit = child.reap()
         if child.exit is None:
             self._loop.unwatch(child.pidfd)

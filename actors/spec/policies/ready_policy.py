@@ -32,6 +32,7 @@ class Condition(StrEnum):
     TCP = "tcp"
     COMMAND = "command"
     OUTPUT = "output"
+    NOTIFY = "notify"
     FRAME = "frame"
     """A worker that speaks the protocol says that it is healthy."""
 
@@ -54,11 +55,22 @@ class ReadyPolicy(Policy):
     output: str | None = setting(
         None, "Ready when a line of its output matches this regular expression in its first 1000 characters."
     )
+    notify: bool = setting(
+        False, "Ready when it sends READY=1 to its NOTIFY_SOCKET, as programs for systemd do (sd_notify)."
+    )
+    watchdog_s: float | None = seconds(
+        None,
+        "With notify: ended like a hung worker if it sends no WATCHDOG=1 for this many seconds once it is "
+        "ready; the worker finds the time in WATCHDOG_USEC.",
+        least=SHORTEST_S,
+    )
     every_s: float = seconds(1.0, "Seconds between two probes by http, tcp or command.", least=SHORTEST_S)
     timeout_s: float = seconds(2.0, "After this many seconds a probe has failed.", least=SHORTEST_S)
 
     def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
-        """A pattern that is not a regular expression."""
+        """A pattern that is not a regular expression; a watchdog that could not be heard."""
+        if self.watchdog_s is not None and not {"notify", "watchdog_s"} & set(wrong) and not self.notify:
+            yield Problem("watchdog_s", "requires notify = true", self.watchdog_s)
         if self.output is not None and "output" not in wrong and (reason := _unusable(self.output)):
             yield Problem("output", reason, self.output)
 
@@ -71,6 +83,7 @@ class ReadyPolicy(Policy):
             Condition.TCP: None if self.tcp is None else f"tcp {self.tcp.address}",
             Condition.COMMAND: None if self.command is None else f"command {self.command.argv[0]}",
             Condition.OUTPUT: None if self.output is None else f"output matching /{self.output}/",
+            Condition.NOTIFY: "READY=1 to its NOTIFY_SOCKET" if self.notify else None,
         }
         return {condition: words for condition, words in named.items() if words is not None}
 

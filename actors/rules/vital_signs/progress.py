@@ -11,9 +11,9 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from ..deaths.death import Job
-from ..facts.frames import Frame
-from ..spec.policies.health_policy import HealthPolicy
+from ...deaths.death import Job
+from ...facts.frames import Frame
+from ...spec.policies.health_policy import HealthPolicy
 
 
 class Progress(msgspec.Struct, frozen=True):

@@ -10,13 +10,13 @@ import random
 import re
 from functools import partial
 
-from ..messages.internal.to_monitor import ConditionChecked
-from ..runtime.resilient_actor import tell
-from ..spec.policies.ready_policy import Condition, ReadyPolicy
-from ..spec.probe import Probe
-from .child import Child
-from .probes.probe_pool import Answer, ProbePool, Question
-from .watch.epoll_loop import EpollLoop
+from ...messages.internal.to_monitor import ConditionChecked
+from ...runtime.resilient_actor import tell
+from ...spec.policies.ready_policy import Condition, ReadyPolicy
+from ...spec.probe import Probe
+from ..child import Child
+from ..probes.probe_pool import Answer, ProbePool, Question
+from ..watch.epoll_loop import EpollLoop
 
 FIRST_LOOK_S = 0.05
 GROWTH = 1.5

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..spec.policies.ready_policy import READY_AFTER_S, Condition, ReadyPolicy
+from ...spec.policies.ready_policy import READY_AFTER_S, Condition, ReadyPolicy
 
 _FRAME_WORDS = "its first healthy frame"
 

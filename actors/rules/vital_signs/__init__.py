@@ -1,0 +1,1 @@
+"""Pure: what tells whether a worker is ready and alive, one sign in each module."""
