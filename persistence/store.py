@@ -186,6 +186,7 @@ class SqlStore:
             self._under_way = ()
             if self._closed:
                 self._writing.drop()
+        self.jobs.wake_workers(job.queue for job in settled)
         return settled
 
     def _without_stored(self, records: Sequence[Kept]) -> Sequence[Kept]:

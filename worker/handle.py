@@ -42,6 +42,7 @@ class Worker:
         self.stopping = threading.Event()
         self._resumed = threading.Event()
         self._resumed.set()
+        self._interruption: Interruption | None = None
         self._orphaned = False
         self._database: str | None = None
         self._addressed = threading.Event()
@@ -82,10 +83,19 @@ class Worker:
         """Return when the worker is not paused, or is asked to stop."""
         self._resumed.wait()
 
+    def interruption(self) -> int:
+        """A descriptor for `poll`: readable while the worker is paused or asked to stop."""
+        if self._interruption is None:
+            with self._lock:
+                self._interruption = self._interruption or Interruption()
+            self._interrupt()  # a request that came before it existed
+        return self._interruption.fileno()
+
     def stop(self) -> None:
         """Ask this worker to stop, as its supervisor would."""
         self.stopping.set()
         self._resumed.set()
+        self._interrupt()
 
     def database(self, timeout_s: float = 10.0) -> str | None:
         """The address of the queues that this worker serves; None if it was given none.
@@ -203,8 +213,12 @@ class Worker:
         match line:
             case {"do": "pause"} if self.running:
                 self._resumed.clear()
+                self._interrupt()
             case {"do": "resume"}:
                 self._resumed.set()
+                if self._interruption is not None:
+                    self._interruption.clear()
+                self._interrupt()  # if it was asked to stop meanwhile
             case {"do": "stop"}:
                 self.stop()
             case {"database": str(address)}:
@@ -212,6 +226,10 @@ class Worker:
                 self._addressed.set()
             case _:
                 pass  # from a newer supervisor, or too late
+
+    def _interrupt(self) -> None:
+        if self._interruption is not None and (self.paused or not self.running):
+            self._interruption.set()
 
     def _connect(self, heartbeat: Heartbeat) -> None:
         os.register_at_fork(after_in_child=self._disconnect)
@@ -231,6 +249,28 @@ class Worker:
         channel, self._channel, self._heartbeat = self._channel, None, None
         if channel is not None:
             channel.abandon()
+
+
+class Interruption:
+    """A descriptor for `poll`, readable from `set` until `clear`. Both may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def set(self) -> None:
+        """Make it readable."""
+        os.eventfd_write(self._descriptor, 1)
+
+    def clear(self) -> None:
+        """Make it unreadable."""
+        try:  # noqa: SIM105  # contextlib would double the cost of this import
+            os.eventfd_read(self._descriptor)
+        except BlockingIOError:
+            pass
 
 
 class Holding:

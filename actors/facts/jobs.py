@@ -17,13 +17,14 @@ from enum import StrEnum
 
 import msgspec
 
-from ..deaths.death import Cause
+from ..deaths.death import Action, Cause
 
 DEFAULT_CRASH_RETRIES = 2
 """How often a job is requeued after a crash, unless the worker's policy sets another number."""
 
-BLAMELESS_CAUSES = frozenset({Cause.SUPERVISOR_LOST})
-"""Causes of death that no job can have brought about."""
+BLAMELESS = frozenset({Cause.SUPERVISOR_LOST, Action.HELD})
+"""Causes of a death, and decisions on it, for which no job is blamed: the supervisor was lost, or the
+breaker of the worker was open, so that a dependency was unavailable."""
 
 CURRENT_RUN = "system_mark"
 """The setting with the mark of the latest run: only its workers may claim jobs (`worker/jobs/sql.py`)."""

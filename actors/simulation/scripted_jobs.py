@@ -120,7 +120,7 @@ class JobServer:
         )
         self._claimant = Claimant(request.spec.id, request.generation, queues.run, supervised=True)
         self._claims = queues.jobs.claims(self._claimant)
-        self._held = HeldJobs(cast("Any", self), jobs.queues, isolate=jobs.isolate_suspects)
+        self._held = HeldJobs(cast("Any", self), jobs.queues, isolate=jobs.isolates)
         self._threads = jobs.concurrency
         """How many do nothing."""
         self._busy = 0

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.jobs import BLAMELESS_CAUSES, LAST_LINES, JobSettled, judged, sound_count
+from rekindle.actors.facts.jobs import BLAMELESS, LAST_LINES, JobSettled, judged, sound_count
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.worker.guardian import sweep
 from rekindle.worker.jobs import session_name
@@ -119,7 +119,7 @@ def _as_recorded(connection: Connection, row: Any, end: ClaimsReleased) -> Claim
     worker = {"worker": end.component_id, "number": end.generation}
     death = connection.execute(sql.DEATH_OF, worker).first()
     blamed = connection.execute(sql.BLAMED, {**worker, "job": row.id}).first()
-    if death is None or death.cause in BLAMELESS_CAUSES or blamed is not None:
+    if death is None or {death.cause, death.action} & BLAMELESS or blamed is not None:
         return replace(end, counted=False)
     if end.cause:
         return end

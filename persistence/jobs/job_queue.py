@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from rekindle.actors.facts.jobs import (
     served_queues,
 )
 from rekindle.actors.spec.job_payload import checked_queue, new_job, payload_text
+from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
 from ..database.driver_errors import failure, translated
@@ -52,6 +53,7 @@ class JobQueue:
         self._precedence = Precedence(database)
         self._lock = threading.Lock()
         self._writing = Writing(writer, None if database is None else SameFile(database))
+        self._file = None if database is None else str(database)
         self._closed = False
 
     def enqueue(
@@ -97,6 +99,7 @@ class JobQueue:
         with self._transaction() as connection:
             ids = connection.execute(sql.ENQUEUE, rows).scalars().all()
             notify_workers(connection)
+        self.wake_workers([queue])
         return tuple(ids)
 
     def get(self, job_id: int) -> JobView:
@@ -163,6 +166,7 @@ class JobQueue:
                     )
             connection.execute(sql.RETRY, [{"job": job_id, "at": _wall_ms()} for job_id in job_ids])
             notify_workers(connection)
+        self.wake_workers(self.served())
 
     def drop(self, job_ids: Sequence[int]) -> None:
         """Delete jobs that are not running, with the evidence against them, all or none."""
@@ -180,6 +184,11 @@ class JobQueue:
         with self._transaction() as connection:
             connection.execute(evidence)
             return connection.execute(jobs).rowcount
+
+    def wake_workers(self, queues: Iterable[str]) -> None:
+        """Wake idle workers after a commit; PostgreSQL does so by itself (`notify_workers`)."""
+        if self._file is not None:
+            notify(self._file, queues)
 
     def close(self) -> None:
         """Close the connection. Safe to call twice."""

@@ -80,9 +80,9 @@ SETTLE: Update = (
         finished_at_wall_ms=bindparam("toxic_since"),
     )
 )
-DEATH_OF: Select[*tuple[Any, ...]] = select(DEATH.c.cause, DEATH.c.exit_code, DEATH.c.signal).where(
-    DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number")
-)
+DEATH_OF: Select[*tuple[Any, ...]] = select(
+    DEATH.c.cause, DEATH.c.action, DEATH.c.exit_code, DEATH.c.signal
+).where(DEATH.c.component_id == bindparam("worker"), DEATH.c.generation == bindparam("number"))
 BLAMED: Select[*tuple[Any, ...]] = (
     select(JOB_CRASH.c.id)
     .where(

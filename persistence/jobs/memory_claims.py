@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rekindle.actors.facts.jobs import JobView
@@ -22,7 +22,8 @@ class MemoryClaims:
     def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job."""
         accepted = None if ending is None else self._end(ending)
-        return Exchanged(accepted, None if request is None else self._claim(request))
+        exchanged = Exchanged() if request is None else self._claim(request)
+        return replace(exchanged, accepted=accepted)
 
     def mine(self) -> tuple[Claim, ...]:
         """Every claim of this claimant that is in force."""
@@ -35,9 +36,8 @@ class MemoryClaims:
         job = self._jobs.get(ending.claim.id)
         return (job.attempts, job.state) == (ending.claim.attempt, ending.state)
 
-    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
-        """Wait for the whole time."""
-        wait(longest_s)
+    def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
+        """Return at once: in a simulation nothing waits."""
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -55,17 +55,17 @@ class MemoryClaims:
             changes["not_before_wall_ms"] = given["not_before"]
         return self._jobs.end(claim.id, claim.attempt, **changes)
 
-    def _claim(self, request: ClaimRequest) -> Claim | None:
+    def _claim(self, request: ClaimRequest) -> Exchanged:
         who = self._claimant
         for queue in request.queues:
             job = self._jobs.claim(
                 queue, who.worker, who.generation, who.run, free=request.free, isolate=request.isolate
             )
             if job is not None:
-                return self._claim_on(job)
+                return Exchanged(claim=self._claim_on(job))
             if request.isolate and not request.free and self._jobs.is_suspect_due(queue):
-                return None
-        return None
+                return Exchanged(held_back=True)
+        return Exchanged()
 
     def _claim_on(self, job: JobView) -> Claim:
         return Claim(

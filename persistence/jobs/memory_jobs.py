@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.facts.jobs import (
-    BLAMELESS_CAUSES,
+    BLAMELESS,
     LAST_LINES,
     RETRIABLE,
     JobCrash,
@@ -290,7 +290,7 @@ class MemoryJobs:
         if (
             not end.may_blame(job.id, job.attempts)
             or death is None
-            or death.cause in BLAMELESS_CAUSES
+            or {death.cause, death.action} & BLAMELESS
             or blamed
         ):
             return replace(end, counted=False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +29,7 @@ from rekindle.actors.facts.records import MetaSet
 from rekindle.persistence import open_store
 from rekindle.persistence.store import SqlStore
 from rekindle.worker import Worker
+from rekindle.worker.handle import Interruption
 from rekindle.worker.jobs.claims import (
     Claimant,
     ClaimRequest,
@@ -260,9 +263,36 @@ def test_idle_workers_are_notified_of_a_released_job_at_once(sql_queues: Queues)
 
 
 def test_who_is_to_stop_does_not_idle(sql_queues: Queues) -> None:
-    began = time.monotonic()
-    sql_queues.claims().idle(("tag",), 60.0, lambda seconds: True)
+    interruption, began = Interruption(), time.monotonic()
+    interruption.set()
+    sql_queues.claims().idle(("tag",), 60.0, interruption.fileno())
     assert time.monotonic() - began < 5.0
+
+
+def test_an_idle_worker_is_interrupted_at_once(sql_queues: Queues) -> None:
+    interruption = Interruption()
+    assert _idle_until(sql_queues, interruption.set, interruption) < 1.0
+
+
+def test_an_idle_worker_that_takes_a_job_wakes_the_next_one(sql_queues: Queues) -> None:
+    """One notice is given for two jobs; without passing it on, the second would wait for seconds."""
+    others = [sql_queues.claims(worker=f"worker:tag:{n}") for n in (1, 2)]
+    woken: queue.Queue[float] = queue.Queue()
+
+    def serve(claims: Claims) -> None:
+        claims.idle(("tag",), 20.0, Interruption().fileno())
+        assert claims.exchange(None, TAG).claim is not None
+        woken.put(time.monotonic())
+
+    threads = [threading.Thread(target=serve, args=(claims,)) for claims in others]
+    for thread in threads:
+        thread.start()
+    assert eventually(lambda: all(map(_is_asleep, threads)))
+    at = time.monotonic()
+    sql_queues.jobs.add("tag", [_empty(), _empty()])
+    assert all(woken.get(timeout=30) - at < 5.0 for _ in threads)
+    for thread in threads:
+        thread.join()
 
 
 def test_an_invalid_payload_and_invalid_counts_do_not_stop_a_claim(sql_queues: Queues, rows: Engine) -> None:
@@ -306,28 +336,31 @@ def _empty() -> NewJob:
     return NewJob(payload="null")
 
 
-def _idle_until(queues: Queues, happens: object) -> float:
+def _idle_until(
+    queues: Queues, happens: Callable[[], object], interruption: Interruption | None = None
+) -> float:
     """How long after something has happened an idle worker stops idling."""
     claims: Claims = queues.claims(worker="worker:tag:9")
-    began = threading.Event()
+    interruption = interruption or Interruption()
     ended: list[float] = []
 
-    def wait(seconds: float) -> bool:
-        began.set()
-        return threading.Event().wait(seconds)
-
     def idle() -> None:
-        claims.idle(("tag",), 20.0, wait)
+        claims.idle(("tag",), 20.0, interruption.fileno())
         ended.append(time.monotonic())
 
     thread = threading.Thread(target=idle)
     thread.start()
-    assert began.wait(20.0)
+    assert eventually(lambda: _is_asleep(thread))
     at = time.monotonic()
-    assert callable(happens)
     happens()
     thread.join(30.0)
     return ended[0] - at
+
+
+def _is_asleep(thread: threading.Thread) -> bool:
+    """Whether a thread waits for something: several looks in a row find it asleep."""
+    stat = Path(f"/proc/self/task/{thread.native_id}/stat")
+    return all(stat.read_text().rpartition(")")[2].split()[0] == "S" for _ in range(20))
 
 
 def test_a_claim_that_is_on_its_way_when_its_worker_is_released_is_not_made(
@@ -373,9 +406,9 @@ def test_only_the_workers_of_the_current_run_claim_jobs(sql_queues: Queues) -> N
     old = open_claims(address, Claimant(WORKER, 1, "former", supervised=True))
     current = open_claims(address, Claimant(WORKER, 2, "current", supervised=True))
     sql_queues.store.commit([MetaSet(CURRENT_RUN, "current")])
-    looks = iter([False, True])
-    old.idle(("tag",), 5.0, lambda _: next(looks))
-    assert next(looks, None) is None, "there was work for it"
+    began = time.monotonic()
+    old.idle(("tag",), 0.2, Interruption().fileno())
+    assert time.monotonic() - began >= 0.19, "there was work for it"
     assert old.exchange(None, TAG).claim is None
     claim = current.exchange(None, TAG).claim
     assert claim is not None
@@ -410,11 +443,11 @@ def test_jobs_that_are_not_due_cost_a_claim_and_an_idle_worker_nothing(sql_queue
 
 def _claim_s(claims: Claims) -> float:
     """How long the quickest of some claims and looks takes that find nothing."""
-    took = []
+    took, interruption = [], Interruption().fileno()
     for _ in range(50):
         began = time.perf_counter()
         assert claims.exchange(None, TAG).claim is None
-        claims.idle(("tag",), 0.0, lambda _: True)
+        claims.idle(("tag",), 0.0, interruption)
         took.append(time.perf_counter() - began)
     return min(took)
 

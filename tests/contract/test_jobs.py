@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 from tests.contract.queues import NOW, RUN, TAG, Queues, new
 
-from rekindle.actors.deaths.death import Cause
+from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
 from rekindle.actors.facts.jobs import JobState
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
@@ -170,6 +170,17 @@ def test_a_job_is_not_blamed_for_the_loss_of_the_supervisor(queues: Queues) -> N
     queues.claim(run="former")
     queues.record_death(cause=Cause.SUPERVISOR_LOST, signal=None)
     (settled,) = queues.start_next_run("next run")
+    assert (settled.counted, settled.crash_count, queues.jobs.crashes([job])) == (False, 0, ())
+
+
+def test_a_job_is_not_blamed_for_a_death_that_an_open_breaker_holds(queues: Queues) -> None:
+    """The dependency of the worker was unavailable: any job would have died there."""
+    job = queues.add()
+    queues.claim()
+    queues.record_death(action=Action.HELD)
+    (settled,) = queues.store.commit(
+        [ClaimsReleased(component_id=TAG, generation=1, run=RUN, at_wall_ms=NOW, counted=True, cause="held")]
+    )
     assert (settled.counted, settled.crash_count, queues.jobs.crashes([job])) == (False, 0, ())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rekindle.worker import Worker
 from rekindle.worker.jobs import Job, JobWorker
-from rekindle.worker.jobs.claims import Claim, Claims, Ending
+from rekindle.worker.jobs.claims import Claims, Ending, Exchanged
 
 
 class Obedient(JobWorker):
@@ -27,11 +27,11 @@ class Obedient(JobWorker):
 class KilledAfterTheClaim(JobWorker):
     """Is killed three times between the claim of a job and the beginning of its execution."""
 
-    def _exchange(self, claims: Claims, ending: Ending | None) -> Claim | None:
-        claim = super()._exchange(claims, ending)
-        if claim is not None and claim.attempt < 4:
+    def _exchange(self, claims: Claims, ending: Ending | None) -> Exchanged:
+        exchanged = super()._exchange(claims, ending)
+        if exchanged.claim is not None and exchanged.claim.attempt < 4:
             os.kill(os.getpid(), signal.SIGKILL)
-        return claim
+        return exchanged
 
     def process(self, job: Job) -> object:
         return job.attempt

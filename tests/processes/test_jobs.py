@@ -255,8 +255,7 @@ def test_a_suspect_runs_alone_and_is_convicted_while_the_innocent_are_cleared(
     run: Run, tmp_path: Path
 ) -> None:
     notes = tmp_path / "notes"
-    isolated = {"concurrency": 4, "isolate_suspects": True}
-    system = run(job_worker(jobs=isolated, env={"NOTES": str(notes)}))
+    system = run(job_worker(jobs={"concurrency": 4}, env={"NOTES": str(notes)}))
     toxic = system.enqueue("tag", {"do": "die"})
     innocent = [system.enqueue("tag", {}) for _ in range(20)]
     convicted = ends(system, toxic, "toxic")

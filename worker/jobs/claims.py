@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -78,6 +77,8 @@ class Exchanged:
     accepted: bool | None = None
     """Whether the ending was recorded; False: the claim was no longer in force."""
     claim: Claim | None = None
+    held_back: bool = False
+    """Whether a job is due that this worker may only take when it holds no other."""
 
 
 class Claims(Protocol):
@@ -95,8 +96,8 @@ class Claims(Protocol):
         """Whether an ending whose outcome is unknown was recorded."""
         ...
 
-    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
-        """Return when there may be a job to claim, or `wait` returns True."""
+    def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
+        """Return when there may be a job to claim, or the descriptor `interruption` is readable."""
         ...
 
     def close(self) -> None:

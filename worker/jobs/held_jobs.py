@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 from ..handle import Worker
 from .claims import Claim, ClaimRequest, Claims, Ending, Exchanged, given_back
@@ -21,6 +22,7 @@ class HeldJobs:
         self._queues = queues
         self._isolate = isolate
         self._lock = threading.Lock()
+        self._job_ended = threading.Condition(self._lock)
         self._held: dict[int, Claim] = {}
         self._errors_in_a_row = 0
 
@@ -29,7 +31,10 @@ class HeldJobs:
         with self._lock:
             ends = None if ending is None else ending.claim.execution
             others = [claim for claim in self._held.values() if claim.execution != ends]
-            exchanged = claims.exchange(ending, self._request(others) if more else None)
+            request = self._request(others) if more else None
+            exchanged = claims.exchange(ending, request)
+            if more and request is None:
+                exchanged = replace(exchanged, held_back=True)
             return self._note_held(ending, exchanged)
 
     def resume(self, claims: Claims, ending: Ending | None, *, more: bool) -> Exchanged:
@@ -45,6 +50,12 @@ class HeldJobs:
                 claims.exchange(given_back(claim), None)
                 claim = None
             return self._note_held(ending, Exchanged(accepted, claim))
+
+    def wait_for_an_end(self, longest_s: float) -> None:
+        """Return when another thread has ended its job: then this one may take a job that is held back."""
+        with self._job_ended:
+            if self._held:
+                self._job_ended.wait(longest_s)
 
     def count_error(self) -> int:
         """Count a job that raised; how many did in a row."""
@@ -66,6 +77,7 @@ class HeldJobs:
         held = self._held.get(claim.id)
         if held is not None and held.execution == claim.execution:
             del self._held[claim.id]
+            self._job_ended.notify_all()
 
     def _note_held(self, ending: Ending | None, exchanged: Exchanged) -> Exchanged:
         if ending is not None:

@@ -17,12 +17,18 @@ class Settings:
 
     queues: tuple[str, ...] = ()
     concurrency: int = 1
-    isolate_suspects: bool = False
+    isolate_suspects: bool | None = None
+    """None: if it executes several jobs at a time."""
     error_retries: int = 0
     """How often a job that raised is retried, unless the job has its own number."""
     retry_delay_s: float = 5.0
     """Before the first retry; it doubles each time."""
     max_retry_delay_s: float = 300.0
+
+    @property
+    def isolates(self) -> bool:
+        """Whether a job on which a worker died runs alone."""
+        return self.concurrency > 1 if self.isolate_suspects is None else self.isolate_suspects
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:

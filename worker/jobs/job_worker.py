@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import begun_jobs
 from ..handle import Worker
-from .claims import Claim, Claimant, Claims, Ending, QueueUnavailableError, failed, finished
+from .claims import Claim, Claimant, Claims, Ending, Exchanged, QueueUnavailableError, failed, finished
 from .held_jobs import HeldJobs
 from .job import Job, encoded, error_text
 from .job_settings import from_environment, retry_delay
@@ -29,6 +29,9 @@ TOO_MANY_ERRORS = 70
 """The exit code in that case: an internal error, as in sysexits.h."""
 
 LONGEST_IDLE_S = 5.0
+LONGEST_HELD_BACK_S = 0.5
+"""How long a thread waits for the end of another one's job before it checks whether it is to stop."""
+
 RECONNECT_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """The last one repeats until the database answers."""
 
@@ -84,7 +87,7 @@ class JobWorker:
             raise ValueError("a JobWorker needs queues: name them in its worker's `jobs`, or pass them")
         self._database = database
         self._claimant = _claimant(self.worker, supervised=database is None)
-        self._held_jobs = HeldJobs(self.worker, self.settings.queues, isolate=self.settings.isolate_suspects)
+        self._held_jobs = HeldJobs(self.worker, self.settings.queues, isolate=self.settings.isolates)
         self._ending: BaseException | None = None
         self._note_begun = begun_jobs.noted_by(0)
 
@@ -137,20 +140,22 @@ class JobWorker:
         try:
             ending: Ending | None = None
             while True:
-                claim = self._exchange(claims, ending)
-                ending = None
+                exchanged = self._exchange(claims, ending)
+                claim, ending = exchanged.claim, None
                 if claim is not None:
                     self._note_begun(thread, claim.execution)
                     ending = self._execute(claim)
                     self._end_if_nothing_works(claims, ending)
                 elif not self.worker.running:
                     return
+                elif exchanged.held_back:
+                    self._held_jobs.wait_for_an_end(LONGEST_HELD_BACK_S)
                 else:
                     self._idle(claims)
         finally:
             claims.close()
 
-    def _exchange(self, claims: Claims, ending: Ending | None) -> Claim | None:
+    def _exchange(self, claims: Claims, ending: Ending | None) -> Exchanged:
         """Record the ending, and take the next job if there is one and the worker may take it."""
         attempt = 0
         while True:
@@ -162,7 +167,7 @@ class JobWorker:
                 if not attempt:
                     _say(f"the queue is unavailable, retrying: {error}")
                 if ending is None and not self.worker.running:
-                    return None
+                    return Exchanged()
                 delay = RECONNECT_S[min(attempt, len(RECONNECT_S) - 1)]
                 attempt += 1
                 # A stopping worker still has a result to record; its supervisor decides when to give up.
@@ -170,19 +175,16 @@ class JobWorker:
                 continue
             if exchanged.accepted is False and ending is not None:
                 _say(f"the result of job {ending.claim.id} was refused: the claim is no longer in force")
-            return exchanged.claim
+            return exchanged
 
     def _idle(self, claims: Claims) -> None:
         if self.worker.paused:
             self.worker.wait_while_paused()
             return
         try:
-            claims.idle(self.settings.queues, LONGEST_IDLE_S, self._is_interrupted)
+            claims.idle(self.settings.queues, LONGEST_IDLE_S, self.worker.interruption())
         except QueueUnavailableError:
             self.worker.wait(RECONNECT_S[-1])
-
-    def _is_interrupted(self, seconds: float) -> bool:
-        return self.worker.wait(seconds) or self.worker.paused
 
     # ── one job ──────────────────────────────────────────────────────────────────────────
 

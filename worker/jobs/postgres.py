@@ -6,7 +6,8 @@ adding jobs to a queue notifies the channel `rekindle_jobs`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import select
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -28,9 +29,6 @@ from .claims import (
 )
 
 CHANNEL = "rekindle_jobs"
-STOP_CHECK_S = 0.2
-"""How often a worker that waits for the server checks whether it is asked to stop."""
-
 CONNECT_TIMEOUT_S = 3
 PREPARE_AFTER = 2
 
@@ -79,7 +77,7 @@ class PostgresClaims:
             if row[1] is not None:
                 return Exchanged(accepted, claim_of(row[1:]))
             if request.isolate and not request.free and self._found(_SUSPECT_WAITS, values):
-                return Exchanged(accepted)
+                return Exchanged(accepted, held_back=True)
         if ending is not None:
             statement = _STATEMENTS[ending.statement][0]
             with self._connected() as cursor:
@@ -95,7 +93,7 @@ class PostgresClaims:
         """Whether an ending whose outcome is unknown was recorded."""
         return self._found(_WAS_ENDED, ending_values(ending, self._claimant))
 
-    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
+    def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when the server announces a job, or a delayed job is due."""
         self._listen()
         until = now_wall_ms() + longest_s * 1000
@@ -106,10 +104,13 @@ class PostgresClaims:
             if found is not None and found[0] is not None:
                 until = min(until, found[0])
         with self._connected() as cursor:
-            while (left := (until - now_wall_ms()) / 1000) > 0 and not wait(0):
-                if any(
-                    True for _ in cursor.connection.notifies(timeout=min(STOP_CHECK_S, left), stop_after=1)
-                ):
+            poll = select.poll()
+            for descriptor in (cursor.connection.fileno(), interruption):
+                poll.register(descriptor, select.POLLIN)
+            # First what has been received with the answers above, which no longer makes the socket readable.
+            while not any(True for _ in cursor.connection.notifies(timeout=0, stop_after=1)):
+                left_ms = until - now_wall_ms()
+                if left_ms <= 0 or any(ready == interruption for ready, _ in poll.poll(left_ms)):
                     return
 
     def close(self) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from weakref import WeakSet
 
 from . import sql
@@ -31,6 +33,7 @@ from .claims import (
     request_values,
 )
 from .database_files import LOG_LOST, identity, is_log_lost
+from .notice import Notices, notify
 
 BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
@@ -38,9 +41,8 @@ WANT_SUFFIX = ".want"
 LONGEST_YIELD_S = 0.1
 """The longest time that a worker lets other writers go first."""
 
-FIRST_GLANCE_S = 0.01
-LONGEST_GLANCE_S = 0.2
-"""The longest time until an idle worker notices another process's change."""
+GLANCE_S = 0.1
+"""How often an idle worker looks for jobs where no notices are possible."""
 
 
 class SqliteClaims:
@@ -52,20 +54,24 @@ class SqliteClaims:
         self._connection: sqlite3.Connection | None = None
         self._turn: int | None = None
         self._want: int | None = None
-        self._seen_version: int | None = None
+        self._notices: Notices | None = None
         self._file: tuple[int, int] | None = None
         _all.add(self)
 
     def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
-        accepted = claim = None
+        accepted, exchanged = None, Exchanged()
         with self._transaction() as connection:
             if ending is not None:
                 values = ending_values(ending, self._claimant)
                 accepted = connection.execute(ending.statement, values).rowcount == 1
             if request is not None:
-                claim = self._claim(connection, request)
-        return Exchanged(accepted, claim)
+                exchanged = self._claim(connection, request)
+        if accepted and ending is not None and ending.state == "pending":
+            notify(self._path, [ending.claim.queue])
+        if exchanged.claim is not None and self._notices is not None:
+            self._notices.pass_on()
+        return replace(exchanged, accepted=accepted)
 
     def mine(self) -> tuple[Claim, ...]:
         """Every claim of this claimant that is in force."""
@@ -78,68 +84,65 @@ class SqliteClaims:
             values = ending_values(ending, self._claimant)
             return connection.execute(sql.WAS_ENDED, values).fetchone() is not None
 
-    def idle(self, queues: tuple[str, ...], longest_s: float, wait: Callable[[float], bool]) -> None:
-        """Return when there may be a job to claim.
-
-        A glance reads one page of shared memory; the tables are queried only when another
-        connection has written to the file or a delayed job is due.
-        """
+    def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
+        """Return when there may be a job to claim."""
         deadline = now_wall_ms() + round(longest_s * 1000)
-        glance = FIRST_GLANCE_S
-        while True:
-            due = self._next_due(queues)
-            if due is None:
-                return
-            version = self._seen_version
-            until = min(deadline, due)
-            while self._version() == version:
+        with self._reading():
+            notices = self._noticing(queues)
+            while (until := min(deadline, self._next_due(queues))) > now_wall_ms():
                 left = (until - now_wall_ms()) / 1000
-                if left <= 0 or wait(min(glance, left)):
+                if notices is None:
+                    if select.select([interruption], [], [], min(left, GLANCE_S))[0]:
+                        return
+                elif not notices.wait(left, interruption):
                     return
-                glance = min(glance * 1.5, LONGEST_GLANCE_S)
 
     def close(self) -> None:
-        """Close the connection and the files of the turn."""
+        """Close the connection and the files beside the database."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
-        self.let_go_of_turns()
+        if self._notices is not None:
+            self._notices.pass_on()
+        self.close_side_files()
 
-    def let_go_of_turns(self) -> None:
-        """Close the files of the turn without unlocking them for processes that share them."""
+    def close_side_files(self) -> None:
+        """Close the files beside the database without unlocking them for processes that share them."""
+        notices, self._notices = self._notices, None
+        if notices is not None:
+            notices.close()
         descriptors, self._turn, self._want = (self._turn, self._want), None, None
         for descriptor in descriptors:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def _claim(self, connection: sqlite3.Connection, request: ClaimRequest) -> Claim | None:
+    def _claim(self, connection: sqlite3.Connection, request: ClaimRequest) -> Exchanged:
         for queue in request.queues:
             values = request_values(request, queue, self._claimant)
             rows = connection.execute(sql.SQLITE_CLAIM, values).fetchall()
             if rows:
-                return claim_of(rows[0])
-            held_back = request.isolate and not request.free
-            if held_back and connection.execute(sql.SUSPECT_WAITS, values).fetchone():
-                return None
-        return None
+                return Exchanged(claim=claim_of(rows[0]))
+            is_busy = request.isolate and not request.free
+            if is_busy and connection.execute(sql.SUSPECT_WAITS, values).fetchone():
+                return Exchanged(held_back=True)
+        return Exchanged()
 
-    def _next_due(self, queues: tuple[str, ...]) -> float | None:
-        """When the next delayed job is due, infinity if there is none; None if a job is due now."""
-        with self._reading() as connection:
-            # Before the queries: a write after this changes the version.
-            self._seen_version = _data_version(connection)
-            due = float("inf")
-            for queue in queues:
-                values = due_values(queue, self._claimant)
-                found = connection.execute(sql.NEXT_DUE, values).fetchone()
-                if found is not None and found[0] is not None:
-                    due = min(due, found[0])
-            return due if due > now_wall_ms() else None
+    def _noticing(self, queues: tuple[str, ...]) -> Notices | None:
+        """The notices of these queues; None where the file system does not allow them."""
+        if self._notices is None:
+            with suppress(OSError):
+                self._notices = Notices(self._path, queues)
+        return self._notices
 
-    def _version(self) -> int:
+    def _next_due(self, queues: tuple[str, ...]) -> float:
+        """When the next job is due, or was; infinity if there is none."""
         with self._reading() as connection:
-            return _data_version(connection)
+            found = [
+                connection.execute(sql.NEXT_DUE, due_values(queue, self._claimant)).fetchone()
+                for queue in queues
+            ]
+        return min((row[0] for row in found if row is not None and row[0] is not None), default=float("inf"))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -204,7 +207,7 @@ _all: WeakSet[SqliteClaims] = WeakSet()
 def _forked() -> None:
     """Close a fork's copies: it would hold the turn of a killed parent for as long as it lives."""
     for claims in tuple(_all):
-        claims.let_go_of_turns()
+        claims.close_side_files()
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -212,11 +215,6 @@ os.register_at_fork(after_in_child=_forked)
 
 def _side_file(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def _data_version(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA data_version").fetchone()
-    return int(version)
 
 
 def _uri_escaped(path: str) -> str:

@@ -56,7 +56,7 @@ class Jobs(Promise):
     def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
         super().__init__(facts, deadlines)
         self._jobs: dict[int, _Job] = {}
-        self._causes: dict[Incarnation, str] = {}
+        self._is_blameless: dict[Incarnation, bool] = {}
         """The cause of each death as it was decided last; a decision may be lost with its supervisor."""
         self._recorded: set[Incarnation] = set()
         """The deaths in the store."""
@@ -103,7 +103,7 @@ class Jobs(Promise):
             yield f"job {job.number} is claimed for attempt {entry.attempt}, not {job.attempts + 1}"
         yield from self._order(job, entry, who)
         yield from self._company(job, entry, who)
-        isolate = self._policy(entry.worker).isolate_suspects
+        isolate = self._policy(entry.worker).isolates
         job.state, job.attempts, job.holder = "running", entry.attempt, (entry.worker, entry.generation)
         job.life, job.has_begun, job.has_ended = self.facts.life, False, False
         job.is_alone = isolate and job.crashes > 0
@@ -121,7 +121,7 @@ class Jobs(Promise):
 
     def _company(self, job: _Job, entry: JobClaimed, who: str) -> Iterator[str]:
         """A suspect runs alone where the policy says so."""
-        if not self._policy(entry.worker).isolate_suspects:
+        if not self._policy(entry.worker).isolates:
             return
         for other in self._held_by((entry.worker, entry.generation)):
             if other.is_alone or job.crashes:
@@ -165,8 +165,9 @@ class Jobs(Promise):
     # ── the ends of processes ────────────────────────────────────────────────────────────
 
     def _decided(self, entry: Decided) -> None:
-        if (entry.worker, entry.generation) not in self._recorded:
-            self._causes[entry.worker, entry.generation] = entry.cause
+        whose = (entry.worker, entry.generation)
+        if whose not in self._recorded:
+            self._is_blameless[whose] = entry.cause == "supervisor_lost" or entry.action == "held"
 
     def _stored(self, entry: Stored) -> None:
         if entry.kind == "death" and entry.worker is not None:
@@ -209,7 +210,7 @@ class Jobs(Promise):
         self.by(key, entry.at, lambda: f"{word} of {name} is not announced")
 
     def _blame(self, job: _Job, entry: JobReleased, whose: Incarnation, name: str) -> Iterator[str]:
-        died = whose in self._recorded and self._causes.get(whose) != "supervisor_lost"
+        died = whose in self._recorded and not self._is_blameless.get(whose)
         # What a process had begun is not in the store: for the next supervisor every claim was begun.
         begun = job.has_begun or job.life != self.facts.life
         counts = died and begun and whose not in job.blamed_for

@@ -35,16 +35,21 @@ class JobPolicy(Policy):
         "How often a job is requeued after a crash before it is toxic; none: always.",
         least=0,
     )
-    isolate_suspects: bool = setting(
-        False,
+    isolate_suspects: bool | None = setting(
+        None,
         "Whether a job on which a worker died runs alone on its next worker; "
-        "if that worker dies too, the job is toxic.",
+        "if that worker dies too, the job is toxic. Default: if the worker executes several jobs at a time.",
     )
     error_retries: int = setting(
         0, "How often a job that raised is retried, unless the job has its own limit.", least=0
     )
     retry_delay_s: float = seconds(5.0, "The delay before the first such retry; it doubles each time.")
     max_retry_delay_s: float = seconds(300.0, "The longest delay before a retry, in seconds.")
+
+    @property
+    def isolates(self) -> bool:
+        """Whether suspects run alone: jobs that a worker executes together would be blamed together."""
+        return self.concurrency > 1 if self.isolate_suspects is None else self.isolate_suspects
 
     def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
         """Names of queues that are not valid, or given twice."""
