@@ -41,7 +41,8 @@ from .messages.internal.to_persistence import Persist
 from .messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 from .messages.internal.to_supervisor import JobChanged, MonitorReplaced, RegistrationRefused
 from .ports import Processes, Receiver, Runtime
-from .rules.health import (
+from .rules.worker_health import progress, watchdog
+from .rules.worker_health.health import (
     Change,
     Checked,
     Elapsed,
@@ -56,9 +57,8 @@ from .rules.health import (
     pending,
     triggers_of,
 )
-from .rules.observed_worker import ObservedWorker, to_mirror, with_heartbeats
-from .rules.vital_signs import progress, watchdog
-from .rules.vital_signs.watchdog import watchdog_of
+from .rules.worker_health.observed_worker import ObservedWorker, to_mirror, with_heartbeats
+from .rules.worker_health.watchdog import watchdog_of
 from .runtime.deadline_queue import Deadline, DeadlineQueue
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.health_policy import HealthPolicy

@@ -35,7 +35,7 @@ from .spec.policies.work_release import (
     filled,
     unfit,
 )
-from .supervision.held_work import release_record
+from .supervision.after_death.held_work import release_record
 
 THREADS = 4
 """How many releases may be under way at the same time."""

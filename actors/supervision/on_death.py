@@ -18,8 +18,8 @@ from ..rules.restarts import (
     decide,
 )
 from ..spec.policies.stop_policy import Urgency
-from . import held_work
-from .aftermath import claims_after_death
+from .after_death import held_work
+from .after_death.aftermath import claims_after_death
 from .backoff import back_off, is_up
 from .worker import (
     Announce,

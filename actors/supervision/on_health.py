@@ -10,7 +10,7 @@ from ..facts.records import RememberedWorker, RestartReset, StreakCleared
 from ..messages.internal.to_supervisor import HealthSustained
 from ..rules.restarts import DEFAULT_FAILURE, RestartState, cleared_streak
 from ..spec.worker_spec import WorkerSpec
-from . import held_work
+from .after_death import held_work
 from .backoff import is_up
 from .worker import (
     CancelTimers,

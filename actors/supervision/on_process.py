@@ -13,8 +13,8 @@ from ..messages import WorkerStopped
 from ..spec.policies.stop_policy import Urgency
 from ..spec.policies.work_release import released_exit
 from ..spec.worker_spec import PauseMode
-from . import held_work
-from .aftermath import claims_after_late_end, claims_after_stop, evidence_of_stop
+from .after_death import held_work
+from .after_death.aftermath import claims_after_late_end, claims_after_stop, evidence_of_stop
 from .backoff import back_off, held_back, is_up, launch, proceed
 from .on_command import pause, stop
 from .worker import (

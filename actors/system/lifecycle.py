@@ -38,7 +38,7 @@ from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
-from ..supervision import held_work
+from ..supervision.after_death import held_work
 from .assembly import EVENT_LINGER_S, RETRY_S, Actors, assemble
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory

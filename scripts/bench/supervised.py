@@ -15,7 +15,7 @@ from pathlib import Path
 from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
 from rekindle.actors.messages.internal.to_supervisor import SupervisorMessage
 from rekindle.actors.supervisor.actor import Supervisor
-from rekindle.cli.supervise.memory import settle
+from rekindle.cli.supervise.platform.memory import settle
 from rekindle.persistence import open_store
 
 from .arena import Arena

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.cli.supervise.code_pages import unchanged
+from rekindle.cli.supervise.platform.code_pages import unchanged
 
 LIBRARY = """\
 7f0000000000-7f0000001000 r--p 00000000 fe:00 42                         /usr/lib/libx.so
@@ -62,7 +62,7 @@ def test_what_was_written_to_or_may_be_stays() -> None:
 PROGRAM = """
 import hashlib, ssl, sqlite3, sys
 from pathlib import Path
-from rekindle.cli.supervise.code_pages import give_back_code
+from rekindle.cli.supervise.platform.code_pages import give_back_code
 
 def of_files():
     rows = (line.split() for line in Path("/proc/self/smaps_rollup").read_text().splitlines())
@@ -93,7 +93,7 @@ def test_libraries_may_come_and_go_meanwhile() -> None:
     """A mapping that had made room for another meanwhile was emptied, and the process died of it."""
     program = """
 import ctypes, os, threading
-from rekindle.cli.supervise.code_pages import give_back_code
+from rekindle.cli.supervise.platform.code_pages import give_back_code
 
 system = ctypes.CDLL(None)
 system.dlopen.restype = ctypes.c_void_p
@@ -125,7 +125,7 @@ def _some_library() -> str:
 
 def test_without_the_kernels_list_nothing_happens() -> None:
     program = (
-        "from pathlib import Path; from rekindle.cli.supervise.code_pages import give_back_code as g; "
-        "g(Path('/none'))"
+        "from pathlib import Path; "
+        "from rekindle.cli.supervise.platform.code_pages import give_back_code as g; g(Path('/none'))"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

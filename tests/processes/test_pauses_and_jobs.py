@@ -12,7 +12,7 @@ from tests.processes.policies import ATTENTIVE, python, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually, later_news
 
 from rekindle.actors import PauseMode, Status, WorkerDied
-from rekindle.actors.rules.observed_worker import ObservedWorker
+from rekindle.actors.rules.worker_health.observed_worker import ObservedWorker
 
 
 def mirrored_job(rows: Rows, id_: str) -> object:

@@ -8,8 +8,8 @@ from typing import Any, Never, cast
 from rekindle.actors import RequestTimeoutError
 from rekindle.actors.messages import StatusReport
 from rekindle.cli.supervise.fleet import Fleet
+from rekindle.cli.supervise.platform.systemd import Notifier
 from rekindle.cli.supervise.runner import Runner
-from rekindle.cli.supervise.systemd import Notifier
 
 
 class DeafFleet:

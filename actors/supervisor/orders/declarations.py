@@ -22,7 +22,7 @@ from ...spec.spec_changes import Changes, compare
 from ...spec.start_order import order_problem
 from ...spec.worker_spec import WorkerSpec
 from ...supervision import failures
-from ...supervision.lost_lives import lost_death
+from ...supervision.after_death.lost_lives import lost_death
 from ...supervision.pauses import postponed
 from ...supervision.worker import Failed, StopReason
 from ..breakers import Breakers

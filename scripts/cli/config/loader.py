@@ -11,12 +11,9 @@ from typing import Literal
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.validation import nearest
 
-from .dependencies import order_findings
 from .elsewhere import ELSEWHERE
 from .file_owner import owner_problems
 from .file_tables import Defaults, Worker, arguments, keys_of
-from .groups import group_of, group_warnings, missing_resources
-from .layers import Layers, default_findings
 from .model import Config, Group
 from .paths import database_of, state_dir_of, worker_database_of
 from .problems import (
@@ -36,6 +33,9 @@ from .tables.http import http_of
 from .tables.nats import nats_of
 from .toml.line_numbers import line_numbers, line_of
 from .toml.toml_file import read_text, tables
+from .workers.dependencies import order_findings
+from .workers.groups import group_of, group_warnings, missing_resources
+from .workers.layers import Layers, default_findings
 
 
 def load(path: Path) -> Config:

@@ -111,7 +111,7 @@ class Config:
 
     def specs(self) -> tuple[WorkerSpec, ...]:
         """Every worker with its places in groups, in the order of the file."""
-        from .dependencies import members
+        from .workers.dependencies import members
 
         groups, together = _by_name(self.groups), _by_name(self.together)
         result: list[WorkerSpec] = []
@@ -127,8 +127,8 @@ class Config:
             UnknownGroupError: no group has that name.
             ConfigError: the count is out of bounds, or a group waits for a worker that would be removed.
         """
-        from .dependencies import order_findings
         from .file_tables import Worker, keys_of
+        from .workers.dependencies import order_findings
 
         changed = replace(self.group(name), count=count)
         groups = tuple(changed if group.name == name else group for group in self.groups)

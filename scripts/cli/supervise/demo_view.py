@@ -36,8 +36,8 @@ from ..render.status_table import status_lines
 from ..render.text import cut, printable
 from ..state_files import DATABASE_NAME
 from .fleet import Fleet
-from .state_lock import StateLock
-from .subreaper import adopt_orphans
+from .platform.state_lock import StateLock
+from .platform.subreaper import adopt_orphans
 
 REFRESH_S = 0.5
 DEMO = Path(__file__).with_name("demo.toml")

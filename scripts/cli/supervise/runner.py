@@ -33,12 +33,12 @@ from ..config import Config
 from .fleet import Fleet
 from .gateways import send_alerts, serve_http
 from .log import EventLog
-from .memory import settle
-from .signals import handle_signals
-from .state_lock import StateLock
+from .platform.memory import settle
+from .platform.signals import handle_signals
+from .platform.state_lock import StateLock
+from .platform.subreaper import adopt_orphans
+from .platform.systemd import Notifier
 from .store_upgrade import open_upgraded
-from .subreaper import adopt_orphans
-from .systemd import Notifier
 from .task_results import TaskResults
 
 Order = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"]

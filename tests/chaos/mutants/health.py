@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.actors import health_monitor
 from rekindle.actors.health_monitor import HealthMonitor
-from rekindle.actors.rules import health
+from rekindle.actors.rules.worker_health import health
 
 
 def accepts_frames_of_older_generations(patch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def starts_have_no_deadline(patch: pytest.MonkeyPatch) -> None:
     right = health.deadline
     wrong = lambda state, policy: None if isinstance(state, health.Pending) else right(state, policy)  # noqa: E731
     patch.setattr(health, "deadline", wrong)
-    patch.setattr("rekindle.actors.rules.observed_worker.deadline", wrong)
+    patch.setattr("rekindle.actors.rules.worker_health.observed_worker.deadline", wrong)
 
 
 def recovers_for_ever(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from rekindle.actors.facts.jobs import JobState, JobView, Verdict, judged
 from rekindle.actors.facts.records import ClaimsReleased
 from rekindle.actors.job_desk import JobDesk
 from rekindle.actors.supervision import on_death
-from rekindle.actors.supervision.aftermath import claims_after_death
+from rekindle.actors.supervision.after_death.aftermath import claims_after_death
 from rekindle.actors.system import assembly
 from rekindle.persistence.jobs import memory_jobs
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import pytest
 from tests.processes.waiting import PATIENCE_S
 
-from rekindle.cli.supervise.signals import handle_signals
+from rekindle.cli.supervise.platform.signals import handle_signals
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
-from rekindle.actors.rules.health import (
+from rekindle.actors.rules.worker_health.health import (
     Change,
     Dead,
     Elapsed,

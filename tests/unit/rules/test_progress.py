@@ -8,7 +8,7 @@ import pytest
 
 from rekindle.actors.deaths.death import Job
 from rekindle.actors.facts.frames import Frame
-from rekindle.actors.rules.vital_signs.progress import Progress, after_frame, deadline, granted, stuck
+from rekindle.actors.rules.worker_health.progress import Progress, after_frame, deadline, granted, stuck
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
 
 POLICY = HealthPolicy(progress_timeout_s=10)

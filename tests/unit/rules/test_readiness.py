@@ -7,7 +7,7 @@ import pytest
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
-from rekindle.actors.rules.health import (
+from rekindle.actors.rules.worker_health.health import (
     Change,
     Checked,
     Elapsed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.notices import Notice
-from rekindle.actors.rules.vital_signs.watchdog import (
+from rekindle.actors.rules.worker_health.watchdog import (
     Watchdog,
     after_notice,
     begun,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rekindle.actors import ReleasePolicy, WorkerSpec, command
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.records import MetaSet
-from rekindle.actors.supervision import held_work
+from rekindle.actors.supervision.after_death import held_work
 
 FREE = ReleasePolicy(command=("br", "free", "{work_item}"))
 

@@ -11,9 +11,9 @@ from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from ..decoding import Unknown, decoded
 from ..file_tables import File, Given
-from ..layers import Layers
 from ..model import Group, member_id
 from ..problems import Finding
+from ..workers.layers import Layers
 from .worker_tables import Replaced, Table, WorkerTables
 
 Made = Callable[[Layers, list[Finding]], Group]

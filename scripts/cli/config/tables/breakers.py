@@ -9,8 +9,8 @@ from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.validation import nearest
 
 from ..file_tables import Given
-from ..layers import Layers
 from ..problems import NOTHING, Finding
+from ..workers.layers import Layers
 
 Breakers = Mapping[str, BreakerPolicy]
 

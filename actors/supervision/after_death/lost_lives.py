@@ -7,10 +7,10 @@ budget of the worker, opens no alert, and is not held against a job.
 
 from __future__ import annotations
 
-from ..deaths.death import Action, Cause, Death
-from ..facts.generations import LostLife
-from ..facts.records import DeathRecord, RememberedWorker
-from ..messages import WorkerDied
+from ...deaths.death import Action, Cause, Death
+from ...facts.generations import LostLife
+from ...facts.records import DeathRecord, RememberedWorker
+from ...messages import WorkerDied
 
 NOT_COUNTED = "not counted: it ended with its supervisor"
 

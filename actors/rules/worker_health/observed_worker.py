@@ -7,17 +7,17 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from ..deaths.death import Cause, Death, Job
-from ..deaths.evidence import Remains
-from ..facts.health_status import ShownStatus
-from ..facts.records import HealthMirrored
-from ..messages import StatusChanged, StatusReport, WorkerStatus
-from ..spec.policies.health_policy import HealthPolicy
+from ...deaths.death import Cause, Death, Job
+from ...deaths.evidence import Remains
+from ...facts.health_status import ShownStatus
+from ...facts.records import HealthMirrored
+from ...messages import StatusChanged, StatusReport, WorkerStatus
+from ...spec.policies.health_policy import HealthPolicy
+from . import progress, watchdog
 from .health import Change, Healthy, Lost, Pending, State, Unhealthy, deadline, healthy_for
-from .vital_signs import progress, watchdog
-from .vital_signs.progress import Progress
-from .vital_signs.readiness import FRAME
-from .vital_signs.watchdog import NO_WATCHDOG, Watchdog
+from .progress import Progress
+from .readiness import FRAME
+from .watchdog import NO_WATCHDOG, Watchdog
 
 MIRROR_AGE_S = 25.0
 """After how long a heartbeat that changes nothing is persisted, so that people see that it came."""

@@ -7,12 +7,12 @@ and does not count, but it shows why a worker is down, and what it was doing whe
 
 from __future__ import annotations
 
-from ..deaths.crash_bundle import bundle_of
-from ..deaths.death import Death, Exit
-from ..deaths.evidence import Remains
-from ..facts.records import EndKept
-from ..messages.internal.to_desks import IncarnationEnded
-from .worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
+from ...deaths.crash_bundle import bundle_of
+from ...deaths.death import Death, Exit
+from ...deaths.evidence import Remains
+from ...facts.records import EndKept
+from ...messages.internal.to_desks import IncarnationEnded
+from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
 
 
 def claims_after_death(worker: Worker, death: Death) -> tuple[Effect, ...]:

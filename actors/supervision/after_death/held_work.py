@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ..deaths.death import Exit, Job
-from ..facts.records import MetaSet
-from ..spec.policies.work_release import Release, ReleaseOrder, is_wanted, item_of
-from ..spec.worker_spec import WorkerSpec
+from ...deaths.death import Exit, Job
+from ...facts.records import MetaSet
+from ...spec.policies.work_release import Release, ReleaseOrder, is_wanted, item_of
+from ...spec.worker_spec import WorkerSpec
 
 HELD = "held_work:"
 """The prefix; the worker and its generation follow."""

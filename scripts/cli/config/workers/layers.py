@@ -18,8 +18,8 @@ from rekindle.actors.spec.policies.stop_policy import StopPolicy
 from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS, Preset
 
-from .file_tables import POLICIES, Given, arguments
-from .problems import NOTHING, Finding, KeyPath
+from ..file_tables import POLICIES, Given, arguments
+from ..problems import NOTHING, Finding, KeyPath
 
 
 @dataclass(frozen=True, slots=True)

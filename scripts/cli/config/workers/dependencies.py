@@ -8,9 +8,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from rekindle.actors.spec.validation import nearest
 
-from .model import Group, member_id
-from .problems import Finding, shown
-from .tables.groups import GroupTables, workers_of
+from ..model import Group, member_id
+from ..problems import Finding, shown
+from ..tables.groups import GroupTables, workers_of
 
 _MEMBER = re.compile(r"worker:(?P<name>[^:]+):(?P<number>0|[1-9][0-9]{0,8})")
 _MOST_CYCLES = 10

@@ -21,13 +21,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..deaths.death import Cause, Exit
-from ..facts.frames import Frame
-from ..facts.health_status import Status
-from ..facts.notices import Notice
-from ..spec.policies.health_policy import HealthPolicy
-from ..spec.policies.ready_policy import Condition, ReadyPolicy
-from .vital_signs.readiness import (
+from ...deaths.death import Cause, Exit
+from ...facts.frames import Frame
+from ...facts.health_status import Status
+from ...facts.notices import Notice
+from ...spec.policies.health_policy import HealthPolicy
+from ...spec.policies.ready_policy import Condition, ReadyPolicy
+from .readiness import (
     FRAME,
     Awaited,
     awaited,

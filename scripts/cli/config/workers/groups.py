@@ -16,13 +16,13 @@ from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
 
-from .file_tables import POLICIES, WORKER_NAME, Given
+from ..file_tables import POLICIES, WORKER_NAME, Given
+from ..model import Group, member_id
+from ..paths import absolute
+from ..problems import NOTHING, Finding, shown
+from ..tables.breakers import Breakers, breaker_of
+from ..toml.syntax_errors import NAME_RULE
 from .layers import Layers
-from .model import Group, member_id
-from .paths import absolute
-from .problems import NOTHING, Finding, shown
-from .tables.breakers import Breakers, breaker_of
-from .toml.syntax_errors import NAME_RULE
 
 _ONLY_COMMANDS = ("reports_health", "pdeathsig")
 

@@ -12,7 +12,7 @@ from rekindle.actors import StoreOwnedError
 from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.actors.gateways.state_directory import open_state_directory
 
-from ..state_files import DATABASE_NAME, LOCK_NAME
+from ...state_files import DATABASE_NAME, LOCK_NAME
 
 
 class StateLock:

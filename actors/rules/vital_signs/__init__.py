@@ -1,1 +1,0 @@
-"""Pure: what tells whether a worker is ready and alive, one sign in each module."""

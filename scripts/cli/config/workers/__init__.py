@@ -1,0 +1,1 @@
+"""Pure: how the tables of workers become specs: groups, layers of settings, and their order."""
