@@ -33,6 +33,8 @@ class Kind(StrEnum):
     BREAKER = "breaker"
     """Something that workers need is away; their crashes are part of it."""
     STORE = "store"
+    LOG = "log"
+    """A log file of a worker cannot be written."""
     INTERNAL = "internal"
 
 

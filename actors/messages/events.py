@@ -179,6 +179,25 @@ class GatewayRestored(msgspec.Struct, frozen=True):
     detail: str
 
 
+class LogInterrupted(msgspec.Struct, frozen=True):
+    """A log file cannot be written; lines are dropped and counted when no more can wait in memory."""
+
+    file: str
+    reason: str
+    workers: tuple[str, ...]
+    """Whose output it has."""
+
+
+class LogResumed(msgspec.Struct, frozen=True):
+    """A log file is written again."""
+
+    file: str
+    dropped: int
+    """How many lines are missing; the file says so, too."""
+    interrupted: int = 0
+    """How many other log files cannot be written."""
+
+
 WiderEvent = (
     BreakerOpened
     | CanaryStarted
@@ -199,6 +218,8 @@ WiderEvent = (
     | RecordSetAside
     | GatewayLost
     | GatewayRestored
+    | LogInterrupted
+    | LogResumed
 )
 """Events about more than the life of one worker."""
 

@@ -16,6 +16,7 @@ from ..facts.frames import Frame
 from ..ports import Control, SpawnRequest
 from ..runtime.lanes import Call
 from .channel import DescriptorSentError
+from .logs.worker_log import WorkerLog
 from .oom_kills import OomKills
 from .spawn.pipes import BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE
 from .spawn.spawner import Spawned
@@ -51,6 +52,7 @@ class Child:
         transcript: Transcript,
         oom_kills: int | None = None,
         fingerprint: Callable[[], Fingerprint | None] = Fingerprint,
+        log: WorkerLog | None = None,
     ) -> None:
         self.request = request
         self.id = request.spec.id
@@ -61,7 +63,8 @@ class Child:
         self.notify = spawned.notify
         self.finish_notices: Call = lambda: None
         """Reads the last of what it says over its notify socket."""
-        self.output = WorkerOutput(self.id, self.generation, (spawned.stdout, spawned.stderr), transcript)
+        streams = (spawned.stdout, spawned.stderr)
+        self.output = WorkerOutput(self.id, self.generation, streams, transcript, log)
         self.exit: Exit | None = None
         self.start_note = spawned.note
         self.start = spawned.start

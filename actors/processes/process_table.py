@@ -29,6 +29,7 @@ from .ended_processes import EndedProcesses
 from .fingerprints import Fingerprints
 from .guardian_link import GuardianLink
 from .left_processes import LeftProcesses, stray_processes
+from .logs.log_writer import LogWriter
 from .oom_kills import OomKills
 from .spawn.launcher import Launcher
 from .spawn.pending_starts import PendingStarts
@@ -68,6 +69,7 @@ class RealProcesses:
         self._is_ending = False
         """No start is in progress: the table closes with the last process."""
         self.transcript = Transcript(self.mark)
+        self.logs = LogWriter()
         self._sampler = UsageSampler()
         self._marks = StartMarks(self.mark) if adopts else None
         self._spawner = Spawner(self.mark, database, self._marks)
@@ -193,6 +195,7 @@ class RealProcesses:
         self._conditions.close(timeout_s)
         # A process that writes may hold up the thread that reads: nothing depends on its end.
         self._outputs.join(0.2)
+        self.logs.close()
         return self._launcher.close(timeout_s) and ended
 
     def _order(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:
@@ -225,7 +228,8 @@ class RealProcesses:
         except OSError as error:
             self._fail_start(request, error)
             return
-        child = Child(request, spawned, self.transcript, oom_kills, self._lookups.begin(request.spec))
+        log = self.logs.log_of(request.spec, request.generation)
+        child = Child(request, spawned, self.transcript, oom_kills, self._lookups.begin(request.spec), log)
         self._children[child.id] = child
         self._scarcity.over(child.id)
         news = self._watch.on_exit if child.pidfd == -1 else self._watch.begin
@@ -268,6 +272,7 @@ class RealProcesses:
             self._scarcity.over(component_id)
             self._spawner.forget(component_id)
             self._lookups.fingerprints.forget(component_id)
+            self.logs.forget(component_id)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 

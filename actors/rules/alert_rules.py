@@ -25,6 +25,8 @@ from ..messages import (
     Event,
     FailureLifted,
     JobConvicted,
+    LogInterrupted,
+    LogResumed,
     PauseBegan,
     PauseEnded,
     ResourceEased,
@@ -147,6 +149,11 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return _raise(book, None, Kind.STORE, Severity.CRITICAL, text, reason, now_wall_ms)
         case StoreRecovered():
             return _resolve(book, [book.active(None, Kind.STORE)], now_wall_ms)
+        case LogInterrupted(file=file, reason=reason):
+            text = f"the log file {file} cannot be written"
+            return _raise(book, None, Kind.LOG, Severity.WARNING, text, reason, now_wall_ms)
+        case LogResumed(interrupted=0):
+            return _resolve(book, [book.active(None, Kind.LOG)], now_wall_ms)
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}; the actor was restarted"
             return _raise(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)

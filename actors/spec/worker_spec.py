@@ -18,6 +18,7 @@ from .policies.breaker_policy import BreakerPolicy
 from .policies.group import Essential, Membership
 from .policies.health_policy import HealthPolicy
 from .policies.job_policy import JobPolicy
+from .policies.log_policy import LogPolicy
 from .policies.ready_policy import ReadyPolicy
 from .policies.resource_limits import RecyclePolicy, ResourceLimits
 from .policies.restart_policy import RestartOn, RestartPolicy
@@ -84,6 +85,7 @@ class WorkerSpec:
         "exits with success.",
     )
     ready: ReadyPolicy | None = setting(None)
+    log: LogPolicy | None = setting(None)
     essential: bool | Essential = setting(
         False,
         "Whether the supervisor stops, with the exit code of this worker, when the worker is given up or "

@@ -155,6 +155,7 @@ class Lifecycle:
             self._releases = releases = ReleaseDesk(processes.mark)
             actors = self._assemble(runtime, processes, releases, remembered)
             releases.attend(actors.persistence)
+            processes.logs.announce = lambda event: tell(actors.persistence, event)
             tell(actors.broker, Subscribe(self._samples, None))
             tell(actors.supervisor, StallCheckDue(runtime.clock.monotonic()))
         except BaseException:

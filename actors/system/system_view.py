@@ -158,6 +158,12 @@ class SystemView:
         """Have this called with every line that a worker writes, on a thread of ours: it must not block."""
         self._requests.running.processes.transcript.follower = follower
 
+    def reopen_logs(self) -> None:
+        """Open all log files again by their names; does nothing if the system does not run."""
+        parts = self._requests.parts
+        if parts is not None:
+            parts.processes.logs.reopen()
+
     def usages(self) -> dict[str, Usage]:
         """What every running worker uses at this moment, including the processes it started."""
         parts = self._requests.parts

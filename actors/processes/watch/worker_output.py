@@ -21,6 +21,7 @@ from contextlib import suppress
 import msgspec
 from loguru import logger
 
+from ..logs.worker_log import WorkerLog
 from .epoll_loop import EpollLoop
 from .output_tail import MOST_LINES, OutputTail
 from .transcript import OutputLine, Transcript
@@ -35,6 +36,9 @@ LINES_PER_SECOND = 1000
 """How many lines are logged of each worker; more are counted."""
 BURST = 5000
 """How many lines a worker may write at once before that."""
+
+FULL_S = 0.005
+"""How soon a stream is read again that has to wait for a log file."""
 
 HOLD_S = 0.1
 """How often the last lines are taken from a flood."""
@@ -53,13 +57,19 @@ class WorkerOutput:
     """The output of one process. `finish_at_once` and `tail` are for any thread, the rest for one."""
 
     def __init__(
-        self, component_id: str, generation: int, streams: tuple[int, int], transcript: Transcript
+        self,
+        component_id: str,
+        generation: int,
+        streams: tuple[int, int],
+        transcript: Transcript,
+        log: WorkerLog | None = None,
     ) -> None:
         self._id = component_id
         self._generation = generation
         self._stdout, _ = streams
         self._open = list(streams)
         self._transcript = transcript
+        self._file = log
         self.tail = OutputTail(self._made)
         bound = logger.bind(worker=component_id, generation=generation)
         self._logs = {"": bound, "out": bound.bind(stream="out"), "err": bound.bind(stream="err")}
@@ -99,7 +109,7 @@ class WorkerOutput:
                         if not self._read(stream):
                             break
             self._take_floods()
-            self._log(self.tail.finish())
+            self._finish()
             self._notice()
 
     def close(self, loop: EpollLoop) -> None:
@@ -114,6 +124,10 @@ class WorkerOutput:
         with self._busy:
             if stream not in self._open:
                 return
+            if self._file is not None and self._file.is_full:
+                loop.unwatch(stream)
+                loop.after(FULL_S, lambda: self._watch_again(loop, stream))
+                return
             was_calm = not self._floods
             try:
                 ended = not self._read(stream)
@@ -125,6 +139,12 @@ class WorkerOutput:
                 loop.unwatch(stream)
                 self._open.remove(stream)
                 os.close(stream)
+
+    def _watch_again(self, loop: EpollLoop, stream: int) -> None:
+        """The log file may have room again."""
+        with self._busy:
+            if stream in self._open:
+                loop.watch(stream, lambda: self._on_readable(loop, stream))
 
     def _on_hold_elapsed(self, loop: EpollLoop) -> None:
         with self._busy:
@@ -141,6 +161,8 @@ class WorkerOutput:
             return False
         if len(data) == PIPE_SIZE and stream not in self._large:
             self._enlarge(stream)
+        if self._file is not None:
+            self._file.take(self._name(stream), data)
         lines = data.count(b"\n")
         flood = self._floods.get(stream)
         if flood is not None:
@@ -206,16 +228,24 @@ class WorkerOutput:
                 poll.register(stream, select.POLLIN)
             if self._floods or self._unlogged or any(found & select.POLLIN for _, found in poll.poll(0)):
                 return False
-            self._log(self.tail.finish())
+            self._finish()
         finally:
             self._busy.release()
         return True
 
     def _made(self, stream: int, text: str) -> OutputLine:
-        name = "out" if stream == self._stdout else "err"
         if self._search is not None and self._search(text):
             self._search = None
-        return self._transcript.take(self._id, self._generation, name, text)
+        return self._transcript.take(self._id, self._generation, self._name(stream), text)
+
+    def _name(self, stream: int) -> str:
+        return "out" if stream == self._stdout else "err"
+
+    def _finish(self) -> None:
+        """Last lines without a line end count."""
+        self._log(self.tail.finish())
+        if self._file is not None:
+            self._file.finish()
 
     def _log(self, lines: Iterator[OutputLine]) -> None:
         for line in lines:

@@ -13,6 +13,8 @@ from ...messages import (
     EventsLost,
     GatewayLost,
     GatewayRestored,
+    LogInterrupted,
+    LogResumed,
     PauseBegan,
     PauseEnded,
     RecordSetAside,
@@ -39,6 +41,8 @@ SystemEvent = (
     | RecordSetAside
     | GatewayLost
     | GatewayRestored
+    | LogInterrupted
+    | LogResumed
 )
 """Events about more than the life of one worker."""
 
@@ -83,6 +87,11 @@ def system_sentence(event: SystemEvent) -> Sentence:
             return Sentence("gateway", f"gateway {gateway} does not deliver: {reason}", Level.WARNING)
         case GatewayRestored(gateway=gateway, detail=detail):
             return Sentence("gateway", f"gateway {gateway} delivers again: {detail}", Level.SUCCESS)
+        case LogInterrupted(file=file, reason=reason):
+            return Sentence("log", f"the log file {file} cannot be written: {reason}", Level.WARNING)
+        case LogResumed(file=file, dropped=dropped):
+            lost = f"{counted(dropped, 'line is', 'lines are')} missing" if dropped else "no line is missing"
+            return Sentence("log", f"the log file {file} is written again; {lost}", Level.SUCCESS)
 
 
 def _alert_changed(event: AlertChanged) -> Sentence:

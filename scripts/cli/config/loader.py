@@ -30,6 +30,7 @@ from .tables.alert_sinks import alerts_of
 from .tables.breakers import breakers_of
 from .tables.groups import group_tables_of
 from .tables.http import http_of
+from .tables.logs import log_findings
 from .tables.nats import nats_of
 from .toml.line_numbers import line_numbers, line_of
 from .toml.toml_file import read_text, tables
@@ -81,6 +82,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     findings += (each for group in groups.values() for each in group.problems())
     together = group_tables_of(file, groups, findings)
     findings += order_findings(groups, together, file.get("group", {}))
+    findings += log_findings(groups.values())
     lines = _Places(path, text, raw)
     if findings:
         raise ConfigError(lines.problems(findings, "error"))

@@ -2,7 +2,8 @@
 
 A run that has only tasks ends with them; the end of an essential worker or group ends any run. The
 first SIGTERM or SIGINT stops the workers within the time of their stop settings, the second sends
-SIGTERM at once, the third kills. SIGHUP reloads the file.
+SIGTERM at once, the third kills. SIGHUP reloads the file, SIGUSR2 opens the log files
+of the workers again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextlib import ExitStack
 from queue import Empty
 from typing import Literal
@@ -102,7 +103,14 @@ class Runner:
     def run(self) -> int:
         """Start the workers and wait for the end; returns the exit code."""
         stop, reload = self._on_stop_signal, self._on_reload_signal
-        with handle_signals({signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}):
+        reopen = self._fleet.reopen_logs
+        handlers: dict[int, Callable[[], None]] = {
+            signal.SIGTERM: stop,
+            signal.SIGINT: stop,
+            signal.SIGHUP: reload,
+            signal.SIGUSR2: reopen,
+        }
+        with handle_signals(handlers):
             self._fleet.subscribe(EventLog())
             self._fleet.subscribe(self)
             self._fleet.start()

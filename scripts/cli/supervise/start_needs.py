@@ -16,6 +16,8 @@ from rekindle.actors.gateways.gateway_errors import GatewayError
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.state_directory import check_path_to, check_state_directory
+from rekindle.actors.processes.logs.log_folder import check as check_log_file
+from rekindle.actors.processes.logs.log_writer import log_path
 
 from ..client import ControlClient, ControlError, NoSupervisorError
 from ..config import Config
@@ -30,6 +32,7 @@ def unmet_needs(config: Config) -> Iterator[Finding]:
     yield from _unmet(("state_dir",), partial(_check_state_directory, config.state_dir))
     yield from _unmet(("database",), partial(_check_database, config.database))
     yield from _unmet_by_job_workers(config)
+    yield from _unmet_by_logs(config)
     if config.nats is not None:
         from rekindle.actors.gateways.nats.connection_options import check as check_nats
 
@@ -65,6 +68,12 @@ def _unmet_by_job_workers(config: Config) -> Iterator[Finding]:
                 " a worker of another user needs a PostgreSQL database to serve queues"
             )
             yield Finding(("worker", group.name, "user"), reason)
+
+
+def _unmet_by_logs(config: Config) -> Iterator[Finding]:
+    for spec in config.specs():
+        if spec.log is not None and spec.log.file is not None:
+            yield from _unmet(("worker", spec.group, "log", "file"), partial(check_log_file, log_path(spec)))
 
 
 def _uid_of(user: str) -> int | None:

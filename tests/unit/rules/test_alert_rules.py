@@ -11,6 +11,8 @@ from rekindle.actors.messages import (
     BreakerOpened,
     Event,
     JobConvicted,
+    LogInterrupted,
+    LogResumed,
     PauseBegan,
     PauseEnded,
     ResourceEased,
@@ -196,6 +198,12 @@ def test_an_episode_that_was_resolved_begins_again_under_another_number() -> Non
 
 def test_the_trouble_of_the_store_is_an_alert_until_it_is_over() -> None:
     step = after(StoreDegraded("locked", 1), StoreDegraded("locked", 9), StoreRecovered())
+    assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.RESOLVED]
+
+
+def test_log_files_that_cannot_be_written_are_one_alert_until_all_are_written_again() -> None:
+    lost = [LogInterrupted(file, "No space left on device", (A,)) for file in ("/a.log", "/b.log")]
+    step = after(*lost, LogResumed("/a.log", 0, interrupted=1), LogResumed("/b.log", 9))
     assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.RESOLVED]
 
 

@@ -33,6 +33,8 @@ from rekindle.actors.messages import (
     GroupRestored,
     JobConvicted,
     JobRequeued,
+    LogInterrupted,
+    LogResumed,
     PauseBegan,
     PauseEnded,
     RecordSetAside,
@@ -201,6 +203,9 @@ TEXTS: list[tuple[Event, str]] = [
         RecordSetAside("MetaSet", "TypeError('x')", "MetaSet(…)"),
         "a record (MetaSet) cannot be written and is set aside: TypeError('x')",
     ),
+    (LogInterrupted("/a.log", "full", ("w",)), "the log file /a.log cannot be written: full"),
+    (LogResumed("/a.log", 0), "the log file /a.log is written again; no line is missing"),
+    (LogResumed("/a.log", 7), "the log file /a.log is written again; 7 lines are missing"),
     (GatewayLost("nats", "refused"), "gateway nats does not deliver: refused"),
     (GatewayRestored("nats", "nats://a"), "gateway nats delivers again: nats://a"),
 ]

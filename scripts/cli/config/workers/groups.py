@@ -10,6 +10,7 @@ from typing import Any
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.processes.spawn.preflight import missing
+from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.restart_policy import RestartOn, RestartPolicy
 from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS
@@ -58,6 +59,9 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
     if restart.max_delay_s < restart.min_delay_s:
         reason = f"is less than min_delay_s, which takes precedence: every delay is {restart.min_delay_s:g} s"
         yield layers.finding(("restart", "max_delay_s"), reason, restart.max_delay_s)
+    log = group.template.log
+    if log is not None and log.file is None and "file" not in layers.worker.get("log", {"file": "none"}):
+        yield layers.finding(("log",), "has no effect: it does not name a file")
     if layers.worker.get("jobs") and not group.template.serves:
         yield layers.finding(("jobs",), "has no effect: queues is empty")
     runs_on = group.template.pause_mode is PauseMode.IDLE and not group.template.run.reports_health
@@ -128,6 +132,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
     policies = {table: layers.policy(table, findings) for table in POLICIES}
     policies["restart"] = _restart(layers, policies["restart"], findings)
     policies["release"] = _release(layers, policies["release"], folder, findings)
+    policies["log"] = _log(layers, policies["log"], folder, findings)
     policies["breaker"] = breaker_of(layers, breakers, findings)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
     settings: dict[str, Any] = {"pause_mode": PRESETS[layers.preset].pause_mode}
@@ -174,6 +179,16 @@ def _release(
         return replace(policy, cwd=str(absolute(policy.cwd, folder)))
     except ValueError as error:
         findings.append(layers.finding(("release", "cwd"), str(error), policy.cwd))
+        return None
+
+
+def _log(layers: Layers, policy: LogPolicy | None, folder: Path, findings: list[Finding]) -> LogPolicy | None:
+    if policy is None or policy.file is None:
+        return policy
+    try:
+        return replace(policy, file=str(absolute(policy.file, folder)))
+    except ValueError as error:
+        findings.append(layers.finding(("log", "file"), str(error), policy.file))
         return None
 
 

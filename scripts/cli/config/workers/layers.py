@@ -12,6 +12,7 @@ from typing import Any
 
 from rekindle.actors.errors import Problem, SpecError
 from rekindle.actors.spec.policies.job_policy import JobPolicy
+from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.ready_policy import ReadyPolicy
 from rekindle.actors.spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from rekindle.actors.spec.policies.stop_policy import StopPolicy
@@ -94,6 +95,7 @@ _EMPTY: Mapping[str, Any] = {
     "jobs": JobPolicy,
     "release": ReleasePolicy,
     "ready": ReadyPolicy,
+    "log": LogPolicy,
 }
 
 

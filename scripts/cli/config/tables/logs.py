@@ -1,0 +1,34 @@
+"""Log files that several workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rekindle.actors.spec.policies.log_policy import LogPolicy, filled_in
+
+from ..model import Group
+from ..problems import Finding
+
+
+def log_findings(groups: Iterable[Group]) -> Iterator[Finding]:
+    """Workers that write to the same file must agree on how it is written."""
+    known: dict[str, tuple[str, LogPolicy]] = {}
+    for group in groups:
+        if group.template.log is None or group.template.log.file is None:
+            continue
+        for path, log in _files(group).items():
+            other, before = known.setdefault(path, (group.name, log))
+            if _settings(log) != _settings(before):
+                reason = f"has other settings than worker.{other}.log, which has the same file {path}"
+                yield Finding(("worker", group.name, "log"), reason)
+
+
+def _files(group: Group) -> dict[str, LogPolicy]:
+    """The log files of a group, by their paths."""
+    logs = {spec.id: spec.log for spec in map(group.member, range(group.count))}
+    named = {id_: log for id_, log in logs.items() if log is not None}
+    return {filled_in(log.file, id_, group.name): log for id_, log in named.items() if log.file is not None}
+
+
+def _settings(log: LogPolicy) -> tuple[object, ...]:
+    return log.max_mb, log.keep, log.compress, log.format, log.mode

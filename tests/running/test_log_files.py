@@ -1,0 +1,65 @@
+"""Log files of workers under a real `rekindle run`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from tests.processes.waiting import eventually
+from tests.running.conftest import Run
+
+TALK = """
+[defaults]
+log = { file = "logs/{name}.log" }
+[worker.talk]
+command = ["sh", "-c", "echo hello; echo oh >&2; printf unfinished; exec sleep 1000"]
+restart = { initial_delay_s = 0, min_delay_s = 0 }
+"""
+
+
+def lines(path: Path) -> list[list[str]]:
+    """The lines of a log file: worker, generation, stream, text."""
+    found = path.read_text().splitlines() if path.exists() else []
+    return [[*line.split(" ")[1:4], line.partition(" | ")[2]] for line in found]
+
+
+def test_the_log_file_outlasts_the_worker_and_the_supervisor(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "talk.log"
+    running = run(TALK)
+    first = running.wait_for("worker:talk:0", status="healthy")
+    assert eventually(lambda: len(lines(path)) == 2)
+    os.kill(first["pid"], signal.SIGKILL)
+    assert eventually(lambda: len(lines(path)) == 5)
+    assert sorted(lines(path)[:3]) == [
+        ["worker:talk:0", "1", "err", "oh"],
+        ["worker:talk:0", "1", "out", "hello"],
+        ["worker:talk:0", "1", "out", "unfinished"],
+    ]
+    running.kill()
+    again = run(TALK)
+    generation = again.wait_for("worker:talk:0", status="healthy")["generation"]
+    assert eventually(lambda: ["worker:talk:0", str(generation), "out", "hello"] in lines(path))
+    assert len(lines(path)) >= 7
+
+
+def test_a_renamed_log_file_is_opened_again_on_sigusr2(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "talk.log"
+    running = run(TALK)
+    first = running.wait_for("worker:talk:0", status="healthy")
+    assert eventually(lambda: len(lines(path)) == 2)
+    path.rename(path.with_suffix(".log.1"))
+    running.signal(signal.SIGUSR2)
+    os.kill(first["pid"], signal.SIGKILL)
+    assert eventually(lambda: ["worker:talk:0", "2", "out", "hello"] in lines(path))
+    assert running.stop() == 0
+
+
+def test_a_log_file_that_could_not_be_opened_is_refused_before_anything_starts(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "talk.log").symlink_to("/dev/null")
+    running = run('[worker.talk]\ncommand = ["sleep", "9"]\nlog = { file = "talk.log" }')
+    assert running.end() == 2
+    assert "workers.toml:3: worker.talk.log.file" in running.text()
+    assert "is a symbolic link" in running.text()
