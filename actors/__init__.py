@@ -84,6 +84,7 @@ from .messages import (
     WorkReleased,
     WorkReleaseFailed,
 )
+from .processes.spawn.env_file import read_env_file
 from .spec.policies.breaker_policy import BreakerPolicy
 from .spec.policies.group import Essential, Group, GroupExhausted, Strategy
 from .spec.policies.health_policy import HealthPolicy
@@ -211,4 +212,5 @@ __all__ = [
     "WorkerStopping",
     "WorkersStopped",
     "command",
+    "read_env_file",
 ]

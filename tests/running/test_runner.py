@@ -93,6 +93,23 @@ def test_cf_08_a_reload_restarts_only_what_changed(run: Run, way: str) -> None:
     assert running.worker("worker:sleep:0")["restart_count"] == 0
 
 
+def test_a_reload_restarts_the_workers_whose_file_of_variables_changed(run: Run, tmp_path: Path) -> None:
+    variables = tmp_path / "a.env"
+    variables.write_text("SONG=one\n")
+    running = run(
+        f'[worker.a]\ncommand = ["sh", "-c", "echo $SONG; sleep 99"]\nenv_file = "{variables}"\n'
+        '[worker.b]\ncommand = ["sleep", "99"]\n'
+    )
+    running.wait_for("worker:a:0", status="healthy")
+    assert running.order("reload")["detail"].get("restarted") is None
+    variables.write_text("SONG=two\n")
+    assert running.order("reload")["detail"]["restarted"] == ["worker:a:0"]
+    assert eventually(lambda: "worker:a:0 out | two" in running.log.read_text())
+    variables.unlink()
+    with pytest.raises(InvalidRequestError, match=r"nothing was changed.*No such file"):
+        running.order("reload")
+
+
 def test_a_setting_that_was_taken_back_needs_no_new_supervisor(run: Run) -> None:
     """It was compared with the file that was read last, and not with what runs."""
     running = run(SLEEPERS)

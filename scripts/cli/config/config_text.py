@@ -18,7 +18,14 @@ from rekindle.actors.views.redaction import masked, without_password
 
 from .file_tables import POLICIES, as_table, keys_of, short_key
 from .model import Config, Group
-from .surroundings.shown_values import expand_setting, hidden, written_settings, written_table
+from .surroundings.shown_values import (
+    expand_setting,
+    file_settings,
+    hidden,
+    shown_env,
+    written_settings,
+    written_table,
+)
 from .tables.alert_sinks import AlertSettings
 from .tables.nats import nats_table
 from .toml.toml_text import settings_text, table_text
@@ -121,7 +128,7 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
         "pause_mode": spec.pause_mode.value,
         "kind": spec.kind.value,
         "essential": spec.essential,
-        "env": masked("", spec.env),
+        "env": shown_env(spec, group),
         "inherit_env": list(spec.inherit_env),
     }
     breaker = None if spec.breaker is None else spec.breaker.name
@@ -161,6 +168,7 @@ def _group_text(group: Group, folder: Path) -> str:
         "min_healthy": group.min_healthy,
         "after": list(group.waits_for),
     }
+    settings |= file_settings(group, settings["env"])
     settings |= written_settings(group, folder) | expand_setting(group, settings)
     parts = [_members(group), table_text(("worker", group.name), settings)]
     for table in POLICIES:

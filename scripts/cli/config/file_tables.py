@@ -42,6 +42,10 @@ class Defaults:
         "steady", "The ready-made policies that the other settings change."
     )
     breaker: str | None = setting(None, "The circuit breaker that the worker shares with others.")
+    env_file: str | tuple[str, ...] = setting(
+        (),
+        "Files of environment variables (NAME=value), relative to this file; env takes precedence over them.",
+    )
     expand: bool = setting(
         True,
         "Whether {n}, {name}, {id} and ${VAR} are replaced in command, env, cwd and the addresses of ready.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from .problems import (
     dotted,
     shown,
 )
+from .surroundings.env_files import EnvFiles
 from .surroundings.members import Sources
 from .tables.alert_sinks import alerts_of
 from .tables.breakers import breakers_of
@@ -56,15 +56,16 @@ def load(path: Path) -> Config:
 def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     """The configuration in a text, as if it were the file at that path.
 
-    With `looks` it warns about programs, directories and users that this machine does not have.
+    With `looks` it reads the files of environment variables, and warns about programs, directories and users
+    that this machine does not have.
 
     Raises:
         ConfigError: with every problem that was found.
     """
     raw = tables(text, path)
-    sources = Sources(raw, os.environ, _unknown)
-    file, findings = sources.file()
     folder = path.absolute().parent
+    sources = Sources(raw, EnvFiles(folder, reads=looks), _unknown)
+    file, findings = sources.file()
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
     worker_database = worker_database_of(file, database, findings)

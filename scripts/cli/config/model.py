@@ -43,6 +43,9 @@ class Group:
     """The settings with placeholders, as they are in the file."""
     secrets: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """What was put in place of placeholders and must not be shown."""
+    env_files: tuple[str, ...] = ()
+    from_files: frozenset[str] = frozenset()
+    """The variables of these files."""
 
     def member(self, number: int) -> WorkerSpec:
         """The worker with that number, without `after`."""

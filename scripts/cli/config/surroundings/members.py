@@ -14,7 +14,8 @@ from ..file_tables import File, Given
 from ..model import Group, member_id
 from ..problems import Finding
 from ..workers.layers import Layers
-from .worker_tables import Replaced, Table, WorkerTables
+from .env_files import EnvFiles
+from .worker_tables import Replaced, Table, WorkerTables, own_variables
 
 Made = Callable[[Layers, list[Finding]], Group]
 """Makes a group of the settings of one worker."""
@@ -23,17 +24,17 @@ Made = Callable[[Layers, list[Finding]], Group]
 class Sources:
     """The tables of all workers of a file, as they are written."""
 
-    def __init__(self, raw: Mapping[str, Any], environment: Mapping[str, str], unknown: Unknown) -> None:
+    def __init__(self, raw: Mapping[str, Any], files: EnvFiles, unknown: Unknown) -> None:
         self._raw = raw
         self._unknown = unknown
         self._defaults = _table(raw, "defaults")
         workers = _table(raw, "worker")
         self._tables = {
-            name: WorkerTables(name, table, self._defaults, environment)
+            name: WorkerTables(name, table, self._defaults, files)
             for name, table in workers.items()
             if isinstance(table, Mapping)
         }
-        self._sample = WorkerTables("name", {}, self._defaults, environment).replaced(0)
+        self._sample = WorkerTables("name", {}, self._defaults, files).replaced(0)
         self._first = {name: tables.replaced(0) for name, tables in self._tables.items()}
 
     def file(self) -> tuple[Given, list[Finding]]:
@@ -56,7 +57,10 @@ class Sources:
         written = frozenset(tables.worker) if tables is not None else frozenset[str]()
         layers = Layers(name, file["worker"][name], file.get("defaults", {}), written)
         first = self._first.get(name)
-        if first is None or first.defaults == self._sample.defaults:
+        if first is None:
+            return layers
+        layers = replace(layers, file_variables=first.file_variables)
+        if first.defaults == self._sample.defaults:
             return layers
         return replace(layers, defaults=self._given(name, first)[0].get("defaults", {}))
 
@@ -64,9 +68,13 @@ class Sources:
         """The group, whose workers differ by their numbers if it uses placeholders."""
         tables = self._tables.get(group.name)
         written = {} if tables is None else tables.written()
-        if tables is None or not written:
+        if tables is None:
             return group
         first = self._first[group.name]
+        own = {*own_variables(first.defaults), *own_variables(first.worker)}
+        group = replace(group, from_files=frozenset(first.file_variables.keys() - own))
+        if not written:
+            return group
         return replace(
             group, written=written, secrets=first.secrets, of_number=partial(self._spec, tables, made)
         )
@@ -78,9 +86,12 @@ class Sources:
 
     def _spec(self, tables: WorkerTables, made: Made, number: int, findings: list[Finding]) -> WorkerSpec:
         name = tables.name
-        given, found = self._given(name, tables.replaced(number))
+        replaced = tables.replaced(number)
+        given, found = self._given(name, replaced)
         findings += found
-        layers = Layers(name, given["worker"][name], given.get("defaults", {}), frozenset(tables.worker))
+        written = frozenset(tables.worker)
+        defaults = given.get("defaults", {})
+        layers = Layers(name, given["worker"][name], defaults, written, replaced.file_variables)
         return replace(made(layers, findings).template, id=member_id(name, number))
 
     def _given(self, name: str, replaced: Replaced) -> tuple[Given, list[Finding]]:

@@ -46,6 +46,8 @@ class Values:
     variables: Mapping[str, str]
     used: dict[str, str] = field(default_factory=dict)
     """The variables whose values were taken."""
+    is_complete: bool = True
+    """Whether all variables are known: a file that could not be read may have set any."""
 
     def replaced(self, text: str) -> str:
         """The text with its placeholders replaced.
@@ -78,7 +80,7 @@ class Values:
         value = self.variables.get(found["name"], "")
         if not value and found["has_default"]:
             return str(found["default"])
-        if found["name"] not in self.variables:
+        if found["name"] not in self.variables and self.is_complete:
             name = found["name"]
             raise UnclearError(
                 f"{name} is not set: set it, or write ${{{name}:-default}}, or $${{{name}}} to keep it"

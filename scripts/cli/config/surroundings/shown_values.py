@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.views.known_secrets import MASK
 from rekindle.actors.views.redaction import masked
 
@@ -13,14 +14,26 @@ from ..model import Group
 from .placeholders import escaped
 from .worker_tables import EXPANDED
 
-_PLAIN = ("command", "env", "cwd", "stdin")
+_PATHS = ("env_file", "cwd", "stdin")
+_PLAIN = ("command", "env", *_PATHS)
+
+
+def shown_env(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+    """The variables of a worker; what comes from a file is not shown."""
+    hides = {name: MASK for name in spec.env if name in group.from_files}
+    return {**{name: masked(name, value) for name, value in spec.env.items()}, **hides}
+
+
+def file_settings(group: Group, env: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of variables, and the variables that do not come from them."""
+    own = {name: value for name, value in env.items() if name not in group.from_files}
+    return {"env_file": list(group.env_files), "env": own} if group.env_files else {}
 
 
 def written_settings(group: Group, folder: Path) -> dict[str, Any]:
     """The plain settings with placeholders, as they are in the file; paths are relative to its folder."""
     plain = {key: masked(key, value) for key, value in group.written.items() if key in _PLAIN}
-    paths = {key: str(folder / str(plain[key])) for key in ("cwd", "stdin") if _is_relative(plain.get(key))}
-    return plain | paths
+    return plain | {key: _in_folder(plain[key], folder) for key in _PATHS if key in plain}
 
 
 def written_table(group: Group, table: str) -> dict[str, Any]:
@@ -51,8 +64,11 @@ def hidden(value: Any, secrets: Iterable[str]) -> Any:
             return value
 
 
-def _is_relative(path: object) -> bool:
-    return isinstance(path, str) and not path.startswith(("/", "~", "${"))
+def _in_folder(path: Any, folder: Path) -> Any:
+    if isinstance(path, list):
+        return [_in_folder(each, folder) for each in path]
+    is_relative = isinstance(path, str) and not path.startswith(("/", "~", "${"))
+    return str(folder / path) if is_relative else path
 
 
 def _texts(value: Any) -> list[str]:

@@ -8,13 +8,17 @@ from typing import Any
 
 from rekindle.actors.views.redaction import is_secret
 
-from ..problems import Finding
+from ..problems import Finding, KeyPath
+from .env_files import EnvFiles
 from .placeholders import Problems, Values, mistaken, with_values
 
 Table = Mapping[str, Any]
 
-EXPANDED = ("command", "env", "cwd", "stdin", "ready", "alive", "log")
+EXPANDED = ("env_file", "command", "env", "cwd", "stdin", "ready", "alive", "log")
 """The keys of a worker in whose values placeholders are replaced."""
+
+_SHORTEST = 4
+"""A shorter secret is likely part of other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class Replaced:
     findings: tuple[Finding, ...]
     secrets: frozenset[str]
     """Values that were taken from variables and must not be shown."""
+    file_variables: Mapping[str, str]
+    """The variables of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +41,11 @@ class WorkerTables:
     name: str
     worker: Table
     defaults: Table
-    environment: Mapping[str, str]
-    """The variables of the supervisor."""
+    files: EnvFiles
 
     def replaced(self, number: int) -> Replaced:
         """The tables of the worker with that number."""
-        if not self.is_expanded:
-            return Replaced(self.worker, self.defaults, (), frozenset())
-        values = Values(number, self.name, f"worker:{self.name}:{number}", self.environment)
-        found: list[Finding] = []
-        env = {
-            place: self._expanded(place, ("env",), values, found).get("env", {})
-            for place in ("defaults", "worker")
-        }
-        own = {
-            name: value for each in env.values() if isinstance(each, Mapping) for name, value in each.items()
-        }
-        values.variables = {
-            **self.environment,
-            **{name: each for name, each in own.items() if isinstance(each, str)},
-        }
-        others = tuple(key for key in EXPANDED if key != "env")
-        tables = {
-            place: {
-                **self._expanded(place, others, values, found),
-                **({"env": env[place]} if env[place] else {}),
-            }
-            for place in env
-        }
-        secrets = frozenset(value for name, value in values.used.items() if value and is_secret(name))
-        return Replaced(
-            {**self.worker, **tables["worker"]},
-            {**self.defaults, **tables["defaults"]},
-            tuple(found),
-            secrets,
-        )
+        return _Replacement(self, number).result()
 
     @property
     def is_expanded(self) -> bool:
@@ -96,14 +72,60 @@ class WorkerTables:
                     Finding(("worker", self.name, key), reason) for reason in mistaken(key, self.worker[key])
                 )
 
-    def _expanded(
-        self, place: str, keys: tuple[str, ...], values: Values, found: list[Finding]
-    ) -> dict[str, Any]:
-        table = self.worker if place == "worker" else self.defaults
-        here = ("worker", self.name) if place == "worker" else ("defaults",)
-        problems: Problems = []
-        expanded = {
-            key: with_values(key, table[key], values.replaced, problems) for key in keys if key in table
-        }
-        found += (Finding((*here, *path), reason, wrong_in_itself=True) for path, reason in problems)
-        return expanded
+
+class _Replacement:
+    """Replaces the placeholders of one worker: files first, then variables, then all that refers to these."""
+
+    def __init__(self, tables: WorkerTables, number: int) -> None:
+        self._tables = tables
+        self._worker = dict(tables.worker)
+        self._defaults = dict(tables.defaults)
+        self._findings: list[Finding] = []
+        name = tables.name
+        self._values = Values(number, name, f"worker:{name}:{number}", tables.files.environment)
+
+    def result(self) -> Replaced:
+        """The tables without placeholders."""
+        values = self._values
+        self._replace("env_file")
+        from_files = self._read_files()
+        values.variables = {**values.variables, **from_files}
+        self._replace("env")
+        own = own_variables(self._defaults) | own_variables(self._worker)
+        values.variables = {**values.variables, **own}
+        for key in EXPANDED:
+            if key not in ("env_file", "env"):
+                self._replace(key)
+        secrets = (
+            value for name, value in values.used.items() if len(value) >= _SHORTEST and is_secret(name)
+        )
+        return Replaced(self._worker, self._defaults, tuple(self._findings), frozenset(secrets), from_files)
+
+    def _replace(self, key: str) -> None:
+        if self._tables.is_expanded:
+            for table, here in self._places():
+                if key in table:
+                    problems: Problems = []
+                    table[key] = with_values(key, table[key], self._values.replaced, problems)
+                    self._findings += (
+                        Finding((*here, *path), reason, wrong_in_itself=True) for path, reason in problems
+                    )
+
+    def _read_files(self) -> dict[str, str]:
+        """The variables of the files that the worker names, else the defaults."""
+        for table, here in self._places():
+            if "env_file" in table:
+                variables, problems = self._tables.files.variables(table["env_file"])
+                self._findings += (Finding((*here, "env_file"), reason) for reason in problems)
+                self._values.is_complete = not problems
+                return variables
+        return {}
+
+    def _places(self) -> tuple[tuple[dict[str, Any], KeyPath], tuple[dict[str, Any], KeyPath]]:
+        return (self._worker, ("worker", self._tables.name)), (self._defaults, ("defaults",))
+
+
+def own_variables(table: Table) -> dict[str, str]:
+    """The variables of a table that are texts; others are refused later."""
+    env = table.get("env")
+    return {k: v for k, v in env.items() if isinstance(v, str)} if isinstance(env, Mapping) else {}

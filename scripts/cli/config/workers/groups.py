@@ -42,6 +42,7 @@ def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Fi
         preset=layers.preset,
         template=_template(layers, folder, breakers, findings),
         waits_for=layers.setting("after", ()),
+        env_files=_env_files(layers, folder),
         declared_min_healthy=_min_healthy(layers, count, findings),
     )
 
@@ -190,6 +191,14 @@ def _log(layers: Layers, policy: LogPolicy | None, folder: Path, findings: list[
     except ValueError as error:
         findings.append(layers.finding(("log", "file"), str(error), policy.file))
         return None
+
+
+def _env_files(layers: Layers, folder: Path) -> tuple[str, ...]:
+    names = layers.setting("env_file", ())
+    return tuple(
+        os.path.join(folder, os.path.expanduser(name))
+        for name in ([names] if isinstance(names, str) else names)
+    )
 
 
 def _directory(layers: Layers, folder: Path, findings: list[Finding]) -> str | None:

@@ -7,7 +7,7 @@ problem of the defaults, not one of every worker.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.actors.errors import Problem, SpecError
@@ -32,6 +32,8 @@ class Layers:
     defaults: Given
     written: frozenset[str]
     """The keys of the worker's table, also those whose values did not fit."""
+    file_variables: Mapping[str, str] = field(default_factory=dict)
+    """The variables of its `env_file`."""
 
     @property
     def preset(self) -> str:
@@ -51,7 +53,7 @@ class Layers:
 
     def env(self) -> dict[str, str]:
         """The environment, merged variable by variable."""
-        return {**self.defaults.get("env", {}), **self.worker.get("env", {})}
+        return {**self.file_variables, **self.defaults.get("env", {}), **self.worker.get("env", {})}
 
     def policy(self, table: str, findings: list[Finding]) -> Any:
         """The preset's policy with the changes of the file; problems are added to the findings."""
