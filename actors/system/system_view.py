@@ -124,13 +124,17 @@ class SystemView:
             if deaths:
                 bundle = self._history.evidence(component_id, deaths[0].generation)
             stop = stop_of(component_id, self._history.audited(), time.time_ns() // 1_000_000)
-        text = explain(worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused)
+        groups = tuple(each for each in report.groups if component_id in each.workers)
+        text = explain(
+            worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused, groups=groups
+        )
         found = diagnosis(
             worker,
             text,
             deaths[0] if deaths else None,
             left=None if bundle is None else bundle.left,
             everything_paused=report.paused,
+            groups=groups,
         )
         return _without_secrets(found, cleaner(self.secrets(component_id)))
 
@@ -299,4 +303,5 @@ def _without_secrets(found: Diagnosis, clean: Callable[[str], str]) -> Diagnosis
         reason=clean(found.reason),
         last_error=clean(found.last_error),
         last_death=None if last is None else replace(last, decision=clean(last.decision)),
+        groups=[replace(each, given_up=each.given_up and clean(each.given_up)) for each in found.groups],
     )

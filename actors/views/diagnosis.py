@@ -7,7 +7,7 @@ import msgspec
 from ..deaths.death import Cause
 from ..facts.health_status import ShownStatus, Status
 from ..facts.records import DeathRecord
-from ..messages import Budget, WorkerStatus
+from ..messages import Budget, GroupStatus, WorkerStatus
 
 
 class LastDeath(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +59,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """The processes that it left behind when it died, which were ended."""
     commands: list[str]
     """What an operator can run now."""
+    groups: list[GroupStatus]
+    """The groups that it stands and falls with, the enclosing ones first."""
 
 
 def diagnosis(
@@ -68,6 +70,7 @@ def diagnosis(
     *,
     left: tuple[int, ...] | None = None,
     everything_paused: bool = False,
+    groups: tuple[GroupStatus, ...] = (),
 ) -> Diagnosis:
     """The fields of a worker whose sentences are `text`."""
     last = None if death is None else _last(death)
@@ -90,6 +93,7 @@ def diagnosis(
         next_attempt_in_s=worker.next_attempt_in_s,
         last_error=worker.last_error,
         left=list(left or ()),
+        groups=list(groups),
         commands=commands_for(worker, has_died=last is not None, everything_paused=everything_paused),
     )
 

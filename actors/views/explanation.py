@@ -19,8 +19,9 @@ from ..deaths.left_processes import daemon_hint, listed
 from ..facts.audit_entry import AuditEntry, AuditResult
 from ..facts.health_status import ShownStatus, Status
 from ..facts.records import DeathRecord
-from ..messages import WorkerStatus
+from ..messages import GroupStatus, WorkerStatus
 from ..supervision.worker import Rest
+from .sentences.group_sentences import group_words
 
 _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
 """Findings that add nothing to the exit code."""
@@ -58,6 +59,7 @@ def explain(
     bundle: Bundle | None = None,
     stop: Stopped | None = None,
     everything_paused: bool = False,
+    groups: Sequence[GroupStatus] = (),
 ) -> str:
     """Explain one worker, one sentence per line.
 
@@ -67,9 +69,12 @@ def explain(
         bundle: the evidence of the newest death.
         stop: the command that stopped it, if known.
         everything_paused: the whole system is paused, not only this worker.
+        groups: the groups that it stands and falls with, the enclosing ones first.
     """
     # What workers wrote is in them: a line end must not look like the beginning of another sentence.
-    return "\n".join(map(printable, _sentences(worker, deaths, bundle, stop, everything_paused)))
+    sentences = [*_sentences(worker, deaths, bundle, stop), *map(group_words, reversed(groups))]
+    advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker, groups)
+    return "\n".join(map(printable, (*sentences, *filter(None, (advice,)))))
 
 
 def _sentences(
@@ -77,7 +82,6 @@ def _sentences(
     deaths: Sequence[DeathRecord],
     bundle: Bundle | None,
     stop: Stopped | None,
-    everything_paused: bool,
 ) -> Iterator[str]:
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.start_note:
@@ -96,9 +100,6 @@ def _sentences(
     elif bundle is not None and bundle.left:
         yield f"It left {listed(bundle.left)}, which Rekindle ended."
     yield from _budget(worker)
-    advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker)
-    if advice:
-        yield advice
 
 
 def _state(worker: WorkerStatus) -> str:
@@ -201,9 +202,12 @@ def _resuming(worker: WorkerStatus, everything_paused: bool) -> str:
     return f"To resume it, run: rekindle resume {worker.component_id}"
 
 
-def _advice(worker: WorkerStatus) -> str:
+def _advice(worker: WorkerStatus, groups: Sequence[GroupStatus]) -> str:
     name = worker.component_id
+    culprit = next((each.because for each in groups if each.because not in (None, name)), None)
     match worker.shown:
+        case ShownStatus.STOPPED if culprit is not None and worker.why_code == Rest.GROUP:
+            return f"Fix {culprit}, then run: rekindle restart {culprit} (starts all of its group in order)."
         case ShownStatus.FAILED if worker.retried_if_changed:
             return (
                 "A changed version is started automatically at the next reload or start of the supervisor; "

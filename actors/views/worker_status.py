@@ -112,7 +112,7 @@ def _why_code(worker: Worker) -> str | None:
     match worker.phase:
         case Stopping():
             return "stopping"
-        case Idle(rest=rest, why=""):
+        case Idle(rest=Rest.GROUP as rest) | Idle(rest=rest, why=""):
             return rest.value
         case _:
             return None

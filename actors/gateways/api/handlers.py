@@ -13,7 +13,7 @@ from ...errors import UnknownWorkerError
 from ...facts.audit_entry import AuditEntry
 from ...facts.records import DeathRecord
 from ...facts.topic_states import QueueState
-from ...messages import BreakerStatus, Snapshot, WorkerStatus
+from ...messages import BreakerStatus, GroupStatus, Snapshot, WorkerStatus
 from ...messages.topics import QUEUES, Topics
 from ...processes.watch.transcript import OutputLines
 from ...spec.worker_spec import PauseMode
@@ -36,6 +36,7 @@ Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
 Breaker = view_type(BreakerStatus)
+StandingGroup = view_type(GroupStatus)
 WrittenLines = view_type(OutputLines)
 RollingState = view_type(Rolling)
 
@@ -73,6 +74,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     breakers: list[Breaker]  # type: ignore[valid-type]
     """The open ones, which hold back the restarts of their workers."""
     gateways: list[Gateway]  # type: ignore[valid-type]
+    groups: list[StandingGroup]  # type: ignore[valid-type]
+    """The groups of workers that stand and fall together, the enclosing ones first."""
 
 
 class History(msgspec.Struct, frozen=True):
@@ -213,10 +216,12 @@ def written(request: Request) -> object:
 
 def _ids_of(request: Request, name: str, *, required: bool) -> list[str]:
     """The workers that a name means: one, or a group. A client that follows them may outlast them."""
-    known = [worker.component_id for worker in request.operator.report().workers]
+    report = request.operator.report()
+    known = [worker.component_id for worker in report.workers]
     if name in known:
         return [name]
-    members = [id_ for id_ in known if request.operator.spec(id_).group == name]
+    together = next((group.workers for group in report.groups if group.name == name), ())
+    members = list(together) or [id_ for id_ in known if request.operator.spec(id_).group == name]
     if required and not members:
         raise UnknownWorkerError(name[:80], known)
     return members

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rekindle.worker.plain_text import span
+
 from ...messages import (
     EssentialEnded,
     GroupEscalated,
@@ -9,6 +11,7 @@ from ...messages import (
     GroupGivenUp,
     GroupRestarting,
     GroupRestored,
+    GroupStatus,
 )
 from .sentence import Level, Sentence
 
@@ -32,6 +35,15 @@ def group_sentence(event: GroupEvent) -> Sentence:
             what = f"ended the essential group {group}" if group else "is essential and has ended"
             text = f"{what}: everything stops with exit code {code}: {reason}"
             return Sentence("group", text, Level.CRITICAL)
+
+
+def group_words(group: GroupStatus) -> str:
+    """What the explanation of a member says about its group."""
+    what = f"It belongs to group {group.name} ({group.strategy}: {', '.join(group.members)})"
+    if group.given_up is not None:
+        return f"{what}, which is given up because of {group.because}."
+    allowed = "" if group.max_in_window is None else f" of {group.max_in_window}"
+    return f"{what}, which has used {group.used}{allowed} restarts within {span(group.window_s * 1000)}."
 
 
 def _others_stop(count: int) -> str:

@@ -110,7 +110,8 @@ class Config:
         for group in self.groups:
             if group.name == name:
                 return group
-        raise UnknownGroupError(name, (group.name for group in self.groups))
+        together = next((each.members for each in self.together if each.name == name), None)
+        raise UnknownGroupError(name, together or (group.name for group in self.groups))
 
     def specs(self) -> tuple[WorkerSpec, ...]:
         """Every worker with its places in groups, in the order of the file."""

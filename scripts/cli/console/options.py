@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from ..client import ControlClient, ControlError, RequestRefusedError, UnknownWorkerError
 from ..render.text import printable, seconds_of
 from ..state_files import SOCKET_NAME
-from .targets import group_of
+from .targets import Known
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,26 +116,21 @@ def line(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
 def worker_ids(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """The workers and groups that the command line does not name yet."""
     given, known = ctx.params.get("ids") or (), _known(ctx)
-    names = [*known, *_groups(known)]
+    names = [*known.ids, *known.groups]
     return [CompletionItem(name) for name in names if name.startswith(begun) and name not in given]
 
 
 def group_names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """The groups of the running workers."""
-    return [CompletionItem(name) for name in _groups(_known(ctx)) if name.startswith(begun)]
+    return [CompletionItem(name) for name in _known(ctx).groups if name.startswith(begun)]
 
 
-def _groups(ids: list[str]) -> list[str]:
-    return list(dict.fromkeys(name for name in map(group_of, ids) if name is not None))
-
-
-def _known(ctx: click.Context) -> list[str]:
+def _known(ctx: click.Context) -> Known:
     state = ctx.params.get("state") or os.environ.get("REKINDLE_STATE") or ".rekindle"
     try:
-        report = client_of(Path(state)).get("/workers", timeout_s=_COMPLETION_S)
+        return Known.of(client_of(Path(state)).get("/workers", timeout_s=_COMPLETION_S))
     except (ControlError, OSError, ValueError):
-        return []  # completion must not print errors into the prompt
-    return [worker["component_id"] for worker in report["workers"]]
+        return Known((), {})  # completion must not print errors into the prompt
 
 
 # ── the workers that a command names ─────────────────────────────────────────────────────

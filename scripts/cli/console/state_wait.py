@@ -12,7 +12,7 @@ from ..client import ControlClient, ControlError, NoSupervisorError
 from ..event_client import stream
 from ..render.status_table import Document
 from ..render.text import printable
-from .targets import matching, unknown
+from .targets import Known
 
 AGAIN_S = 0.1
 """The pause before the next attempt to reach a supervisor that does not answer."""
@@ -79,14 +79,10 @@ def wait(client: ControlClient, socket: str, names: Sequence[str], wanted: Wante
 
 def _missing(client: ControlClient, names: Sequence[str], wanted: Wanted) -> list[str]:
     """The workers that are not in the wanted state, with their present one."""
-    workers = {each["component_id"]: each for each in client.get("/workers")["workers"]}
-    chosen: dict[str, Document] = {}
-    for name in names:
-        found = matching(name, workers)
-        if not found:
-            raise unknown(name, list(workers))
-        chosen |= {id_: workers[id_] for id_ in found}
-    return [_state(each) for each in chosen.values() if not is_there(each, wanted)]
+    report = client.get("/workers")
+    known, workers = Known.of(report), {each["component_id"]: each for each in report["workers"]}
+    chosen = dict.fromkeys(id_ for name in names for id_ in known.found(name))
+    return [_state(workers[id_]) for id_ in chosen if not is_there(workers[id_], wanted)]
 
 
 def _state(worker: Document) -> str:

@@ -1,8 +1,9 @@
-"""The workers that a command names: one by its id, or a whole group by its name in the file."""
+"""The workers that a command names: one by its id, or all of a group by the group's name in the file."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..client import Reader, UnknownWorkerError
 from ..render.text import printable
@@ -20,40 +21,84 @@ def group_of(component_id: str) -> str | None:
     return name if kind == "worker" and number.isdecimal() and name else None
 
 
-def members(reader: Reader, names: Sequence[str]) -> tuple[str, ...]:
-    """The workers that these names match, each once; a worker that is being removed is in no group.
+class Known(NamedTuple):
+    """What a command may name."""
+
+    ids: tuple[str, ...]
+    together: Mapping[str, tuple[str, ...]]
+    """The workers of each group that stands and falls together, in the order of their start."""
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any]) -> Known:
+        """What an answer to `GET /workers` names; a worker that is being removed is in no group."""
+        ids = tuple(each["component_id"] for each in report["workers"] if not each.get("leaving"))
+        groups = report.get("groups", ())  # a database does not know them
+        return cls(
+            ids, {each["name"]: tuple(id_ for id_ in each["workers"] if id_ in ids) for each in groups}
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of all groups."""
+        tables = dict.fromkeys(name for name in map(group_of, self.ids) if name is not None)
+        return (*tables, *self.together)
+
+    def matching(self, name: str) -> tuple[str, ...]:
+        """The worker of this name, or those of the group in their order; empty if there is none."""
+        if name in self.ids:
+            return (name,)
+        return self.together.get(name) or tuple(id_ for id_ in self.ids if group_of(id_) == name)
+
+    def found(self, name: str) -> tuple[str, ...]:
+        """The same.
+
+        Raises:
+            UnknownWorkerError: the name matches no worker.
+        """
+        if not (found := self.matching(name)):
+            raise self.unknown(name)
+        return found
+
+    def unknown(self, name: str) -> UnknownWorkerError:
+        """The error for a name that no worker and no group has, with the nearest name or all groups."""
+        from difflib import get_close_matches
+
+        # The comparison takes time that grows with the square of the length.
+        near = get_close_matches(name[:64], [*self.groups, *self.ids], n=1)
+        if near:
+            hint = f"; did you mean {near[0]}?"
+        elif self.groups:
+            more = ", …" if len(self.groups) > MOST_GROUPS else ""
+            hint = f"; known groups: {', '.join(self.groups[:MOST_GROUPS])}{more}"
+        else:
+            hint = ""
+        return UnknownWorkerError(f"no worker is called {name!r}{hint}", "unknown_worker", 404)
+
+
+class Targets(NamedTuple):
+    """The workers that a command is for, each once."""
+
+    ids: tuple[str, ...]
+    in_order: bool
+    """A group that stands and falls together is among them: they start in this order and stop in reverse."""
+
+
+def targets(reader: Reader, names: Sequence[str]) -> Targets:
+    """The workers that these names match.
 
     Raises:
         UnknownWorkerError: a name matches no worker; nothing must be done for the others then.
     """
     if not names:
-        return ()
-    known = _known(reader)
-    return tuple(dict.fromkeys(id_ for name in names for id_ in _found(name, known)))
+        return Targets((), in_order=False)
+    known = Known.of(reader.get("/workers"))
+    ids = tuple(dict.fromkeys(id_ for name in names for id_ in known.found(name)))
+    return Targets(ids, any(name in known.together for name in names))
 
 
-def _found(name: str, known: Sequence[str]) -> tuple[str, ...]:
-    found = matching(name, known)
-    if not found:
-        raise unknown(name, known)
-    return found
-
-
-def unknown(name: str, known: Sequence[str]) -> UnknownWorkerError:
-    """The error for a name that no worker and no group has, with the nearest name or all groups."""
-    from difflib import get_close_matches
-
-    groups = list(dict.fromkeys(group for group in map(group_of, known) if group is not None))
-    # The comparison takes time that grows with the square of the length.
-    near = get_close_matches(name[:64], [*groups, *known], n=1)
-    if near:
-        hint = f"; did you mean {near[0]}?"
-    elif groups:
-        more = ", …" if len(groups) > MOST_GROUPS else ""
-        hint = f"; known groups: {', '.join(groups[:MOST_GROUPS])}{more}"
-    else:
-        hint = ""
-    return UnknownWorkerError(f"no worker is called {name!r}{hint}", "unknown_worker", 404)
+def members(reader: Reader, names: Sequence[str]) -> tuple[str, ...]:
+    """The ids of the workers that these names match; raises `UnknownWorkerError` like `targets`."""
+    return targets(reader, names).ids
 
 
 def the_one(reader: Reader, name: str) -> str:
@@ -64,8 +109,8 @@ def the_one(reader: Reader, name: str) -> str:
     """
     if ":" in name:
         return name  # perhaps a worker that was removed and has left a history
-    known = _known(reader)
-    found = matching(name, known)
+    known = Known.of(reader.get("/workers"))
+    found = known.matching(name)
     if len(found) > 1:
         some = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
         raise UnknownWorkerError(
@@ -73,16 +118,6 @@ def the_one(reader: Reader, name: str) -> str:
             "unknown_worker",
             404,
         )
-    if not found and known:
-        raise unknown(name, known)
+    if not found and known.ids:
+        raise known.unknown(name)
     return found[0] if found else name
-
-
-def matching(name: str, known: Collection[str]) -> tuple[str, ...]:
-    """The known workers that a name matches: the worker itself, or those of the group in their order."""
-    return (name,) if name in known else tuple(id_ for id_ in known if group_of(id_) == name)
-
-
-def _known(reader: Reader) -> tuple[str, ...]:
-    workers = reader.get("/workers")["workers"]
-    return tuple(worker["component_id"] for worker in workers if not worker.get("leaving"))

@@ -131,7 +131,7 @@ def outlook(worker: Document) -> str:
 
 
 def footer(report: Document) -> list[str]:
-    """The state of the system: pause, store, breakers, gateways."""
+    """The state of the system: pause, store, groups, breakers, gateways."""
     lines = []
     if report["paused"]:
         lines.append("The system is paused; to resume it, run: rekindle resume")
@@ -139,9 +139,19 @@ def footer(report: Document) -> list[str]:
         many = report["unsaved"]
         records = f"{many} record{'' if many == 1 else 's'}"
         lines.append(f"The store is degraded, {records} not saved yet: {printable(report['degraded'])}")
+    lines += (group_line(group) for group in report.get("groups", ()))
     lines += (breaker_line(breaker) for breaker in report.get("breakers", ()))
     lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
     return ["", *lines] if lines else []
+
+
+def group_line(group: Document) -> str:
+    """A group that stands and falls together: its strategy, members and budget, or why it is given up."""
+    what = f"Group {group['name']} ({group['strategy']}: {', '.join(group['members'])})"
+    if group["given_up"] is not None:
+        return printable(f"{what} is given up because of {group['because']}: {group['given_up']}")
+    allowed = "" if group["max_in_window"] is None else f" of {group['max_in_window']}"
+    return printable(f"{what}: {group['used']}{allowed} restarts used in {span(group['window_ms'])}")
 
 
 def breaker_line(breaker: Document) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ...console.options import client_of, duration, json_option, optional_ids, state_option
+from ...console.options import LONG_S, client_of, duration, json_option, optional_ids, state_option
 from ...console.orders import give, post_order
-from ...console.targets import members
+from ...console.targets import targets
 
 
 @click.command()
@@ -39,6 +39,7 @@ def restart(
       $ rekindle restart worker:tag:0
       $ rekindle restart tag               # all workers of a group at once
       $ rekindle restart tag --rolling     # one after the other
+      $ rekindle restart back              # [group.back]: stops its members, then starts them in order
 
     With --rolling the command waits until every worker of the group has a new, healthy process,
     and exits with 1 if one of them fails.
@@ -46,8 +47,11 @@ def restart(
     if len(ids) == 0:
         raise click.UsageError("name the workers or the group to restart")
     if not rolling:
-        chosen = members(client_of(state), ids)
-        give(chosen, lambda id_: post_order(state, id_, "restart"), _sentence, as_json=as_json)
+        chosen = targets(client_of(state), ids)
+        if chosen.in_order:
+            for id_ in reversed(chosen.ids):
+                post_order(state, id_, "stop", timeout_s=LONG_S)
+        give(chosen.ids, lambda id_: post_order(state, id_, "restart"), _sentence, as_json=as_json)
         return
     group, *others = ids
     if others or ":" in group:

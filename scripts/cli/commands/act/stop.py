@@ -8,7 +8,7 @@ import click
 
 from ...console.options import LONG_S, client_of, json_option, required_ids, state_option
 from ...console.orders import give, post_order
-from ...console.targets import members
+from ...console.targets import targets
 from ...render.listings import stop_line
 
 STOPS_AT_ONCE = 6
@@ -28,14 +28,15 @@ def stop(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
     \b
       $ rekindle stop worker:tag:0
       $ rekindle stop tag
+      $ rekindle stop back                 # the members of [group.back], the last one first
 
     Exits with 1 if a worker could not be killed.
     """
-    chosen = members(client_of(state), ids)
+    chosen = targets(client_of(state), ids)
     give(
-        chosen,
+        chosen.ids[::-1] if chosen.in_order else chosen.ids,
         lambda id_: post_order(state, id_, "stop", timeout_s=LONG_S),
         stop_line,
         as_json=as_json,
-        at_once=STOPS_AT_ONCE,
+        at_once=1 if chosen.in_order else STOPS_AT_ONCE,
     )

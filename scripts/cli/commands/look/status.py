@@ -12,7 +12,7 @@ import click
 from ...client import ControlClient, NoSupervisorError
 from ...console.exits import FAILED
 from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
-from ...console.targets import matching, unknown
+from ...console.targets import Known
 from ...console.terminal import colour_wanted, columns
 from ...render.status_table import Document, status_lines
 from ...render.text import printable
@@ -57,8 +57,8 @@ def status(
       $ rekindle run workers.toml & rekindle status --wait
       $ rekindle status tag --check || page-the-operator
 
-    An ID may be the name of a group in the file, such as tag for [worker.tag]: that means all of
-    its workers. RESTARTS shows how much of the nearest restart limit is used: 4/5 means that one
+    An ID may be the name of a group in the file, such as tag for [worker.tag] or [group.tag]: that
+    means all of its workers. RESTARTS shows how much of the nearest restart limit is used: 4/5 means that one
     restart is left. NEXT shows what happens next, or why nothing does.
     """
     if watch and as_json:
@@ -115,10 +115,7 @@ def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     if not ids:
         return report
     there: dict[str, Document] = {worker["component_id"]: worker for worker in report["workers"]}
-    found: dict[str, Document] = {}
-    for name in ids:
-        named = matching(name, there)
-        if not named:
-            raise unknown(name, list(there))
-        found |= {id_: there[id_] for id_ in named}
-    return {**report, "workers": list(found.values())}
+    known = Known.of(report)
+    found = dict.fromkeys(id_ for name in ids for id_ in known.found(name))
+    groups = [group for group in report.get("groups", ()) if found.keys() & set(group["workers"])]
+    return {**report, "workers": [there[id_] for id_ in found], "groups": groups}
