@@ -6,19 +6,14 @@ waits for a healthy worker, wait.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from re import _constants, _parser  # type: ignore[attr-defined]
-from typing import Any
 
 from ...errors import Problem
 from ..probe import CommandProbe, HttpProbe, Probe, TcpProbe
+from ..search_pattern import pattern_problem
 from ..validation import SHORTEST_S, Policy, seconds, setting
-
-MOST_REPEATS = 3
-"""How many `*` and `+` a pattern may have: the time of a search grows with each."""
 
 READY_AFTER_S = 0.0
 """How long a command that says nothing of itself must live before it is ready."""
@@ -71,7 +66,7 @@ class ReadyPolicy(Policy):
         """A pattern that is not a regular expression; a watchdog that could not be heard."""
         if self.watchdog_s is not None and not {"notify", "watchdog_s"} & set(wrong) and not self.notify:
             yield Problem("watchdog_s", "requires notify = true", self.watchdog_s)
-        if self.output is not None and "output" not in wrong and (reason := _unusable(self.output)):
+        if self.output is not None and "output" not in wrong and (reason := pattern_problem(self.output)):
             yield Problem("output", reason, self.output)
 
     @property
@@ -92,41 +87,3 @@ class ReadyPolicy(Policy):
         """The conditions that a probe looks at."""
         asked = {Condition.HTTP: self.http, Condition.TCP: self.tcp, Condition.COMMAND: self.command}
         return {condition: probe for condition, probe in asked.items() if probe is not None}
-
-
-def _unusable(pattern: str) -> str | None:
-    """Why a pattern cannot be used."""
-    if not pattern:
-        return "must not be empty"
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return f"is not a regular expression: {error}"
-    repeats = _repeats(_parser.parse(pattern).data)
-    if repeats is None:
-        return "repeats without a limit what is repeated without a limit, which can take for ever"
-    return None if repeats <= MOST_REPEATS else f"has more than {MOST_REPEATS} repeats without a limit"
-
-
-def _repeats(parsed: Iterable[Any]) -> int | None:
-    """How many repeats without a limit a pattern has; None if one is inside of another."""
-    found = 0
-    for operator, argument in parsed:
-        inner = _repeats(_parts(argument))
-        if inner is None:
-            return None
-        if operator in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and argument[1] == _constants.MAXREPEAT:
-            if inner:
-                return None
-            inner = 1
-        found += inner
-    return found
-
-
-def _parts(argument: Any) -> Iterator[Any]:
-    """The parsed patterns inside of an operator's argument."""
-    if isinstance(argument, _parser.SubPattern):
-        yield from argument.data
-    elif isinstance(argument, tuple | list):
-        for each in argument:
-            yield from _parts(each)
