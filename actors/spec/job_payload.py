@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..errors import PayloadError, UnknownQueueError
@@ -69,6 +69,15 @@ def new_job(
         raise PayloadError(f"delay_s must be from 0 to 1e9 seconds, not {delay_s!r:.40}")
     not_before = now_wall_ms + round(delay_s * 1000) if delay_s else None
     return NewJob(payload=text, priority=priority, not_before_wall_ms=not_before, max_retries=max_retries)
+
+
+def new_jobs(payloads: Iterable[object], now_wall_ms: int, **settings: Any) -> tuple[NewJob, ...]:
+    """A new job for each payload; see `new_job`.
+
+    Raises:
+        PayloadError: a payload is not JSON or too long, or a number is not valid.
+    """
+    return tuple(new_job(payload_text(payload), now_wall_ms, **settings) for payload in payloads)
 
 
 def _short_enough(text: str) -> str:

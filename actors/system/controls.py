@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
 from ..deaths.death import signal_name, signal_number
 from ..errors import RequestRefusedError
@@ -36,7 +37,7 @@ from ..ports import Store
 from ..processes.fingerprints import Fingerprints
 from ..runtime.resilient_actor import tell
 from ..spec.group_order import joined
-from ..spec.job_payload import checked_queue, new_job, payload_text
+from ..spec.job_payload import checked_queue, new_jobs
 from ..spec.policies.group import Group
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
@@ -155,14 +156,10 @@ class Controls:
         if self._requests.parts is not None:
             tell(self._requests.parts.actors.watch, QueuesTouched(job_ids))
 
-    def enqueue(
-        self, queue: str, payload: object, *, priority: int, delay_s: float, max_retries: int | None
-    ) -> int:
-        """Put a job into a queue; its id."""
+    def enqueue_many(self, queue: str, payloads: Iterable[object], **settings: Any) -> tuple[int, ...]:
+        """Put a job for each payload into a queue, all or none; their ids."""
         checked_queue(queue, self._workers.queues)
-        now = time.time_ns() // 1_000_000
-        job = new_job(payload_text(payload), now, priority=priority, delay_s=delay_s, max_retries=max_retries)
-        return self.jobs.add(queue, [job])[0]
+        return self.jobs.add(queue, new_jobs(payloads, time.time_ns() // 1_000_000, **settings))
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""

@@ -283,6 +283,25 @@ class System(SystemView):
             PayloadError: the payload is not JSON, or a number is out of range.
             StoreUnavailableError: the database cannot be written to now.
         """
-        return self._controls.enqueue(
-            queue, payload, priority=priority, delay_s=delay_s, max_retries=max_retries
+        settings = {"priority": priority, "delay_s": delay_s, "max_retries": max_retries}
+        return self._controls.enqueue_many(queue, [payload], **settings)[0]
+
+    def enqueue_many(
+        self,
+        queue: str,
+        payloads: Iterable[object],
+        *,
+        priority: int = 0,
+        delay_s: float = 0.0,
+        max_retries: int | None = None,
+    ) -> tuple[int, ...]:
+        """Put a job for each payload into a queue, all or none, in one transaction; return their ids.
+
+        Raises:
+            UnknownQueueError: no worker of this system serves the queue.
+            PayloadError: a payload is not JSON, or a number is out of range.
+            StoreUnavailableError: the database cannot be written to now.
+        """
+        return self._controls.enqueue_many(
+            queue, payloads, priority=priority, delay_s=delay_s, max_retries=max_retries
         )

@@ -22,7 +22,7 @@ from rekindle.actors.facts.jobs import (
     QueueStats,
     served_queues,
 )
-from rekindle.actors.spec.job_payload import checked_queue, new_job, payload_text
+from rekindle.actors.spec.job_payload import checked_queue, new_jobs
 from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
@@ -33,6 +33,7 @@ from ..schema.tables import META
 from ..sql.encoding import storable
 from . import job_statements as sql
 from .claim_release import notify_workers
+from .host_transaction import insert_jobs
 from .job_rows import crash, queues, view
 
 LOT = 500
@@ -53,6 +54,7 @@ class JobQueue:
         self._precedence = Precedence(database)
         self._lock = threading.Lock()
         self._writing = Writing(writer, None if database is None else SameFile(database))
+        self._dialect = writer.dialect
         self._file = None if database is None else str(database)
         self._closed = False
 
@@ -64,6 +66,7 @@ class JobQueue:
         priority: int = 0,
         delay_s: float = 0.0,
         max_retries: int | None = None,
+        session: object = None,
     ) -> int:
         """Put one job into a queue; return its number.
 
@@ -73,16 +76,34 @@ class JobQueue:
             priority: a smaller number comes first.
             delay_s: the earliest start, in seconds from now.
             max_retries: how often it is retried if it raises; None: as its worker is configured.
+            session: an SQLAlchemy `Session` or `Connection`, or a psycopg connection, to the same database:
+                the job is part of its transaction, and exists exactly when the caller commits.
 
         Raises:
             UnknownQueueError: no worker serves the queue.
             PayloadError: the payload is not JSON, or a number is out of range.
+            RequestRefusedError: the session is connected to another database.
             StoreUnavailableError: the database cannot be written to now.
         """
-        checked_queue(queue, self.served())
-        settings = {"priority": priority, "delay_s": delay_s, "max_retries": max_retries}
-        (job,) = self.add(queue, [new_job(payload_text(payload), _wall_ms(), **settings)])  # type: ignore[arg-type]
+        (job,) = self.enqueue_many(
+            queue, [payload], priority=priority, delay_s=delay_s, max_retries=max_retries, session=session
+        )
         return job
+
+    def enqueue_many(
+        self,
+        queue: str,
+        payloads: Iterable[object],
+        *,
+        priority: int = 0,
+        delay_s: float = 0.0,
+        max_retries: int | None = None,
+        session: object = None,
+    ) -> tuple[int, ...]:
+        """Put a job for each payload into a queue, all or none; return their numbers. See `enqueue`."""
+        checked_queue(queue, self.served())
+        jobs = new_jobs(payloads, _wall_ms(), priority=priority, delay_s=delay_s, max_retries=max_retries)
+        return self.add(queue, jobs, session=session)
 
     def served(self) -> tuple[str, ...]:
         """The queues that the workers of the latest supervisor serve."""
@@ -90,12 +111,14 @@ class JobQueue:
             names = connection.execute(select(META.c.value).where(META.c.key == SERVED_QUEUES)).scalar()
         return served_queues(names)
 
-    def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+    def add(self, queue: str, jobs: Sequence[NewJob], *, session: object = None) -> tuple[int, ...]:
         """Put the jobs into the queue, all or none; return their numbers."""
         if not jobs:
             return ()
         now = _wall_ms()
         rows = [_new_row(queue, job, now) for job in jobs]
+        if session is not None:
+            return insert_jobs(session, rows, self._dialect, lambda: self.wake_workers([queue]))
         with self._transaction() as connection:
             ids = connection.execute(sql.ENQUEUE, rows).scalars().all()
             notify_workers(connection)

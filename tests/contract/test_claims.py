@@ -244,13 +244,13 @@ def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:
 
 
 def test_idle_workers_are_notified_of_a_new_job_at_once(sql_queues: Queues) -> None:
-    noticed = _idle_until(sql_queues, lambda: sql_queues.add())
+    noticed = idle_until(sql_queues, lambda: sql_queues.add())
     assert noticed < 1.0
 
 
 def test_idle_workers_wake_when_a_delayed_job_is_due(sql_queues: Queues) -> None:
     sql_queues.add(not_before_wall_ms=time.time_ns() // 1_000_000 + 300)
-    noticed = _idle_until(sql_queues, lambda: None)
+    noticed = idle_until(sql_queues, lambda: None)
     assert 0.05 < noticed < 2.0
     assert sql_queues.claim() is not None
 
@@ -258,7 +258,7 @@ def test_idle_workers_wake_when_a_delayed_job_is_due(sql_queues: Queues) -> None
 def test_idle_workers_are_notified_of_a_released_job_at_once(sql_queues: Queues) -> None:
     sql_queues.add()
     sql_queues.claim(worker="worker:tag:1")
-    noticed = _idle_until(sql_queues, lambda: sql_queues.end(worker="worker:tag:1"))
+    noticed = idle_until(sql_queues, lambda: sql_queues.end(worker="worker:tag:1"))
     assert noticed < 1.0
 
 
@@ -271,7 +271,7 @@ def test_who_is_to_stop_does_not_idle(sql_queues: Queues) -> None:
 
 def test_an_idle_worker_is_interrupted_at_once(sql_queues: Queues) -> None:
     interruption = Interruption()
-    assert _idle_until(sql_queues, interruption.set, interruption) < 1.0
+    assert idle_until(sql_queues, interruption.set, interruption) < 1.0
 
 
 def test_an_idle_worker_that_takes_a_job_wakes_the_next_one(sql_queues: Queues) -> None:
@@ -336,7 +336,7 @@ def _empty() -> NewJob:
     return NewJob(payload="null")
 
 
-def _idle_until(
+def idle_until(
     queues: Queues, happens: Callable[[], object], interruption: Interruption | None = None
 ) -> float:
     """How long after something has happened an idle worker stops idling."""
