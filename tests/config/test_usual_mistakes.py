@@ -72,6 +72,34 @@ WEB = '[worker.web]\ncommand = ["sleep", "1"]\n'
             ),
         ),
         (
+            '[[worker]]\nname = "web"\ncommand = ["true"]',
+            (
+                'workers.toml:1: worker = [{name = "web", command = ["true"]}]: '
+                "must be a table for each name: [worker.web] instead of [[worker]]"
+            ),
+        ),
+        (
+            WEB + '[[alerts.sink]]\ncommand = ["page"]',
+            (
+                'workers.toml:3: alerts.sink = [{command = ["page"]}]: '
+                "must be a table for each name: [alerts.sink.NAME] instead of [[alerts.sink]]"
+            ),
+        ),
+        (
+            "worker:\n  web:\n    command: sleep 1",
+            (
+                "workers.toml:1:7: is not TOML: this looks like YAML; Rekindle reads TOML, "
+                "and rekindle config init FILE writes an example"
+            ),
+        ),
+        (
+            '{"worker": {}}',
+            (
+                "workers.toml:1:1: is not TOML: this looks like JSON; Rekindle reads TOML, "
+                "and rekindle config init FILE writes an example"
+            ),
+        ),
+        (
             '[worker.wäb]\ncommand = ["true"]',
             (
                 "workers.toml:1:10: is not TOML: 'ä' cannot stand in a name without quotes; "
@@ -124,3 +152,14 @@ def test_a_command_that_cannot_idle_is_warned_of() -> None:
             "a command without reports_health cannot be told to idle and runs on"
         )
     ]
+
+
+def test_a_first_delay_below_the_shortest_is_warned_of() -> None:
+    assert warned(WEB + "restart = { initial_delay_s = 0.1 }") == [
+        (
+            "workers.toml:3: warning: worker.web.restart.initial_delay_s = 0.1: is less than min_delay_s, "
+            "which takes precedence: no delay is below 1 s"
+        )
+    ]
+    assert warned(WEB + "restart = { initial_delay_s = 0.1, min_delay_s = 0.1 }") == []
+    assert warned(WEB + "restart = { initial_delay_s = 0 }") == []

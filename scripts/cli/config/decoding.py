@@ -23,7 +23,12 @@ def decoded(table: Mapping[str, object], kind: type, unknown: Unknown) -> tuple[
     return reader.table(table, keys_of(kind), ()), reader.findings
 
 
-def _no_table(key: str, value: object) -> str:
+def _no_table(path: KeyPath, value: object) -> str:
+    key = path[-1]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        name = value[0].get("name")
+        one = f"{'.'.join(path)}.{name if isinstance(name, str) else 'NAME'}"
+        return f"must be a table for each name: [{one}] instead of [[{'.'.join(path)}]]"
     word = value.replace("-", "_") if isinstance(value, str) else ""
     if key == "restart" and word in [each.value for each in RestartOn]:
         return f'must be a table: restart = {{ restart_on = "{word}" }}'
@@ -57,7 +62,7 @@ class _Reader:
             return self._short(value, short, hint, path)
         if is_table(hint) and isinstance(value, Mapping):
             return self.table(value, keys_of(hint), path)
-        reason = _no_table(path[-1], value) if by_name or is_table(hint) else declared.reason(value)
+        reason = _no_table(path, value) if by_name or is_table(hint) else declared.reason(value)
         if reason is None:
             return from_file(value, hint)
         self.findings.append(Finding(path, reason, value))

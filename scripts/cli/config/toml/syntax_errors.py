@@ -11,6 +11,7 @@ from .line_numbers import line_numbers
 _TWICE = re.compile(r"Cannot (?:declare|overwrite|mutate).*?(?P<path>\(.*\))")
 _WORD = re.compile(r"[A-Za-z_.~$/-][^\s,\]}\"']*")
 _OPEN_TABLE = re.compile(r"(?P<key>[A-Za-z0-9_.-]+)\s*=\s*\{[^}]*$")
+_YAML = re.compile(r"[A-Za-z0-9_-]+:(\s.*)?")
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<table>[A-Za-z0-9_.\"' -]+?)\s*\]")
 
 
@@ -28,12 +29,23 @@ def explained(message: str, text: str, line: int, column: int) -> str:
         )
         name = f"{table}.{opened['key']}" if table else opened["key"]
         return f"an inline table must stay on one line; write it as a table of its own: [{name}]"
+    if language := _language(text):
+        example = "rekindle config init FILE writes an example"
+        return f"this looks like {language}; Rekindle reads TOML, and {example}"
     word = _WORD.match(written, column - 1)
     if message == "Invalid value" and word is not None:
         return f'text needs quotes: "{word[0]}"'
     if "table declaration" in message and column <= len(written) and not written[column - 1].isascii():
         return f"{written[column - 1]!r} cannot stand in a name without quotes; {NAME_RULE}"
     return message
+
+
+def _language(text: str) -> str:
+    """Another language that the first lines are written in."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    if lines and lines[0].lstrip().startswith("{"):
+        return "JSON"
+    return "YAML" if lines and (lines[0] == "---" or _YAML.fullmatch(lines[0])) else ""
 
 
 NAME_RULE = "the name of a worker has letters, digits, _ and -, at most 48 of them"
