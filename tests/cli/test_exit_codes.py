@@ -41,6 +41,13 @@ def test_without_a_supervisor_the_exit_code_is_3(no_supervisor: Client, argument
     assert answer.err.count("\n") == 1
 
 
+def test_a_command_of_another_supervisor_is_answered_with_ours(no_supervisor: Client) -> None:
+    answer = no_supervisor("logs", "web")
+    assert (answer.code, answer.out) == (2, "")
+    assert "No such command 'logs'; did you mean output?" in answer.err
+    assert "did you mean status?" in no_supervisor("ps").err
+
+
 def test_a_socket_that_is_no_longer_served_is_not_a_supervisor(no_supervisor: Client) -> None:
     no_supervisor.state.mkdir()
     (no_supervisor.state / "control.sock").touch()

@@ -16,6 +16,22 @@ LONGEST = 200
 """Characters of a summary; click cuts it after 45."""
 
 
+OTHER_NAMES = {
+    "ps": "status",
+    "ls": "status",
+    "list": "status",
+    "log": "output",
+    "logs": "output",
+    "tail": "output",
+    "up": "run",
+    "down": "shutdown",
+    "kill": "signal",
+    "monit": "top",
+    "why": "explain",
+}
+"""What other supervisors call our commands."""
+
+
 class Subcommands(click.Group):
     """A group that shows the summaries of its commands in full."""
 
@@ -34,6 +50,14 @@ class TopLevel(click.Group):
     ) -> Any:
         """Run as `rekindle` however the program was started: shell completion depends on the name."""
         return super().main(args, prog_name or "rekindle", *rest, **extra)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command; the error about one of other supervisors names ours."""
+        if args[0] in OTHER_NAMES and args[0] not in self.commands:
+            raise click.UsageError(f"No such command '{args[0]}'; did you mean {OTHER_NAMES[args[0]]}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the command line; click prints the help in here."""
