@@ -35,7 +35,7 @@ from .messages.internal.to_desks import ToxicSeen
 from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
-from .rules.alert_rules import AlertStep
+from .rules.alert_book import AlertStep
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.alert_policy import AlertPolicy
 

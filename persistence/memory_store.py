@@ -49,7 +49,7 @@ from rekindle.actors.facts.records import (
     StreakCleared,
     UsageNoted,
 )
-from rekindle.actors.rules.alert_rules import MOST_RESOLVED
+from rekindle.actors.rules.alert_book import MOST_RESOLVED
 from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.memory_jobs import MemoryJobs

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
-import msgspec
 from msgspec.structs import replace
 
 from ..deaths.death import Action, Cause
@@ -43,48 +42,12 @@ from ..messages import (
     WorkerUnkillable,
     WorkReleased,
 )
-
-MOST_RESOLVED = 100
-"""How many resolved alerts are kept; active ones always are."""
+from .alert_book import AlertStep, Book, Change, changed, raised, resolved
 
 EVERYTHING = ""
 """Stands among ids for the whole system."""
 
 PAUSED = "paused before it recovered"
-
-
-class Change(msgspec.Struct, frozen=True):
-    """What happened to an alert, and the alert afterwards."""
-
-    happening: Happening
-    alert: Alert
-
-
-class Book(msgspec.Struct, frozen=True):
-    """All active alerts and the latest resolved ones."""
-
-    alerts: Mapping[int, Alert] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    next_id: int = 1
-    exceeded: Mapping[int, frozenset[str]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    """The resources over their bound, by the id of the alert."""
-    paused: frozenset[str] = frozenset()
-    """The workers that are paused; EVERYTHING stands for the whole system."""
-
-    def active(self, component_id: str | None, kind: Kind, name: str | None = None) -> Alert | None:
-        """The active episode of this kind, for a worker, a queue or a breaker."""
-        key = (component_id, kind, name)
-        return next((each for each in self.alerts.values() if each.is_active and each.key == key), None)
-
-    def of(self, component_id: str | None) -> list[Alert]:
-        """The active episodes of a worker."""
-        return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
-
-
-class AlertStep(msgspec.Struct, frozen=True):
-    """The book afterwards, and what changed in it."""
-
-    book: Book
-    changes: tuple[Change, ...] = ()
 
 
 def recalled(alerts: Iterable[Alert]) -> Book:
@@ -108,7 +71,7 @@ def begun(
         and each.component_id not in component_ids
         and each.breaker not in open_breakers
     ]
-    return _resolve(book, over, now_wall_ms)
+    return resolved(book, over, now_wall_ms)
 
 
 # ── What happens ─────────────────────────────────────────────────────────────────────────
@@ -121,12 +84,12 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return _died(book, event, now_wall_ms, recent)
         case WorkerFailed(component_id=id_, reason=reason):
             text = "auto-restart disabled: it was given up"
-            return _raise(
+            return raised(
                 book, id_, Kind.CRASHED, Severity.CRITICAL, text, reason, now_wall_ms, restart_available=True
             )
         case WorkerUnkillable(component_id=id_, pid=pid):
             text = f"pid {pid} survived SIGKILL"
-            return _raise(book, id_, Kind.UNKILLABLE, Severity.CRITICAL, text, "", now_wall_ms)
+            return raised(book, id_, Kind.UNKILLABLE, Severity.CRITICAL, text, "", now_wall_ms)
         case ResourceWarned(component_id=id_) | ResourceViolated(component_id=id_):
             return _used_too_much(book, event, now_wall_ms)
         case ResourceEased(component_id=id_):
@@ -143,20 +106,20 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return AlertStep(replace(book, paused=book.paused - {id_ or EVERYTHING}))
         case StoreDegraded(reason=reason):
             text = "cannot write to the database; supervision continues from memory"
-            return _raise(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
+            return raised(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
         case StoodDown(reason=reason):
             text = "another supervisor took over the store"
-            return _raise(book, None, Kind.STORE, Severity.CRITICAL, text, reason, now_wall_ms)
+            return raised(book, None, Kind.STORE, Severity.CRITICAL, text, reason, now_wall_ms)
         case StoreRecovered():
-            return _resolve(book, [book.active(None, Kind.STORE)], now_wall_ms)
+            return resolved(book, [book.active(None, Kind.STORE)], now_wall_ms)
         case LogInterrupted(file=file, reason=reason):
             text = f"the log file {file} cannot be written"
-            return _raise(book, None, Kind.LOG, Severity.WARNING, text, reason, now_wall_ms)
+            return raised(book, None, Kind.LOG, Severity.WARNING, text, reason, now_wall_ms)
         case LogResumed(interrupted=0):
-            return _resolve(book, [book.active(None, Kind.LOG)], now_wall_ms)
+            return resolved(book, [book.active(None, Kind.LOG)], now_wall_ms)
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}; the actor was restarted"
-            return _raise(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
+            return raised(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
         case WorkerStopped(component_id=id_) if not book.paused.isdisjoint({id_, EVERYTHING}):
             return _stopped_by_pause(book, id_, now_wall_ms)
         case (
@@ -165,14 +128,14 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             | WorkerRemoved(component_id=id_)
             | FailureLifted(component_id=id_)
         ):
-            return _resolve(book, book.of(id_), now_wall_ms)
+            return resolved(book, book.of(id_), now_wall_ms)
         case _:
             return AlertStep(book)
 
 
 def settled(book: Book, component_id: str, now_wall_ms: int) -> AlertStep:
     """The worker has been healthy for long enough: resolve all of its alerts."""
-    return _resolve(book, book.of(component_id), now_wall_ms)
+    return resolved(book, book.of(component_id), now_wall_ms)
 
 
 def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, now_wall_ms: int) -> AlertStep:
@@ -186,7 +149,7 @@ def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, no
         if each.is_active and each.kind is Kind.TOXIC and each.last_at_wall_ms < looked_at_wall_ms
     ]
     well = [each for each in over if not toxic.get(each.queue or "")]
-    return _resolve(book, well, now_wall_ms) if well else AlertStep(book)
+    return resolved(book, well, now_wall_ms) if well else AlertStep(book)
 
 
 def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> AlertStep:
@@ -195,7 +158,7 @@ def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> AlertS
     if alert is None or not alert.is_loud:
         return AlertStep(book)
     alert = replace(alert, acknowledged_at_wall_ms=now_wall_ms, acknowledged_by=by)
-    return _changed(book, Change(Happening.ACKNOWLEDGED, alert))
+    return changed(book, Change(Happening.ACKNOWLEDGED, alert))
 
 
 def overdue(book: Book, alert_id: int, now_wall_ms: int) -> AlertStep:
@@ -204,15 +167,15 @@ def overdue(book: Book, alert_id: int, now_wall_ms: int) -> AlertStep:
     if alert is None or not alert.is_loud or alert.escalated:
         return AlertStep(book)
     alert = replace(alert, escalated=True, severity=Severity.CRITICAL, last_at_wall_ms=now_wall_ms)
-    return _changed(book, Change(Happening.ESCALATED, alert))
+    return changed(book, Change(Happening.ESCALATED, alert))
 
 
 def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertStep:
     id_, death = died.component_id, died.death
     # A resource alert becomes part of the crash.
-    absorbed = _resolve(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
+    absorbed = resolved(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
     if died.done:
-        return _resolve(book, book.of(id_), now_wall_ms)
+        return resolved(book, book.of(id_), now_wall_ms)
     if died.is_finished or death.cause is Cause.SUPERVISOR_LOST:
         return absorbed
     if died.action == Action.HELD:  # the alert of the breaker covers it
@@ -220,7 +183,7 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertS
     # A crash that was restarted needs no attention at once; if it is given up, WorkerFailed follows.
     is_restarted = died.action in (Action.RESTART, Action.MARK_FAILED)
     disabled = "auto-restart disabled; " if died.exhausted and died.action == Action.NOTIFY_ONLY else ""
-    raised = _raise(
+    opened = raised(
         absorbed.book,
         id_,
         Kind.CRASHED,
@@ -233,7 +196,7 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertS
         assignee_cleared=None if death.job is None else False,
         restart_available=died.action in ("notify_only", "none"),
     )
-    return AlertStep(raised.book, (*absorbed.changes, *raised.changes))
+    return AlertStep(opened.book, (*absorbed.changes, *opened.changes))
 
 
 def _released(book: Book, released: WorkReleased) -> AlertStep:
@@ -241,38 +204,38 @@ def _released(book: Book, released: WorkReleased) -> AlertStep:
     alert = book.active(released.component_id, Kind.CRASHED)
     if alert is None or not released.cleared or alert.assignee_cleared:
         return AlertStep(book)
-    return _changed(book, Change(Happening.AMENDED, replace(alert, assignee_cleared=True)))
+    return changed(book, Change(Happening.AMENDED, replace(alert, assignee_cleared=True)))
 
 
 def _breaker_changed(book: Book, event: BreakerOpened | BreakerClosed, now_wall_ms: int) -> AlertStep:
     """One outage is one alert; the crashes that opened the breaker are part of it."""
     name = event.breaker
     if isinstance(event, BreakerClosed):
-        return _resolve(book, [book.active(None, Kind.BREAKER, name)], now_wall_ms)
+        return resolved(book, [book.active(None, Kind.BREAKER, name)], now_wall_ms)
     covered = [book.active(id_, Kind.CRASHED) for id_ in event.workers]
-    absorbed = _resolve(book, [each for each in covered if each and not each.restart_available], now_wall_ms)
+    absorbed = resolved(book, [each for each in covered if each and not each.restart_available], now_wall_ms)
     many = len(event.workers)
     text = f"{name} is away, {many} worker{'' if many == 1 else 's'} held"
-    raised = _raise(
+    opened = raised(
         absorbed.book, None, Kind.BREAKER, Severity.CRITICAL, text, event.reason, now_wall_ms, breaker=name
     )
-    return AlertStep(raised.book, (*absorbed.changes, *raised.changes))
+    return AlertStep(opened.book, (*absorbed.changes, *opened.changes))
 
 
 def _stopped_by_pause(book: Book, id_: str, now_wall_ms: int) -> AlertStep:
     """A pause ends the process and not the cause of its crashes: that alert stays and says so."""
     crash = book.active(id_, Kind.CRASHED)
-    over = _resolve(book, [each for each in book.of(id_) if each is not crash], now_wall_ms)
+    over = resolved(book, [each for each in book.of(id_) if each is not crash], now_wall_ms)
     if crash is None:
         return over
     kept = replace(crash, reason=PAUSED, last_at_wall_ms=now_wall_ms)
-    stays = _changed(over.book, Change(Happening.REPEATED, kept))
+    stays = changed(over.book, Change(Happening.REPEATED, kept))
     return AlertStep(stays.book, (*over.changes, *stays.changes))
 
 
 def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> AlertStep:
     job, queue = convicted.job_id, convicted.queue
-    return _raise(
+    return raised(
         book,
         None,
         Kind.TOXIC,
@@ -290,10 +253,10 @@ def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wal
         return AlertStep(book)  # the death that follows raises the alert
     bound = "warning threshold" if isinstance(event, ResourceWarned) else "limit"
     text = excess_words(event.resource, event.used, event.limit, bound)
-    raised = _raise(book, event.component_id, Kind.RESOURCE, Severity.WARNING, text, "", now_wall_ms)
-    alert = raised.changes[-1].alert
+    opened = raised(book, event.component_id, Kind.RESOURCE, Severity.WARNING, text, "", now_wall_ms)
+    alert = opened.changes[-1].alert
     exceeded = {**book.exceeded, alert.id: book.exceeded.get(alert.id, frozenset()) | {event.resource}}
-    return replace(raised, book=replace(raised.book, exceeded=MappingProxyType(exceeded)))
+    return replace(opened, book=replace(opened.book, exceeded=MappingProxyType(exceeded)))
 
 
 def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> AlertStep:
@@ -304,86 +267,7 @@ def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> AlertStep:
     left = book.exceeded.get(alert.id, frozenset()) - {event.resource}
     if left:
         return AlertStep(replace(book, exceeded=MappingProxyType({**book.exceeded, alert.id: left})))
-    return _resolve(book, [alert], now_wall_ms)
-
-
-def _raise(
-    book: Book,
-    component_id: str | None,
-    kind: Kind,
-    severity: Severity,
-    message: str,
-    reason: str,
-    now_wall_ms: int,
-    **details: object,
-) -> AlertStep:
-    name = details.get("queue") or details.get("breaker")
-    known = book.active(component_id, kind, name if isinstance(name, str) else None)
-    if known is not None:
-        return _repeat(book, known, severity, message, reason, now_wall_ms, details)
-    alert = Alert(
-        id=book.next_id,
-        kind=kind,
-        component_id=component_id,
-        severity=severity,
-        message=message,
-        reason=reason,
-        opened_at_wall_ms=now_wall_ms,
-        last_at_wall_ms=now_wall_ms,
-        **details,  # type: ignore[arg-type]
-    )
-    return _changed(replace(book, next_id=book.next_id + 1), Change(Happening.OPENED, alert))
-
-
-def _repeat(
-    book: Book,
-    known: Alert,
-    severity: Severity,
-    message: str,
-    reason: str,
-    now_wall_ms: int,
-    details: Mapping[str, object],
-) -> AlertStep:
-    again = replace(
-        known,
-        severity=max(severity, known.severity),
-        message=message,
-        reason=reason,
-        last_at_wall_ms=now_wall_ms,
-        # The death of a worker that is given up has been counted already.
-        occurrences=known.occurrences + ("recent_count" in details or known.kind is not Kind.CRASHED),
-        **details,
-    )
-    worse = again.severity > known.severity or (again.restart_available and not known.restart_available)
-    if worse and not known.escalated:
-        # Worse than what was acknowledged: notify again.
-        again = replace(again, escalated=True, acknowledged_at_wall_ms=None, acknowledged_by=None)
-        return _changed(book, Change(Happening.ESCALATED, again))
-    return _changed(book, Change(Happening.REPEATED, again))
-
-
-def _resolve(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> AlertStep:
-    over = [
-        Change(Happening.RESOLVED, replace(each, resolved_at_wall_ms=now_wall_ms))
-        for each in alerts
-        if each is not None
-    ]
-    return _changed(book, *over)
-
-
-def _changed(book: Book, *changes: Change) -> AlertStep:
-    alerts = {**book.alerts, **{change.alert.id: change.alert for change in changes}}
-    exceeded = {id_: names for id_, names in book.exceeded.items() if alerts[id_].is_active}
-    pruned = MappingProxyType(_pruned(alerts))
-    return AlertStep(replace(book, alerts=pruned, exceeded=MappingProxyType(exceeded)), changes)
-
-
-def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:
-    """Without the oldest resolved ones; active alerts always stay."""
-    over = [each.id for each in alerts.values() if not each.is_active]
-    for id_ in sorted(over)[: max(0, len(alerts) - MOST_RESOLVED)]:
-        del alerts[id_]
-    return alerts
+    return resolved(book, [alert], now_wall_ms)
 
 
 # ── How people see them ──────────────────────────────────────────────────────────────────

@@ -187,6 +187,6 @@ def test_every_command_teaches_with_an_example() -> None:
 
 def test_the_help_lists_the_commands_by_what_they_are_for(no_supervisor: Client) -> None:
     answer = no_supervisor("--help")
-    places = [answer.out.index(f"\n{title}:\n") for title in ("Run", "Look", "Act", "Set up")]
+    places = [answer.out.index(f"\n{title}:\n") for title in ("Run", "Look", "Investigate", "Act", "Set up")]
     assert places == sorted(places)
     assert "..." not in answer.out.partition("\nRun:\n")[2]

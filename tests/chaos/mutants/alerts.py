@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.actors.rules import alert_rules
-from rekindle.actors.rules.alert_rules import AlertStep, Book
+from rekindle.actors.rules.alert_book import AlertStep, Book
 
 
 def never_resolves_an_alert(patch: pytest.MonkeyPatch) -> None:

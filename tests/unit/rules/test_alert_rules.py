@@ -22,14 +22,8 @@ from rekindle.actors.messages import (
     WorkReleased,
 )
 from rekindle.actors.rules import alert_rules as book_of
-from rekindle.actors.rules.alert_rules import (
-    AlertStep,
-    Book,
-    Change,
-    badge,
-    heard,
-    ordered,
-)
+from rekindle.actors.rules.alert_book import AlertStep, Book, Change
+from rekindle.actors.rules.alert_rules import badge, heard, ordered
 
 A, B = "worker:tag:0", "worker:tag:1"
 

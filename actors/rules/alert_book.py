@@ -1,0 +1,130 @@
+"""Pure: the book of alerts, and how an episode in it is opened, repeated and resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import msgspec
+from msgspec.structs import replace
+
+from ..facts.alert import Alert, Happening, Kind, Severity
+
+MOST_RESOLVED = 100
+"""How many resolved alerts are kept; active ones always are."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What happened to an alert, and the alert afterwards."""
+
+    happening: Happening
+    alert: Alert
+
+
+class Book(msgspec.Struct, frozen=True):
+    """All active alerts and the latest resolved ones."""
+
+    alerts: Mapping[int, Alert] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    next_id: int = 1
+    exceeded: Mapping[int, frozenset[str]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """The resources over their bound, by the id of the alert."""
+    paused: frozenset[str] = frozenset()
+    """The workers that are paused; the empty id stands for the whole system."""
+
+    def active(self, component_id: str | None, kind: Kind, name: str | None = None) -> Alert | None:
+        """The active episode of this kind, for a worker, a queue or a breaker."""
+        key = (component_id, kind, name)
+        return next((each for each in self.alerts.values() if each.is_active and each.key == key), None)
+
+    def of(self, component_id: str | None) -> list[Alert]:
+        """The active episodes of a worker."""
+        return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
+
+
+class AlertStep(msgspec.Struct, frozen=True):
+    """The book afterwards, and what changed in it."""
+
+    book: Book
+    changes: tuple[Change, ...] = ()
+
+
+def raised(
+    book: Book,
+    component_id: str | None,
+    kind: Kind,
+    severity: Severity,
+    message: str,
+    reason: str,
+    now_wall_ms: int,
+    **details: object,
+) -> AlertStep:
+    """Open an episode, or count it once more in the one that is open."""
+    name = details.get("queue") or details.get("breaker")
+    known = book.active(component_id, kind, name if isinstance(name, str) else None)
+    if known is not None:
+        return _repeat(book, known, severity, message, reason, now_wall_ms, details)
+    alert = Alert(
+        id=book.next_id,
+        kind=kind,
+        component_id=component_id,
+        severity=severity,
+        message=message,
+        reason=reason,
+        opened_at_wall_ms=now_wall_ms,
+        last_at_wall_ms=now_wall_ms,
+        **details,  # type: ignore[arg-type]
+    )
+    return changed(replace(book, next_id=book.next_id + 1), Change(Happening.OPENED, alert))
+
+
+def _repeat(
+    book: Book,
+    known: Alert,
+    severity: Severity,
+    message: str,
+    reason: str,
+    now_wall_ms: int,
+    details: Mapping[str, object],
+) -> AlertStep:
+    again = replace(
+        known,
+        severity=max(severity, known.severity),
+        message=message,
+        reason=reason,
+        last_at_wall_ms=now_wall_ms,
+        # The death of a worker that is given up has been counted already.
+        occurrences=known.occurrences + ("recent_count" in details or known.kind is not Kind.CRASHED),
+        **details,
+    )
+    worse = again.severity > known.severity or (again.restart_available and not known.restart_available)
+    if worse and not known.escalated:
+        # Worse than what was acknowledged: notify again.
+        again = replace(again, escalated=True, acknowledged_at_wall_ms=None, acknowledged_by=None)
+        return changed(book, Change(Happening.ESCALATED, again))
+    return changed(book, Change(Happening.REPEATED, again))
+
+
+def resolved(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> AlertStep:
+    """Close these episodes; None stands for an episode that is not open."""
+    over = [
+        Change(Happening.RESOLVED, replace(each, resolved_at_wall_ms=now_wall_ms))
+        for each in alerts
+        if each is not None
+    ]
+    return changed(book, *over)
+
+
+def changed(book: Book, *changes: Change) -> AlertStep:
+    """Put changed alerts into the book, and drop the oldest resolved ones."""
+    alerts = {**book.alerts, **{change.alert.id: change.alert for change in changes}}
+    exceeded = {id_: names for id_, names in book.exceeded.items() if alerts[id_].is_active}
+    pruned = MappingProxyType(_pruned(alerts))
+    return AlertStep(replace(book, alerts=pruned, exceeded=MappingProxyType(exceeded)), changes)
+
+
+def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:
+    """Without the oldest resolved ones; active alerts always stay."""
+    over = [each.id for each in alerts.values() if not each.is_active]
+    for id_ in sorted(over)[: max(0, len(alerts) - MOST_RESOLVED)]:
+        del alerts[id_]
+    return alerts

@@ -1,0 +1,1 @@
+"""Commands that show why something happened; they change nothing."""
