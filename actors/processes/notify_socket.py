@@ -19,6 +19,7 @@ import msgspec
 
 from ..facts.notices import MOST_BYTES
 from ..runtime.lanes import Call
+from .channel import SO_PASSRIGHTS, refuses_descriptors
 
 _CREDENTIALS = struct.Struct("iII")
 _MOST_DESCRIPTORS = 253
@@ -54,6 +55,9 @@ class NotifySocket:
         try:
             self._socket.setblocking(False)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            if refuses_descriptors():
+                # Any user may send here: a descriptor that takes long to close would keep the worker unheard.
+                self._socket.setsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS, 0)
             self._socket.bind(f"\0{name}")
         except BaseException:
             self._socket.close()

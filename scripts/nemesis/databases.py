@@ -100,7 +100,7 @@ def sqlite_database(state: Path) -> Iterator[Database]:
         if mounted:
             # The files are kept as evidence.
             kept = state.with_name("state-files")
-            shutil.copytree(state, kept, ignore=shutil.ignore_patterns("*.sock", "filler"))
+            shutil.copytree(state, kept, ignore=shutil.ignore_patterns("*.sock", "filler", "*.wake-*"))
             subprocess.run(["umount", "--lazy", str(state)], check=False)
 
 

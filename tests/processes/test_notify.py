@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ from tests.processes.policies import shell, worker
 from tests.processes.waiting import eventually
 
 from rekindle.actors import Cause, ReadyPolicy, RestartPolicy, Status, System, WorkerSpec, command
+from rekindle.actors.processes.channel import refuses_descriptors
 
 PATIENCE_S = 20.0
 NOTIFIES = ReadyPolicy(notify=True)
@@ -101,6 +103,16 @@ s.sendmsg([b"FDSTORE=1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i
     system.wait_for("other", Status.HEALTHY, timeout_s=PATIENCE_S)
     system.restart("other")
     system.wait_for("other", Status.HEALTHY, timeout_s=PATIENCE_S)
+
+
+@pytest.mark.skipif(not refuses_descriptors(), reason="this kernel cannot refuse descriptors")
+def test_another_program_cannot_send_descriptors_that_keep_the_worker_unheard(run: Run) -> None:
+    system = run(program("s.send(b'READY=1')"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+        stranger.connect(address_of(system))
+        handed = array.array("i", [stranger.fileno()])
+        with pytest.raises(PermissionError):
+            stranger.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handed)])
 
 
 def test_a_flood_is_read_slowly_and_what_is_too_long_not_at_all(run: Run, logs: list[str]) -> None:
