@@ -162,4 +162,5 @@ def test_a_first_delay_below_the_shortest_is_warned_of() -> None:
         )
     ]
     assert warned(WEB + "restart = { initial_delay_s = 0.1, min_delay_s = 0.1 }") == []
-    assert warned(WEB + "restart = { initial_delay_s = 0 }") == []
+    assert len(warned(WEB + "restart = { initial_delay_s = 0 }")) == 1
+    assert warned(WEB + "restart = { initial_delay_s = 0, min_delay_s = 0 }") == []

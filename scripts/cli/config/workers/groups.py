@@ -60,7 +60,7 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
     if restart.max_delay_s < restart.min_delay_s:
         reason = f"is less than min_delay_s, which takes precedence: every delay is {restart.min_delay_s:g} s"
         yield layers.finding(("restart", "max_delay_s"), reason, restart.max_delay_s)
-    elif 0 < restart.initial_delay_s < restart.min_delay_s:
+    elif restart.initial_delay_s < restart.min_delay_s:
         reason = (
             f"is less than min_delay_s, which takes precedence: no delay is below {restart.min_delay_s:g} s"
         )
