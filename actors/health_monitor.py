@@ -304,7 +304,7 @@ class HealthMonitor(ResilientActor):
             worker.checked_at = None
             if not worker.silence_is_allowed:
                 self._elapsed(worker, now)
-        self._deadlines.arm()
+        self._deadlines.arm_again()
 
     def _elapsed(self, worker: ObservedWorker, now: float) -> None:
         stuck = worker.stuck(now)

@@ -47,10 +47,14 @@ class DeadlineQueue:
         self.arm()
 
     def is_next(self, due: float) -> bool:
-        """Whether the message for this time is the one that is waited for; the timer is then used up."""
+        """Whether the message for this time is the one that is waited for.
+
+        The timer is then used up, and none is set before `arm_again`: one for a deadline that the owner is
+        about to take would be delivered late, as if the owner had been suspended once more.
+        """
         if due != self._timer_due:
             return False
-        self._timer, self._timer_due = None, float("inf")
+        self._timer, self._timer_due = None, float("-inf")
         return True
 
     def take_due(self, now: float) -> Iterator[Deadline]:
@@ -72,6 +76,11 @@ class DeadlineQueue:
         due = self._timer_due = queue[0][0]
         delay = max(0.0, due - self._runtime.clock.monotonic())
         self._timer = self._runtime.timers.after(delay, self._owner, self._message(due))
+
+    def arm_again(self) -> None:
+        """The owner has taken what was due: set the timer for the first of the others."""
+        self._timer_due = float("inf")
+        self.arm()
 
     def clear(self) -> None:
         """Drop all deadlines and the timer."""

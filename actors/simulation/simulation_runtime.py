@@ -29,6 +29,14 @@ EPOCH_MS = 1_700_000_000_000
 """The virtual wall-clock time at the start."""
 
 
+MOST_MESSAGES = 200_000
+"""How many messages may be delivered in one moment."""
+
+
+class EndlessMomentError(RuntimeError):
+    """The actors do not come to rest: they send each other messages, or set timers, without an end."""
+
+
 class VirtualClock:
     """A clock that only the simulation advances."""
 
@@ -182,7 +190,11 @@ class SimulationRuntime:
     def settle(self) -> None:
         """Deliver every message that is under way; no time passes."""
         ready, chance, reactions = self._ready, self._random.random, self.reactions
+        left = MOST_MESSAGES
         while ready:
+            left -= 1
+            if not left:
+                raise EndlessMomentError(f"{MOST_MESSAGES} messages in one moment")
             index = int(chance() * len(ready)) if len(ready) > 1 else 0
             inbox = ready[index]
             message = inbox.queue.popleft()

@@ -19,7 +19,7 @@ from .scenarios.scenario import Role, Scenario, ScenarioError, Step
 from .scripted_jobs import QueuesInReach, ScriptedQueues
 from .scripted_processes import Script
 from .seeded_steps import draw
-from .simulation_runtime import VirtualClock
+from .simulation_runtime import EndlessMomentError, VirtualClock
 from .supervisor_life import SupervisorLife
 from .watch import Watch
 
@@ -28,6 +28,11 @@ SLOWEST_COMMIT_S = 600.0
 
 _CHANGING = frozenset({"freeze", "thaw", "slow_heartbeats", "lose_heartbeats", "host_sleep", "garbage"})
 """Moves before which the last heartbeat matters."""
+
+MOST_TIMERS = 10_000
+"""How many timers may be due in one moment."""
+COMES_TO_REST = "the supervisor comes to rest"
+"""The rule that its actors do not keep each other busy without an end."""
 
 STORE_S = 20.0
 """How long records may wait for the store after it is available again."""
@@ -126,13 +131,10 @@ class VirtualRun:
 
     def run(self) -> Outcome:
         """Run everything, from the first start to the end of the last process."""
-        self.begin_life()
-        for step in self.steps:
-            self.at(step.at, lambda step=step: self._take(step))  # type: ignore[misc]
-        self.advance_to(self.scenario.lasts_s)
-        self._calm_down()
-        self._wait_for_what_is_wanted()
-        self._shut_down()
+        try:
+            self._run()
+        except EndlessMomentError as error:
+            self._does_not_rest(error)
         missing = unmet(self.scenario.expected, self.history.entries, Tolerance())
         return Outcome(
             self.scenario,
@@ -144,14 +146,35 @@ class VirtualRun:
             self.clock.now,
         )
 
+    def _run(self) -> None:
+        self.begin_life()
+        for step in self.steps:
+            self.at(step.at, lambda step=step: self._take(step))  # type: ignore[misc]
+        self.advance_to(self.scenario.lasts_s)
+        self._calm_down()
+        self._wait_for_what_is_wanted()
+        self._shut_down()
+
+    def _does_not_rest(self, error: EndlessMomentError) -> None:
+        """The supervisor is busy for ever: the run ends here."""
+        entry = len(self.history) - 1
+        self.watch.violations.append(Violation(COMES_TO_REST, self.clock.now, str(error), entry))
+        if self._life is not None:
+            self._life.runtime.crash()
+
     def at(self, moment: float, what: Callable[[], None]) -> None:
         """Do something at a time of the scenario."""
         heapq.heappush(self._later, (moment, next(self._order), what))
 
     def advance_to(self, moment: float) -> None:
         """Let time pass until then; a planned move that is due at the same time as a timer comes after it."""
+        since, fired = self.clock.now, 0
         while True:
             life = self._life
+            if self.clock.now > since:
+                since, fired = self.clock.now, 0
+            elif fired > MOST_TIMERS:
+                raise EndlessMomentError(f"{MOST_TIMERS} timers in one moment")
             if life is not None:
                 life.runtime.settle()
                 if self._life is not life:
@@ -165,6 +188,7 @@ class VirtualRun:
             elif due is not None and due <= moment:
                 assert timers is not None
                 timers.fire()
+                fired += 1
             else:
                 self.clock.now = max(self.clock.now, moment)
                 return

@@ -516,6 +516,21 @@ def test_p12_a_slow_monitor_does_not_forgive_a_silence_without_end(new_system: S
     assert system.changes()[-1][1] is DEAD
 
 
+def test_p12_one_absence_is_counted_once_however_many_checks_it_delayed(new_system: SystemFactory) -> None:
+    """Each of two checks counted the suspend that delayed both: the third one was not forgiven."""
+    silent, other = ids(2)
+    policy = {"staleness_s": 30.0, "max_misses": 1}
+    specs = [worker(each, restart={"enabled": False}, health=policy) for each in (silent, other)]
+    system = new_system(*specs, scripts=SILENT).start()
+    system.processes.say(silent, Frame(status="healthy"))
+    system.run(1)
+    for _ in range(3):
+        system.processes.say(other, Frame(status="healthy"))
+        suspend(system, 100)
+        system.run(1)
+    assert system.changes(silent) == [(0, HEALTHY)]
+
+
 def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(new_system: SystemFactory) -> None:
     starting, recovering = ids(2)
     script: dict[str, Script] = {recovering: SILENT, starting: lives(Behaviour(healthy_after=50))}

@@ -6,6 +6,7 @@ from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import W, lives, worker
 
 from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import ShownStatus, Status
 from rekindle.actors.messages import StatusChanged
 from rekindle.actors.messages.internal.to_monitor import ConditionChecked
@@ -69,3 +70,19 @@ def test_a_death_says_whether_the_worker_had_been_ready(new_system: SystemFactor
     system = new_system(worker(run=PLAIN, ready=ready), scripts=lives(dies_after(1), dies_after(9))).start()
     system.run_to(12)
     assert [event.death.was_ready for event in system.deaths()] == [False, True]
+
+
+def test_a_suspend_during_a_recovery_does_not_make_a_worker_ready(new_system: SystemFactory) -> None:
+    """The time that it was granted came without the conditions that it still awaits."""
+    never = lives(Behaviour(healthy_after=None))
+    system = new_system(worker(ready=LISTENS), scripts=never).start()
+    system.processes.say(W, Frame(status="recovering", recover_for_s=30))
+    system.run(1)
+    system.runtime.virtual_clock.now += 100
+    system.run(1)
+    system.processes.say(W, Frame(status="healthy"))
+    system.run(1)
+    assert [new for _, new in system.changes()] == [RECOVERING, PENDING]
+    system.actors.monitor.tell(ConditionChecked(W, 1, Condition.OUTPUT, is_met=True))
+    system.run(1)
+    assert system.status().status is HEALTHY

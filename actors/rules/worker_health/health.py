@@ -375,7 +375,7 @@ def _granted(state: State, policy: HealthPolicy, now: float) -> State:
             return msgspec.structs.replace(state, seen=now, misses=0)
         case Recovering(entered=entered, until=until):
             grace = max(0.0, now + (policy.recovery_min_s or 0.0) - until)
-            return Recovering(entered + grace, until + grace)
+            return msgspec.structs.replace(state, entered=entered + grace, until=until + grace)
         case Dead() | Failed():
             return state
 

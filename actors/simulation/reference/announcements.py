@@ -81,8 +81,10 @@ class Publications(Promise):
             self._stored = number
 
     def _concluded(self, _entry: Concluded) -> Iterator[str]:
-        if self._waiting:
-            yield _never(self._waiting[0])
+        for each in self._waiting:
+            if each.event != "store_recovered":  # announced by the commit with which everything ends
+                yield _never(each)
+                return
 
 
 def _never(entry: Announced) -> str:

@@ -1,8 +1,9 @@
 """Pure: circuit breakers, recomputed from deaths, health and starts.
 
 A breaker opens when enough different workers die within its window; then the deaths of its workers are held
-and only a canary starts, after a delay that doubles with each canary that dies. A canary that stays healthy
-for long enough closes it, and all workers return at once.
+and only a canary starts, after a delay that doubles with each canary that dies. A canary that is not healthy
+within its trial gives its place to the next one. A canary that stays healthy for long enough closes it, and
+all workers return at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from ..scenarios.known_state import Facts
 from ..scenarios.worker_facts import WorkerFacts
 from .promise import EXACT_S, Deadlines, Promise
 
+TRIAL_HOLDS = 3
+"""A canary may take this many times the required healthy time, beside its time to start."""
+
 
 @dataclass(slots=True)
 class _Breaker:
@@ -24,15 +28,19 @@ class _Breaker:
 
     policy: BreakerPolicy
     members: tuple[str, ...]
+    longest_start_s: float
+    """The longest time that a member has to become healthy."""
     deaths: dict[str, int] = field(default_factory=dict)
     """The last death of each member, in milliseconds."""
     opened_at: float | None = None
     canary: str | None = None
+    tried_at: float = 0.0
+    """When the canary was started."""
     dead_canaries: int = 0
     not_before: float = 0.0
     """When the next canary may start."""
     by_hand: set[str] = field(default_factory=set)
-    """Members that an operator started by name."""
+    """Members that an operator started by name, until their processes start."""
 
     def recent(self, at: float) -> int:
         """How many members died within the window."""
@@ -43,7 +51,11 @@ class _Breaker:
         """It opens."""
         self.opened_at, self.canary, self.dead_canaries = at, None, 0
         self.not_before = at + wait_s
-        self.by_hand.clear()
+
+    @property
+    def trial_ends(self) -> float:
+        """When the canary has taken too long, whichever of the members it is."""
+        return self.tried_at + self.longest_start_s + TRIAL_HOLDS * self.policy.hold_s
 
     def close(self) -> None:
         """It closes, and counts from the beginning."""
@@ -64,7 +76,8 @@ class Breakers(Promise):
             if policy is not None:
                 known = self._breakers.get(policy.name)
                 members = () if known is None else known.members
-                self._breakers[policy.name] = _Breaker(policy, (*members, worker.spec.id))
+                longest = max(0.0 if known is None else known.longest_start_s, _start_s(worker))
+                self._breakers[policy.name] = _Breaker(policy, (*members, worker.spec.id), longest)
 
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Deaths, starts, orders and announcements; nothing if no worker has a breaker."""
@@ -87,6 +100,7 @@ class Breakers(Promise):
             breaker.close()
             if name in self.facts.stored_breakers:
                 breaker.open(entry.at, 0.0)
+                self._expect_canary(breaker)
 
     # ── deaths ───────────────────────────────────────────────────────────────────────────
 
@@ -116,7 +130,20 @@ class Breakers(Promise):
         breaker.dead_canaries += 1
         policy = breaker.policy
         wait_s = min(policy.canary_delay_s * 2.0 ** min(breaker.dead_canaries, 30), policy.canary_max_delay_s)
-        breaker.not_before = at + wait_s
+        # If its trial was over by then, another one may have been started in its place.
+        breaker.not_before = at + wait_s if at < breaker.trial_ends - EXACT_S else at
+        self._expect_canary(breaker, at + wait_s)
+
+    def _expect_canary(self, breaker: _Breaker, latest: float | None = None) -> None:
+        """The next canary starts in time; if no worker can be one, the breaker closes."""
+        name, latest = breaker.policy.name, breaker.not_before if latest is None else latest
+
+        def why() -> str | None:
+            if breaker.opened_at is None or breaker.canary is not None or self.facts.shut_down_at is not None:
+                return None
+            return f"breaker {name} is open, and no canary is started at {latest:g}"
+
+        self.by(("canary", name), latest, why)
 
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
@@ -128,9 +155,13 @@ class Breakers(Promise):
 
     def _spawned(self, entry: Spawned) -> Iterator[str]:
         breaker = self._of(entry.worker)
-        if breaker is None or breaker.opened_at is None:
+        if breaker is None:
             return
-        if entry.worker == breaker.canary or entry.worker in breaker.by_hand or self._may_be_late(entry):
+        is_by_hand = entry.worker in breaker.by_hand
+        breaker.by_hand.discard(entry.worker)
+        if breaker.opened_at is None or is_by_hand:
+            return
+        if entry.worker == breaker.canary or self._may_be_late(entry):
             return
         if entry.at > breaker.opened_at + EXACT_S or self.facts.life_began_at >= entry.at - EXACT_S:
             yield f"{entry.worker} #{entry.generation} starts although breaker {breaker.policy.name} is open"
@@ -152,6 +183,7 @@ class Breakers(Promise):
         if entry.event == "breaker_opened":
             breaker.open(entry.at, breaker.policy.canary_delay_s)
             self._expect_reason(breaker, entry.at)
+            self._expect_canary(breaker)
         elif entry.event == "canary_started":
             yield from self._canary_started(breaker, entry)
         elif entry.event == "breaker_closed":
@@ -173,8 +205,28 @@ class Breakers(Promise):
         if entry.at < breaker.not_before - EXACT_S and not self.facts.an_actor_raised:
             due = breaker.not_before
             yield f"canary {entry.worker} of {entry.about} starts at {entry.at:g}, due at {due:g}"
-        breaker.canary = entry.worker
+        former = None if breaker.canary is None else self.facts.workers[breaker.canary]
+        if former is not None and entry.at >= breaker.trial_ends - EXACT_S and not self._is_to_end(former):
+            breaker.dead_canaries += 1  # it took too long
+        breaker.canary, breaker.tried_at = entry.worker, entry.at
         breaker.not_before = 0.0
+        self.done(("canary", breaker.policy.name))
+        self._expect_result(breaker, entry)
+
+    def _expect_result(self, breaker: _Breaker, entry: Announced) -> None:
+        """A canary that is not healthy in time gives its place to the next one."""
+
+        def why() -> str | None:
+            if (breaker.canary, breaker.tried_at) != (entry.worker, entry.at):
+                return None
+            if (
+                self.facts.workers[entry.worker or ""].status == "healthy"
+                or self.facts.shut_down_at is not None
+            ):
+                return None
+            return f"breaker {entry.about} stays half open: its canary {entry.worker} is not healthy"
+
+        self.by(("trial", breaker.policy.name), breaker.trial_ends, why)
 
     def _health_changed(self, entry: Announced) -> None:
         breaker = self._of(entry.worker or "")
@@ -199,9 +251,33 @@ class Breakers(Promise):
         canary = None if breaker.canary is None else self.facts.workers[breaker.canary]
         if canary is not None and not self.facts.an_actor_raised:
             # A canary that is stopped, or takes too long, is none: without another one it closes, too.
-            since = None if self._is_to_end(canary) or canary.living is None else canary.healthy_since
-            if since is not None and entry.at - since < breaker.policy.hold_s - EXACT_S:
+            is_tried = canary.living is not None and not self._is_to_end(canary)
+            since = canary.healthy_since
+            is_held = since is not None and entry.at - since >= breaker.policy.hold_s - EXACT_S
+            if is_tried and not is_held and entry.at < breaker.trial_ends - EXACT_S:
                 yield f"breaker {entry.about} closes before its canary {breaker.canary} stayed healthy"
         elif canary is None and entry.at < breaker.not_before - EXACT_S and not self.facts.an_actor_raised:
             yield f"breaker {entry.about} closes at {entry.at:g} without a canary"
         breaker.close()
+        self._expect_return(breaker, entry.at)
+
+    def _expect_return(self, breaker: _Breaker, at: float) -> None:
+        """When it closes, everything that it held back starts at once."""
+        for id_ in breaker.members:
+
+            def why(id_: str = id_) -> str | None:
+                worker = self.facts.workers[id_]
+                waits = worker.living is not None or worker.spawned_at >= at or bool(worker.spec.after)
+                if waits or worker.is_down or self.facts.is_paused(id_, at) or breaker.opened_at is not None:
+                    return None
+                if self.facts.shut_down_at is not None or self.facts.starts_are_paced:
+                    return None
+                if worker.refused_at >= at or (worker.last_death is not None and worker.last_death.at >= at):
+                    return None  # it was started, and has ended again
+                return f"{id_} is not started although breaker {breaker.policy.name} is closed"
+
+            self.by(("back", id_), at, why)
+
+
+def _start_s(worker: WorkerFacts) -> float:
+    return worker.spec.health.startup_timeout_s

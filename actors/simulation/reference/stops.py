@@ -180,6 +180,8 @@ class Order(Promise):
         self._asked.add((entry.worker, entry.generation))
         if self.facts.an_actor_raised or worker.recycled_at >= worker.spawned_at:
             return
+        if worker.stopped_at is None and not self.facts.is_paused(entry.worker, entry.at):
+            return  # an operator restarts it by name
         for id_, other in self.facts.workers.items():
             if entry.worker in other.spec.after and self._is_to_end(id_, other, entry.at):
                 yield f"{entry.worker} is stopped while {id_}, which needs it, still runs"

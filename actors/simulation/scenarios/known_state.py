@@ -54,6 +54,9 @@ class Facts:
         """Since when the database has been available; None while it is not."""
         self.slept_from = self.resumed_at = -1.0
         """The last time in which the host slept."""
+        self.clock_range = (0.0, 0.0)
+        """How far the wall clock was set back and forward, in seconds."""
+        self._clock_is_off_s = 0.0
         self.told_number: int | None = None
         self.stored_breakers: set[str] = set()
         self.stored_pauses: set[str] = set()
@@ -181,6 +184,7 @@ class Facts:
     def _refused(self, entry: SpawnRefused) -> None:
         worker = self.workers[entry.worker]
         worker.refused.add(entry.generation)
+        worker.refused_at = entry.at
         worker.is_ending = worker.left = False
         worker.not_before = None
 
@@ -317,6 +321,8 @@ class Facts:
         if began > self.resumed_at + 0.002:
             self.slept_from = began
         self.resumed_at = entry.at
+        if self.database_since:  # nothing was written meanwhile
+            self.database_since += entry.slept_s
 
     def _database(self, entry: DatabaseChanged) -> None:
         self.database_since = entry.at if entry.state == "back" else None
@@ -324,9 +330,18 @@ class Facts:
     def _moved(self, entry: Moved) -> None:
         if entry.word == "actor_raises":
             self.an_actor_raised = True
+        if entry.word == "set_clock":
+            self._clock_was_set(float(entry.what.split()[-1]))
         if entry.word == "garbage":
             for worker in self.each(entry.worker):
                 worker.sent_garbage = True
+
+    def _clock_was_set(self, by_s: float) -> None:
+        self._clock_is_off_s += by_s
+        self.clock_range = (
+            min(self.clock_range[0], self._clock_is_off_s),
+            max(self.clock_range[1], self._clock_is_off_s),
+        )
 
 
 def _let_end(worker: WorkerFacts) -> None:

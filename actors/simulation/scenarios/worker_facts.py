@@ -84,6 +84,8 @@ class WorkerFacts:
     was_healthy_since: float | None = None
     """Since when it had been healthy without a break at its last change."""
     spawned_at: float = -1.0
+    refused_at: float = -1.0
+    """When a process of it could not be started."""
     ordered_at: float = -1.0
     """When an operator last ordered something that ends its process."""
     recycled_at: float = -1.0
@@ -95,6 +97,16 @@ class WorkerFacts:
     def last_decided(self) -> int:
         """Its last death under this supervisor; what ended with the former one is published early."""
         return max((number for number in self.decided if not self.was_lost(number)), default=0)
+
+    @property
+    def last_death(self) -> Decided | None:
+        """The last decision under this supervisor."""
+        return self.decided.get(max(self.decided, default=0))
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it is to stay down: it failed, was stopped, or is not restarted."""
+        return self.failed_at is not None or self.stopped_at is not None or self.left
 
     def was_lost(self, generation: int) -> bool:
         """Whether its death was recorded as that of its supervisor."""

@@ -83,3 +83,52 @@ def starts_everything_as_a_canary(patch: pytest.MonkeyPatch) -> None:
 def counts_deaths_while_it_is_open(patch: pytest.MonkeyPatch) -> None:
     """A worker that is held back uses its restarts."""
     patch.setattr(breakers.Breakers, "holds", lambda _self, _worker: None)
+
+
+def stays_half_open(patch: pytest.MonkeyPatch) -> None:
+    """A canary that is never healthy for long enough keeps the others out for ever."""
+    patch.setattr(circuit_breaker, "_or_next", lambda state, _now: state)
+
+
+def tries_no_canary_after_a_dead_one(patch: pytest.MonkeyPatch) -> None:
+    """The death of a canary is not noticed."""
+    right = circuit_breaker._half_open
+
+    def half_open(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        return state if isinstance(trigger, circuit_breaker.Died) else right(state, trigger, policy, now_ms)
+
+    patch.setattr(circuit_breaker, "_half_open", half_open)
+
+
+def closes_with_a_canary_that_flaps(patch: pytest.MonkeyPatch) -> None:
+    """A canary that was healthy once counts as healthy since then."""
+    right = circuit_breaker._half_open
+
+    def half_open(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
+        if isinstance(trigger, circuit_breaker.Health) and not trigger.healthy:
+            return state
+        return right(state, trigger, policy, now_ms)
+
+    patch.setattr(circuit_breaker, "_half_open", half_open)
+
+
+def brings_back_one_worker_only(patch: pytest.MonkeyPatch) -> None:
+    """When it closes, the first of the held workers starts, and the others do not."""
+    right = breakers.Breakers._act_on
+
+    def act_on(self: Any, policy: Any, was: Any, now: Any) -> None:
+        started: list[str] = []
+        start = self._start
+
+        def once(component_id: str) -> None:
+            if not started or not isinstance(now, Closed):
+                started.append(component_id)
+                start(component_id)
+
+        self._start = once
+        try:
+            right(self, policy, was, now)
+        finally:
+            del self._start
+
+    patch.setattr(breakers.Breakers, "_act_on", act_on)

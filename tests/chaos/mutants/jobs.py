@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from rekindle.actors import supervision
 from rekindle.actors.facts.jobs import JobState, JobView, Verdict, judged
-from rekindle.actors.facts.records import ClaimsReleased
+from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.actors.job_desk import JobDesk
 from rekindle.actors.supervision import on_death
 from rekindle.actors.supervision.after_death.aftermath import claims_after_death
 from rekindle.actors.system import assembly
+from rekindle.persistence import MemoryStore
 from rekindle.persistence.jobs import memory_jobs
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
 from rekindle.worker.jobs.claims import ClaimRequest
@@ -66,6 +67,18 @@ def blames_claims_that_were_not_begun(patch: pytest.MonkeyPatch) -> None:
 def blames_without_a_record(patch: pytest.MonkeyPatch) -> None:
     """A job is blamed for ends that no history has, such as the end of its supervisor."""
     patch.setattr(MemoryJobs, "_as_recorded", lambda _self, _job, end, _deaths: end)
+
+
+def blames_for_the_loss_of_the_supervisor(patch: pytest.MonkeyPatch) -> None:
+    """What ended with its supervisor is recorded before the claims are released, and counts as a crash."""
+    right = MemoryStore.commit
+
+    def commit(self: MemoryStore, records: Any) -> Any:
+        late = [each for each in records if isinstance(each, FormerClaimsReleased)]
+        return right(self, [*(each for each in records if each not in late), *late])
+
+    patch.setattr(MemoryStore, "commit", commit)
+    patch.setattr(memory_jobs, "BLAMELESS_CAUSES", frozenset())
 
 
 def blames_for_a_stop(patch: pytest.MonkeyPatch) -> None:
