@@ -97,6 +97,7 @@ from .spec.policies.stop_policy import StopPolicy
 from .spec.policies.work_release import Release, ReleasePolicy
 from .spec.presets import PRESETS
 from .spec.program import Command, PythonCall, command
+from .spec.surroundings import Rlimits, Surroundings
 from .spec.worker_spec import PauseMode, WorkerSpec
 from .system.facade import System
 from .system.inboxes import EventStream
@@ -171,6 +172,7 @@ __all__ = [
     "RestartPolicy",
     "RestartWorker",
     "ResumeWorkers",
+    "Rlimits",
     "Snapshot",
     "SpecError",
     "StartWorkers",
@@ -187,6 +189,7 @@ __all__ = [
     "StoreTooNewError",
     "StoreUnavailableError",
     "Strategy",
+    "Surroundings",
     "System",
     "SystemHealthState",
     "TaskError",

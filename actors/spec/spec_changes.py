@@ -52,7 +52,7 @@ def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
     """Whether the change takes effect only in a new process."""
     return _told_of_jobs(before) != _told_of_jobs(after) or any(
         getattr(before, name) != getattr(after, name)
-        for name in ("run", "env", "inherit_env", "cwd", "user", "health")
+        for name in ("run", "env", "inherit_env", "cwd", "user", "surroundings", "health")
     )
 
 

@@ -26,6 +26,7 @@ from .policies.schedule import Kind
 from .policies.stop_policy import StopPolicy
 from .policies.work_release import ReleasePolicy
 from .program import Command, PythonCall
+from .surroundings import Surroundings
 from .validation import (
     convert_words,
     field_problems,
@@ -85,6 +86,8 @@ class WorkerSpec:
         "exits with success.",
     )
     ready: ReadyPolicy | None = setting(None)
+    surroundings: Surroundings = Surroundings()
+    """What the supervisor sets up for its process: limits, priorities, groups, stdin, control group."""
     log: LogPolicy | None = setting(None)
     essential: bool | Essential = setting(
         False,

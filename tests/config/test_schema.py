@@ -19,6 +19,7 @@ from rekindle.actors.spec.policies import (
     stop_policy,
 )
 from rekindle.actors.spec.presets import PRESETS
+from rekindle.actors.spec.surroundings import Surroundings
 from rekindle.cli.config import file_tables, schema
 from rekindle.cli.config.config_text import as_text
 from rekindle.cli.config.starter import STARTER
@@ -124,7 +125,9 @@ def test_every_field_of_a_policy_can_be_set_in_the_file(table: str, policy: Any)
 
 
 def test_every_setting_of_a_worker_can_be_set_in_the_file() -> None:
-    settings = {each.name for each in fields(worker_spec.WorkerSpec)} - {"id", "run", "group", "membership"}
+    apart = {"id", "run", "group", "membership", "surroundings"}
+    settings = {each.name for each in fields(worker_spec.WorkerSpec)} - apart
+    settings |= {each.name for each in fields(Surroundings)}
     assert settings <= set(file_tables.keys_of(file_tables.Worker))
 
 

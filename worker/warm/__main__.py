@@ -27,7 +27,9 @@ from .process_text import ProcessText
 
 LONGEST_REQUEST = 64 * 1024
 LONGEST_REASON = 8 * 1024
-MOST_DESCRIPTORS = 4
+MOST_DESCRIPTORS = 6
+STDIN, CGROUP = "stdin", "cgroup"
+"""Descriptors that are no variables of the worker."""
 
 
 def main(arguments: list[str]) -> int:
@@ -96,7 +98,9 @@ def _become(request: dict[str, object], descriptors: list[int], text: ProcessTex
     assert isinstance(variables, dict)
     names = request["descriptors"]
     assert isinstance(names, list)
-    variables |= {name: str(descriptor) for name, descriptor in zip(names, handed, strict=True)}
+    numbers = dict(zip(names, handed, strict=True))
+    _settle(numbers.pop(STDIN, None), numbers.pop(CGROUP, None))
+    variables |= {name: str(descriptor) for name, descriptor in numbers.items()}
     os.environ.update(variables)
     text.set_variables(variables)
     target = str(request["target"])
@@ -106,6 +110,16 @@ def _become(request: dict[str, object], descriptors: list[int], text: ProcessTex
         _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
         resource.setrlimit(resource.RLIMIT_RTTIME, (mark, hard))
     return target
+
+
+def _settle(stdin: int | None, cgroup: int | None) -> None:
+    """Take its standard input, and enter its control group; the rest it has from this process."""
+    if stdin is not None:
+        os.dup2(stdin, 0)
+        _close([stdin])
+    if cgroup is not None:
+        os.write(cgroup, b"0")
+        _close([cgroup])
 
 
 def _answer(supervisor: socket.socket, answer: dict[str, object]) -> None:

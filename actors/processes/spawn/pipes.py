@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 
+from ...spec.surroundings import NULL
 from ..channel import Channel
 from ..notify_socket import NotifySocket
 
@@ -22,6 +23,8 @@ class Descriptors:
         self.theirs: list[int] = []
         self.channel: Channel | None = None
         self.peer: socket.socket | None = None
+        self.stdin = -1
+        """The file that the process reads; -1: nothing."""
         self.notify: NotifySocket | None = None
 
     @classmethod
@@ -43,6 +46,20 @@ class Descriptors:
             raise
         return descriptors
 
+    def open_stdin(self, path: str) -> None:
+        """Open what the process reads from its standard input.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        if path != NULL:
+            try:
+                # Without waiting for the writer of a pipe.
+                self.stdin = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            except OSError as error:
+                raise OSError(error.errno, f"{error.strerror}, for its stdin", path) from None
+            os.set_blocking(self.stdin, True)
+
     def close(self) -> None:
         """Close all of them."""
         self.close_ours()
@@ -52,6 +69,8 @@ class Descriptors:
         """Close the child's ends. While the channel's is open here, its end cannot be detected."""
         for descriptor in self.theirs:
             os.close(descriptor)
+        if self.stdin != -1:
+            os.close(self.stdin)
         if self.peer is not None:
             self.peer.close()
 

@@ -3,7 +3,8 @@
 `subprocess` cannot clear the signal mask and the ignored signals that a host hands down, and it waits on a
 pipe that a concurrent fork of the host can hold open. `os.posix_spawn` can neither close all other
 descriptors before Python 3.13 nor set the working directory, and holds the GIL until the program runs.
-`subprocess` is used where the C library lacks a function (musl) and for another user.
+`subprocess` is used where the C library lacks a function (musl), for another user, and where the process sets
+limits and priorities before it executes its program (`settlement`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ import ctypes
 import errno
 import fcntl
 import os
-import pwd
-import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
+from ...spec.surroundings import Surroundings
 from .descriptor_limit import with_given_limit
+from .settlement import Identity, Settlement
 
 CHANNEL = "REKINDLE_FD"
 """The variable with the number of the worker's channel."""
@@ -52,12 +52,18 @@ class Program:
     """
 
     def __init__(
-        self, argv: Sequence[str], environment: Mapping[str, str], cwd: str | None, user: str | None
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: str | None = None,
+        user: str | None = None,
+        surroundings: Surroundings | None = None,
     ) -> None:
         self.argv = argv
         self.environment = environment
         self.cwd = cwd
         self.user = user
+        self.surroundings = surroundings or Surroundings()
         self.encoded_argv = _strings([os.fsencode(argument) for argument in argv])
         self._file = os.fsencode(argv[0]) if "/" in argv[0] else None
         variables = [os.fsencode(f"{name}={value}") for name, value in environment.items()]
@@ -88,30 +94,39 @@ def start_process(
     *,
     stdio: tuple[int, int, int],
     handed: Mapping[str, int] = MappingProxyType({}),
+    cgroup: int | None = None,
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
 
-    Another user requires root, and goes through `subprocess`. If this process raised its limit of
-    descriptors, the program gets the limit from before.
+    Another user requires root. If this process raised its limit of descriptors, the program gets the limit
+    from before.
 
     Args:
         program: what to start.
         extra: the variables of this process only, at most two.
         stdio: its descriptors 0, 1 and 2.
         handed: at most two more descriptors, by the variables that hold their numbers.
+        cgroup: the file by which it enters its control group.
 
     Raises:
         OSError: it could not be started.
     """
-    start = partial(_start, program, extra, stdio=stdio, handed=handed)
+    start = partial(_start, program, extra, stdio=stdio, handed=handed, cgroup=cgroup)
+    if program.surroundings.limits_descriptors:
+        return start()
     return with_given_limit(start, max(*stdio, *handed.values()))
 
 
 def _start(
-    program: Program, extra: Mapping[str, str], *, stdio: tuple[int, int, int], handed: Mapping[str, int]
+    program: Program,
+    extra: Mapping[str, str],
+    *,
+    stdio: tuple[int, int, int],
+    handed: Mapping[str, int],
+    cgroup: int | None,
 ) -> int:
-    if _LIBRARY is None or program.user is not None:
-        return _by_subprocess(program, extra, stdio=stdio, handed=handed)
+    if _LIBRARY is None or program.user is not None or program.surroundings.is_settled or cgroup is not None:
+        return _by_subprocess(program, extra, stdio=stdio, handed=handed, cgroup=cgroup)
     wanted = [*stdio, *handed.values()]
     numbers = {name: str(number) for number, name in enumerate(handed, len(stdio))}
     extra = {**extra, **numbers}
@@ -240,77 +255,36 @@ def _moved_up(descriptor: int) -> int:
 
 
 def _by_subprocess(
-    program: Program, extra: Mapping[str, str], *, stdio: tuple[int, int, int], handed: Mapping[str, int]
+    program: Program,
+    extra: Mapping[str, str],
+    *,
+    stdio: tuple[int, int, int],
+    handed: Mapping[str, int],
+    cgroup: int | None,
 ) -> int:
     environment = {**program.environment, **extra}
     environment |= {name: str(descriptor) for name, descriptor in handed.items()}
-    identity: dict[str, Any] = {}
+    identity = Identity(program.user, program.surroundings.groups)
     if program.user is not None:
-        known = known_user(program.user)
-        identity = {"user": known.pw_uid, "group": known.pw_gid}
-        identity["extra_groups"] = os.getgrouplist(program.user, known.pw_gid)
-        environment.update(HOME=known.pw_dir, USER=program.user, LOGNAME=program.user)
-        # Not in the supervisor's folder, and not with root's rights: the user may not be allowed to see it.
-        identity["preexec_fn"] = partial(_settle_as_user, program.cwd, known.pw_dir)
-    try:
-        with fork_lock:
+        environment.update(HOME=identity.home, USER=program.user, LOGNAME=program.user)
+    settlement = Settlement(program.surroundings, identity, program.cwd, cgroup)
+    with settlement.reporting(), fork_lock:
+        try:
             process = subprocess.Popen(
                 program.argv,
                 env=environment,
-                cwd=program.cwd if program.user is None else None,
                 stdin=stdio[0],
                 stdout=stdio[1],
                 stderr=stdio[2],
                 pass_fds=tuple(handed.values()),
                 start_new_session=True,
-                **identity,
+                preexec_fn=settlement,
             )
-    except OSError as error:
-        if program.cwd is None or error.filename != program.cwd:
-            raise
-        raise _failure(error.errno or 0, program, program.cwd) from None
-    except subprocess.SubprocessError:
-        if program.cwd is not None and not os.path.isdir(program.cwd):
-            raise _failure(errno.ENOENT, program, program.cwd) from None
-        reason = f"{program.user} cannot enter it, as its working directory"
-        raise OSError(errno.EACCES, reason, program.cwd or "/") from None
+        except subprocess.SubprocessError as error:
+            raise settlement.failure() or OSError(errno.EINVAL, str(error)) from None
     # Reaped by its pidfd: without this, subprocess would try as well.
     process.returncode = 0
     return process.pid
-
-
-def _settle_as_user(cwd: str | None, home: str) -> None:
-    """Enter the working directory with the user's own rights, and undo what the host did to signals.
-
-    Runs in the new process between fork and exec, so it takes no lock. A worker without a working directory
-    starts in the home of its user, or in / if the user cannot enter that.
-    """
-    for signum in _CATCHABLE:
-        if signal.getsignal(signum) is signal.SIG_IGN:
-            signal.signal(signum, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    if cwd is not None:
-        os.chdir(cwd)
-        return
-    try:
-        os.chdir(home)
-    except OSError:
-        os.chdir("/")
-
-
-_CATCHABLE = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
-
-
-def known_user(name: str) -> pwd.struct_passwd:
-    """The user of that name.
-
-    Raises:
-        OSError: there is no such user.
-    """
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
-        raise OSError(errno.EINVAL, "there is no such user", name) from None
 
 
 def _library() -> _Library | None:

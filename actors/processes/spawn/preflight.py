@@ -1,4 +1,4 @@
-"""Checks before a start: whether the files, the user and the modules that a worker needs exist.
+"""Checks before a start: whether the files, the user, the rights and the modules that a worker needs exist.
 
 Nothing is run, and no module of the worker is imported.
 """
@@ -15,7 +15,9 @@ from importlib.util import find_spec
 from ...errors import Problem
 from ...spec.program import Command, PythonCall
 from ...spec.worker_spec import WorkerSpec
-from .posix_spawn import known_user, program_file
+from .abilities import SETUID, Machine, cannot, lacking
+from .posix_spawn import program_file
+from .settlement import known_user
 from .spawner import environment_of, import_path
 
 _SHELL = re.compile(r"\s|[&|;<>$]")
@@ -23,12 +25,16 @@ _SHELL = re.compile(r"\s|[&|;<>$]")
 
 
 def missing(spec: WorkerSpec) -> Iterator[Problem]:
-    """What the worker needs to start and does not exist, by the field that names it."""
+    """What the worker needs to start and this machine does not have, by the field that names it."""
+    machine = Machine()
     folder = None if spec.cwd is None else _folder_problem(spec.cwd)
     if folder is not None:
         yield Problem("cwd", folder)
     if spec.user is not None and not _is_user(spec.user):
         yield Problem("user", f'there is no user "{spec.user}"')
+    elif spec.user is not None and known_user(spec.user).pw_uid != os.geteuid() and not machine.may(SETUID):
+        yield Problem("user", cannot(SETUID))
+    yield from lacking(spec.surroundings, machine)
     match spec.run:
         case Command(argv=argv):
             path = environment_of(spec, os.environ).get("PATH", os.defpath)

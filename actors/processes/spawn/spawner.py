@@ -144,7 +144,8 @@ class Spawner:
                     extra[NOTIFY_SOCKET] = descriptors.notify.address
                 pid = self._fork(spec, program, extra, descriptors, handed, start)
                 if pid is None:
-                    stdio = (self._null, descriptors.theirs[0], descriptors.theirs[1])
+                    stdin = self._null if descriptors.stdin == -1 else descriptors.stdin
+                    stdio = (stdin, descriptors.theirs[0], descriptors.theirs[1])
                     pid = start_process(program, extra, stdio=stdio, handed=handed)
         except BaseException:
             descriptors.close_ours()
@@ -156,6 +157,7 @@ class Spawner:
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
         """Open the channel and the crash dump, by the variables that hold their numbers."""
         handed: dict[str, int] = {}
+        descriptors.open_stdin(spec.surroundings.stdin)
         if spec.run.reports_health:
             descriptors.channel, descriptors.peer = channel, peer = channel_pair()
             handed[CHANNEL] = peer.fileno()
@@ -183,13 +185,14 @@ class Spawner:
             return None
         limit = None if self._marks is None else limit_mark(self._mark, start)
         stdout, stderr = descriptors.theirs
-        return self.warm.fork(spec, program, extra, (stdout, stderr), handed, limit)
+        own = {} if descriptors.stdin == -1 else {"stdin": descriptors.stdin}
+        return self.warm.fork(spec, program, extra, (stdout, stderr), {**own, **handed}, limit)
 
     def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)
         if prepared is None or prepared[0] is not spec:
             environment = {**environment_of(spec, os.environ), "REKINDLE_SYSTEM": self._mark}
-            program = Program(command_line(spec.run), environment, spec.cwd, spec.user)
+            program = Program(command_line(spec.run), environment, spec.cwd, spec.user, spec.surroundings)
             prepared = self._prepared[spec.id] = (spec, program)
         return prepared[1]
 

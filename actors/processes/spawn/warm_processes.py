@@ -146,7 +146,7 @@ class WarmProcesses:
         common = tuple(
             sorted((name, value) for name, value in program.environment.items() if name not in OWN)
         )
-        key = (spec.run.warm_modules, common, program.cwd, program.user)
+        key = (spec.run.warm_modules, common, program.cwd, program.user, program.surroundings)
         if self._keys.get(spec.id) != key:
             self.forget(spec.id)
             self._keys[spec.id] = key
@@ -160,7 +160,9 @@ class WarmProcesses:
         argv = [program.argv[0], "-m", "rekindle.worker.warm", *modules, " " * 200]
         try:
             with waited_for_lock:
-                process = WarmProcess(Program(argv, environment, program.cwd, program.user))
+                process = WarmProcess(
+                    Program(argv, environment, program.cwd, program.user, program.surroundings)
+                )
                 waited_for.add(process.pid)
         except OSError as error:
             self._refuse(place, f"it cannot be started: {error}")

@@ -23,6 +23,7 @@ from .surroundings.shown_values import (
     file_settings,
     hidden,
     shown_env,
+    shown_surroundings,
     written_settings,
     written_table,
 )
@@ -132,6 +133,7 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
         "inherit_env": list(spec.inherit_env),
     }
     breaker = None if spec.breaker is None else spec.breaker.name
+    settings |= shown_surroundings(spec.surroundings)
     optional = {"cwd": spec.cwd, "user": spec.user, "breaker": breaker}
     return settings | {name: value for name, value in optional.items() if value is not None}
 

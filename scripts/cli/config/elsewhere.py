@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+_LIMITS = "resource limits are set by rlimits, such as rlimits = { nofile = 4096 }"
 _COUNT = "the number of workers is called count"
 _DIRECTORY = "the working directory is called cwd"
 _ENVIRONMENT = "environment variables are set by env, and inherited by inherit_env"
@@ -30,6 +31,12 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "stdout_logfile": _OUTPUT,
         "stopsignal": "the signal is set by stop.signal",
         "stopwaitsecs": "the time to stop is set by stop.ask_s",
+        "LimitNOFILE": _LIMITS,
+        "minfds": _LIMITS,
+        "ulimits": _LIMITS,
+        "oom_score": "how likely the kernel kills it for lack of memory is set by oom_score_adj",
+        "envfile": "files of environment variables are set by env_file",
+        "environment_file": "files of environment variables are set by env_file",
         "working_dir": _DIRECTORY,
         "working_directory": _DIRECTORY,
         "workingdirectory": _DIRECTORY,

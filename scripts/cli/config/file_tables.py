@@ -22,6 +22,7 @@ from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Group
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.program import Command, PythonCall
+from rekindle.actors.spec.surroundings import Surroundings
 from rekindle.actors.spec.validation import Setting, setting, settings_of
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
@@ -116,8 +117,8 @@ class File:
 
 
 _INCLUDED: Mapping[type, tuple[type, ...]] = {
-    Defaults: (Command, PythonCall, WorkerSpec),
-    Worker: (Command, PythonCall, WorkerSpec),
+    Defaults: (Command, PythonCall, WorkerSpec, Surroundings),
+    Worker: (Command, PythonCall, WorkerSpec, Surroundings),
     Alerts: (AlertPolicy,),
     NatsSettings: (Commands,),
 }

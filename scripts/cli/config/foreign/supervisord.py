@@ -198,6 +198,8 @@ def _take(worker: ImportedWorker, key: str, value: str) -> bool:
             pass  # translated before
         case "directory":
             worker.settings["cwd"] = translated(value)
+        case "umask" if re.fullmatch("0?[0-7]{3}", value):
+            worker.settings["umask"] = value
         case "user":
             worker.settings["user"] = value
         case "autorestart":

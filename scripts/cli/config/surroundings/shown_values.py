@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rekindle.actors.spec.surroundings import Surroundings
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.views.known_secrets import MASK
 from rekindle.actors.views.redaction import masked
 
+from ..file_tables import as_table
 from ..model import Group
 from .placeholders import escaped
+from .settings import TABLES
 from .worker_tables import EXPANDED
 
 _PATHS = ("env_file", "cwd", "stdin")
@@ -22,6 +25,17 @@ def shown_env(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     """The variables of a worker; what comes from a file is not shown."""
     hides = {name: MASK for name in spec.env if name in group.from_files}
     return {**{name: masked(name, value) for name, value in spec.env.items()}, **hides}
+
+
+def shown_surroundings(surroundings: Surroundings) -> dict[str, Any]:
+    """The settings that are not the default; limits as tables."""
+    usual = as_table(Surroundings())
+    settings = {key: value for key, value in as_table(surroundings).items() if value != usual[key]}
+    tables = {key: as_table(settings[key]) for key in TABLES if key in settings}
+    return settings | {
+        key: {name: value for name, value in table.items() if value is not None}
+        for key, table in tables.items()
+    }
 
 
 def file_settings(group: Group, env: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..file_tables import POLICIES, WORKER_NAME, Given
 from ..model import Group, member_id
 from ..paths import absolute
 from ..problems import NOTHING, Finding, shown
+from ..surroundings.settings import surroundings_of
 from ..tables.breakers import Breakers, breaker_of
 from ..toml.syntax_errors import NAME_RULE
 from .layers import Layers
@@ -103,7 +104,8 @@ def missing_resources(group: Group, layers: Layers) -> Iterator[Finding]:
     """What its workers need and this machine does not have; another machine may have it."""
     named = "command" if isinstance(group.template.run, Command) else "python"
     for problem in missing(group.template):
-        yield layers.finding((named if problem.field == "run" else problem.field,), problem.reason)
+        key = named if problem.field == "run" else problem.field
+        yield layers.finding(tuple(key.split(".")), problem.reason)
 
 
 def _name_findings(layers: Layers) -> Iterator[Finding]:
@@ -143,6 +145,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
     settings: dict[str, Any] = {"pause_mode": PRESETS[layers.preset].pause_mode}
     settings |= layers.settings(WorkerSpec) | policies
+    settings["surroundings"] = surroundings_of(layers, folder, findings)
     settings |= {"env": layers.env(), "cwd": _directory(layers, folder, findings), "group": name}
     run = _run(layers)
     try:

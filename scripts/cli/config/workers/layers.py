@@ -18,6 +18,8 @@ from rekindle.actors.spec.policies.resource_limits import RecyclePolicy, Resourc
 from rekindle.actors.spec.policies.stop_policy import StopPolicy
 from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS, Preset
+from rekindle.actors.spec.surroundings import CgroupPolicy, Rlimits
+from rekindle.actors.spec.validation import settings_of
 
 from ..file_tables import POLICIES, Given, arguments
 from ..problems import NOTHING, Finding, KeyPath
@@ -58,17 +60,19 @@ class Layers:
     def policy(self, table: str, findings: list[Finding]) -> Any:
         """The preset's policy with the changes of the file; problems are added to the findings."""
         base = _base(PRESETS[self.preset], table)
-        changes = {**self.defaults.get(table, {}), **self.worker.get(table, {})}
-        if not changes:
+        given = {**self.defaults.get(table, {}), **self.worker.get(table, {})}
+        if not given:
             return base
         start = base if base is not None else _EMPTY[table]()
+        changes = arguments(type(start), given)
         try:
             return replace(start, **changes)
         except SpecError as error:
             # An invalid value is reported first; that it also exceeds another value is not reported.
             for problem in {problem.field: problem for problem in reversed(error.problems)}.values():
                 value = changes.get(problem.field, getattr(start, problem.field))
-                findings.append(self.finding((table, problem.field), problem.reason, value))
+                key = settings_of(type(start))[problem.field].key
+                findings.append(self.finding((table, key), problem.reason, value))
             return base
 
     def finding(self, path: KeyPath, reason: str, value: object = NOTHING) -> Finding:
@@ -98,6 +102,8 @@ _EMPTY: Mapping[str, Any] = {
     "release": ReleasePolicy,
     "ready": ReadyPolicy,
     "log": LogPolicy,
+    "rlimits": Rlimits,
+    "cgroup": CgroupPolicy,
 }
 
 
