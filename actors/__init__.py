@@ -32,7 +32,7 @@ from .errors import (
 from .executor import RekindleExecutor
 from .facts.health_status import Status
 from .facts.jobs import JobState as JobStatus
-from .facts.jobs import JobView, QueueStats
+from .facts.jobs import JobView, QueueStats, Unique
 from .facts.topic_states import JobTopicState as JobState
 from .facts.topic_states import QueueState, SystemHealthState, WorkerState
 from .messages import (
@@ -193,6 +193,7 @@ __all__ = [
     "System",
     "SystemHealthState",
     "TaskError",
+    "Unique",
     "UnknownDeathError",
     "UnknownJobError",
     "UnknownQueueError",

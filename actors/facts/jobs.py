@@ -74,6 +74,11 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     toxic_since_wall_ms: int | None
     result: str | None
     error: str | None
+    crash_retries: int | None = None
+    """After crashes; None: the worker's policy decides."""
+    unique_key: str | None = None
+    checkpoint: str | None = None
+    """How far an execution came, as JSON text: the next one continues there."""
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False
@@ -94,6 +99,16 @@ class JobCrash(msgspec.Struct, frozen=True, kw_only=True):
     """The last lines that the worker wrote."""
 
 
+class Unique(msgspec.Struct, frozen=True):
+    """Which jobs count as the same: no second one is added to the queue while there is a first."""
+
+    key: str
+    for_s: float
+    """How long after it was added the first one stands in the way of a second."""
+    states: tuple[str, ...] = (JobState.PENDING, JobState.RUNNING, JobState.DONE)
+    """In which states it does."""
+
+
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job to be put into a queue."""
 
@@ -103,6 +118,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     not_before_wall_ms: int | None = None
     """None: at once."""
     max_retries: int | None = None
+    crash_retries: int | None = None
+    unique: Unique | None = None
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):

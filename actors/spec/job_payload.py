@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..errors import PayloadError, UnknownQueueError
-from ..facts.jobs import NewJob
+from ..facts.jobs import JobState, NewJob, Unique
 
 LONGEST_PAYLOAD = 1_000_000
 """In bytes. A job refers to its data; large data belong elsewhere."""
+
+LONGEST_KEY = 200
 
 INT_RANGE = range(-(2**31), 2**31)
 
@@ -54,21 +56,47 @@ def checked_text(text: str) -> str:
 
 
 def new_job(
-    text: str, now_wall_ms: int, *, priority: int = 0, delay_s: float = 0.0, max_retries: int | None = None
+    text: str,
+    now_wall_ms: int,
+    *,
+    priority: int = 0,
+    delay_s: float = 0.0,
+    max_retries: int | None = None,
+    crash_retries: int | None = None,
+    unique: Unique | None = None,
 ) -> NewJob:
     """A new job.
 
     Raises:
-        PayloadError: a number is not valid.
+        PayloadError: a setting is not valid.
     """
     if not _is_int(priority) or priority not in INT_RANGE:
         raise PayloadError(f"priority must be a 32-bit integer, not {priority!r:.40}")
-    if max_retries is not None and (not _is_int(max_retries) or not 0 <= max_retries < INT_RANGE.stop):
-        raise PayloadError(f"max_retries must be an integer of at least 0, not {max_retries!r:.40}")
-    if isinstance(delay_s, bool) or not isinstance(delay_s, (int, float)) or not 0 <= delay_s <= 1e9:
+    for name, count in (("max_retries", max_retries), ("crash_retries", crash_retries)):
+        if count is not None and (not _is_int(count) or not 0 <= count < INT_RANGE.stop):
+            raise PayloadError(f"{name} must be an integer of at least 0, not {count!r:.40}")
+    if not _is_seconds(delay_s):
         raise PayloadError(f"delay_s must be from 0 to 1e9 seconds, not {delay_s!r:.40}")
-    not_before = now_wall_ms + round(delay_s * 1000) if delay_s else None
-    return NewJob(payload=text, priority=priority, not_before_wall_ms=not_before, max_retries=max_retries)
+    return NewJob(
+        payload=text,
+        priority=priority,
+        not_before_wall_ms=now_wall_ms + round(delay_s * 1000) if delay_s else None,
+        max_retries=max_retries,
+        crash_retries=crash_retries,
+        unique=None if unique is None else _checked_unique(unique),
+    )
+
+
+def _checked_unique(unique: Unique) -> Unique:
+    if not isinstance(unique, Unique):
+        raise PayloadError(f"unique must be a Unique(key, for_s), not {unique!r:.40}")
+    if not isinstance(unique.key, str) or not 0 < len(unique.key) <= LONGEST_KEY or "\0" in unique.key:
+        raise PayloadError(f"the key of a unique job must be a text of 1 to {LONGEST_KEY} characters")
+    if not _is_seconds(unique.for_s) or unique.for_s == 0:
+        raise PayloadError(f"a unique job needs a period of more than 0 seconds, not {unique.for_s!r:.40}")
+    if not unique.states or not set(unique.states) <= set(JobState):
+        raise PayloadError(f"the states of a unique job must be some of {', '.join(JobState)}")
+    return unique
 
 
 def new_jobs(payloads: Iterable[object], now_wall_ms: int, **settings: Any) -> tuple[NewJob, ...]:
@@ -88,6 +116,10 @@ def _short_enough(text: str) -> str:
 
 def _no_number(word: str) -> Any:
     raise PayloadError(f"the payload is not JSON: {word} is not a number")
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1e9
 
 
 def _is_int(value: object) -> bool:

@@ -21,6 +21,7 @@ from typing import Any, Self
 import pykka
 
 from ..facts.audit_entry import AuditEntry
+from ..facts.jobs import Unique
 from ..messages import Event, StopResult
 from ..ports import Jobs, Store
 from ..processes.fingerprints import Fingerprints
@@ -273,6 +274,8 @@ class System(SystemView):
         priority: int = 0,
         delay_s: float = 0.0,
         max_retries: int | None = None,
+        crash_retries: int | None = None,
+        unique: Unique | None = None,
     ) -> int:
         """Put a job into a queue and return its id. The job is durable when this returns.
 
@@ -283,25 +286,25 @@ class System(SystemView):
             PayloadError: the payload is not JSON, or a number is out of range.
             StoreUnavailableError: the database cannot be written to now.
         """
-        settings = {"priority": priority, "delay_s": delay_s, "max_retries": max_retries}
-        return self._controls.enqueue_many(queue, [payload], **settings)[0]
+        (job,) = self._controls.enqueue_many(
+            queue,
+            [payload],
+            priority=priority,
+            delay_s=delay_s,
+            max_retries=max_retries,
+            crash_retries=crash_retries,
+            unique=unique,
+        )
+        return job
 
-    def enqueue_many(
-        self,
-        queue: str,
-        payloads: Iterable[object],
-        *,
-        priority: int = 0,
-        delay_s: float = 0.0,
-        max_retries: int | None = None,
-    ) -> tuple[int, ...]:
+    def enqueue_many(self, queue: str, payloads: Iterable[object], **settings: Any) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none, in one transaction; return their ids.
+
+        The settings are those of `enqueue`.
 
         Raises:
             UnknownQueueError: no worker of this system serves the queue.
             PayloadError: a payload is not JSON, or a number is out of range.
             StoreUnavailableError: the database cannot be written to now.
         """
-        return self._controls.enqueue_many(
-            queue, payloads, priority=priority, delay_s=delay_s, max_retries=max_retries
-        )
+        return self._controls.enqueue_many(queue, payloads, **settings)

@@ -135,7 +135,8 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
             logger.warning(
                 "store: job {} has an invalid crash count, taken as 0: {!r}", row.id, row.crash_count
             )
-        verdict = judged(count or 0, counted=end.counted, retries=end.crash_retries, alone=bool(row.alone))
+        retries = end.crash_retries if row.crash_retries is None else row.crash_retries
+        verdict = judged(count or 0, counted=end.counted, retries=retries, alone=bool(row.alone))
         toxic_since = None if verdict.error is None else end.at_wall_ms
         updates.append(
             {

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rekindle.actors.facts.jobs import (
     JobView,
     NewJob,
     QueueStats,
+    Unique,
     served_queues,
 )
 from rekindle.actors.spec.job_payload import checked_queue, new_jobs
@@ -30,11 +32,10 @@ from ..database.driver_errors import failure, translated
 from ..database.write_connection import Writing
 from ..database.write_priority import Precedence
 from ..schema.tables import META
-from ..sql.encoding import storable
 from . import job_statements as sql
 from .claim_release import notify_workers
-from .host_transaction import insert_jobs
 from .job_rows import crash, queues, view
+from .new_jobs import add_jobs
 
 LOT = 500
 """How many numbers go into one statement: every database has its own limit."""
@@ -66,6 +67,8 @@ class JobQueue:
         priority: int = 0,
         delay_s: float = 0.0,
         max_retries: int | None = None,
+        crash_retries: int | None = None,
+        unique: Unique | None = None,
         session: object = None,
     ) -> int:
         """Put one job into a queue; return its number.
@@ -76,6 +79,8 @@ class JobQueue:
             priority: a smaller number comes first.
             delay_s: the earliest start, in seconds from now.
             max_retries: how often it is retried if it raises; None: as its worker is configured.
+            crash_retries: how often it is requeued if its worker dies; None: as its worker is configured.
+            unique: which earlier job is the same; if there is one, its number is returned and none is added.
             session: an SQLAlchemy `Session` or `Connection`, or a psycopg connection, to the same database:
                 the job is part of its transaction, and exists exactly when the caller commits.
 
@@ -86,7 +91,14 @@ class JobQueue:
             StoreUnavailableError: the database cannot be written to now.
         """
         (job,) = self.enqueue_many(
-            queue, [payload], priority=priority, delay_s=delay_s, max_retries=max_retries, session=session
+            queue,
+            [payload],
+            priority=priority,
+            delay_s=delay_s,
+            max_retries=max_retries,
+            crash_retries=crash_retries,
+            unique=unique,
+            session=session,
         )
         return job
 
@@ -95,15 +107,15 @@ class JobQueue:
         queue: str,
         payloads: Iterable[object],
         *,
-        priority: int = 0,
-        delay_s: float = 0.0,
-        max_retries: int | None = None,
         session: object = None,
+        **settings: Any,
     ) -> tuple[int, ...]:
-        """Put a job for each payload into a queue, all or none; return their numbers. See `enqueue`."""
+        """Put a job for each payload into a queue, all or none; return their numbers.
+
+        The settings are those of `enqueue`.
+        """
         checked_queue(queue, self.served())
-        jobs = new_jobs(payloads, _wall_ms(), priority=priority, delay_s=delay_s, max_retries=max_retries)
-        return self.add(queue, jobs, session=session)
+        return self.add(queue, new_jobs(payloads, _wall_ms(), **settings), session=session)
 
     def served(self) -> tuple[str, ...]:
         """The queues that the workers of the latest supervisor serve."""
@@ -116,14 +128,15 @@ class JobQueue:
         if not jobs:
             return ()
         now = _wall_ms()
-        rows = [_new_row(queue, job, now) for job in jobs]
         if session is not None:
-            return insert_jobs(session, rows, self._dialect, lambda: self.wake_workers([queue]))
+            from .host_transaction import add_in_transaction  # it loads the ORM, which a store does without
+
+            wake = partial(self.wake_workers, [queue])
+            return add_in_transaction(session, queue, jobs, now, wake, self._dialect)
         with self._transaction() as connection:
-            ids = connection.execute(sql.ENQUEUE, rows).scalars().all()
-            notify_workers(connection)
+            ids = add_jobs(connection, queue, jobs, now)
         self.wake_workers([queue])
-        return tuple(ids)
+        return ids
 
     def get(self, job_id: int) -> JobView:
         """One job.
@@ -251,22 +264,6 @@ def _lots(job_ids: Collection[int]) -> Iterator[tuple[int, ...]]:
     possible = sorted({job_id for job_id in job_ids if 0 < job_id <= LARGEST_NUMBER})
     for begin in range(0, len(possible), LOT):
         yield tuple(possible[begin : begin + LOT])
-
-
-def _new_row(queue: str, job: NewJob, now_wall_ms: int) -> dict[str, Any]:
-    return {
-        "queue": queue,
-        "payload": storable(job.payload),
-        "priority": job.priority,
-        "not_before_wall_ms": now_wall_ms if job.not_before_wall_ms is None else job.not_before_wall_ms,
-        "state": JobState.PENDING.value,
-        "attempts": 0,
-        "crash_count": 0,
-        "error_count": 0,
-        "max_retries": job.max_retries,
-        "alone": 0,
-        "created_at_wall_ms": now_wall_ms,
-    }
 
 
 def _wall_ms() -> int:

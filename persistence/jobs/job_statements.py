@@ -39,6 +39,19 @@ def is_in(state: JobState) -> ColumnElement[bool]:
     return JOB.c.state == literal_column(f"'{state.value}'")
 
 
+SAME: Select[*tuple[Any, ...]] = (
+    select(JOB.c.id)
+    .where(
+        JOB.c.queue == bindparam("of_queue"),
+        JOB.c.unique_key == bindparam("key"),
+        JOB.c.created_at_wall_ms > bindparam("since"),
+        JOB.c.state.in_(bindparam("states", expanding=True)),
+    )
+    .order_by(JOB.c.id.desc())
+    .limit(1)
+)
+"""The latest job that stands in the way of a unique one."""
+
 ENQUEUE = JOB.insert().returning(JOB.c.id, sort_by_parameter_order=True)
 
 _CLAIM_COLUMNS = (
@@ -46,6 +59,7 @@ _CLAIM_COLUMNS = (
     JOB.c.queue,
     JOB.c.attempts,
     JOB.c.crash_count,
+    JOB.c.crash_retries,
     JOB.c.alone,
     JOB.c.claimed_by,
     JOB.c.claimed_generation,
@@ -114,7 +128,7 @@ def _shortened(longest: int | None) -> tuple[Any, ...]:
     """The columns of a job; with `longest`, of a longer payload or result one character more."""
     if longest is None:
         return tuple(JOB.c)
-    limits = {"payload": longest + 1, "result": longest + 1, "error": LONGEST_ERROR}
+    limits = {"payload": longest + 1, "result": longest + 1, "error": LONGEST_ERROR, "checkpoint": longest}
     return tuple(
         func.substr(column, 1, limits[column.name]).label(column.name) if column.name in limits else column
         for column in JOB.c

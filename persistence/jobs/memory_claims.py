@@ -36,6 +36,11 @@ class MemoryClaims:
         job = self._jobs.get(ending.claim.id)
         return (job.attempts, job.state) == (ending.claim.attempt, ending.state)
 
+    def save(self, claim: Claim, checkpoint: str) -> bool:
+        """Store how far the execution came; False: the claim is no longer in force."""
+        is_mine = any(each.execution == claim.execution for each in self.mine())
+        return is_mine and self._jobs.save(claim.id, checkpoint)
+
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return at once: in a simulation nothing waits."""
 
@@ -46,7 +51,7 @@ class MemoryClaims:
         claim, given = ending.claim, ending.values
         changes: dict[str, Any] = {"state": ending.state}
         if ending.state == "done":
-            changes |= {"result": given.get("result"), "error": None, "crash_count": 0}
+            changes |= {"result": given.get("result"), "error": None, "crash_count": 0, "checkpoint": None}
         elif "error" in given:
             changes |= {"error": given["error"], "error_count": self._jobs.get(claim.id).error_count + 1}
         if ending.state in ("done", "error"):
@@ -77,4 +82,5 @@ class MemoryClaims:
             job.error_count,
             job.max_retries,
             self._jobs.is_alone(job.id),
+            job.checkpoint,
         )

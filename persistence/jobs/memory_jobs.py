@@ -54,30 +54,47 @@ class MemoryJobs:
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put the jobs into the queue; return their numbers."""
-        now = self.wall_ms()
-        ids = tuple(next(self._numbers) for _ in jobs)
-        for id_, job in zip(ids, jobs, strict=True):
-            self._jobs[id_] = JobView(
-                id=id_,
-                queue=queue,
-                state=JobState.PENDING.value,
-                payload=job.payload,
-                priority=job.priority,
-                attempts=0,
-                crash_count=0,
-                error_count=0,
-                max_retries=job.max_retries,
-                claimed_by=None,
-                claimed_generation=None,
-                created_at_wall_ms=now,
-                not_before_wall_ms=now if job.not_before_wall_ms is None else job.not_before_wall_ms,
-                started_at_wall_ms=None,
-                finished_at_wall_ms=None,
-                toxic_since_wall_ms=None,
-                result=None,
-                error=None,
-            )
-        return ids
+        return tuple(self._same(queue, job) or self._add(queue, job) for job in jobs)
+
+    def _same(self, queue: str, job: NewJob) -> int | None:
+        """The latest job that stands in the way of a unique one."""
+        if (unique := job.unique) is None:
+            return None
+        since = self.wall_ms() - unique.for_s * 1000
+        same = (
+            each.id
+            for each in self._jobs.values()
+            if (each.queue, each.unique_key) == (queue, unique.key)
+            and each.created_at_wall_ms > since
+            and each.state in unique.states
+        )
+        return max(same, default=None)
+
+    def _add(self, queue: str, job: NewJob) -> int:
+        now, id_ = self.wall_ms(), next(self._numbers)
+        self._jobs[id_] = JobView(
+            id=id_,
+            queue=queue,
+            state=JobState.PENDING.value,
+            payload=job.payload,
+            priority=job.priority,
+            attempts=0,
+            crash_count=0,
+            error_count=0,
+            max_retries=job.max_retries,
+            crash_retries=job.crash_retries,
+            unique_key=None if job.unique is None else job.unique.key,
+            claimed_by=None,
+            claimed_generation=None,
+            created_at_wall_ms=now,
+            not_before_wall_ms=now if job.not_before_wall_ms is None else job.not_before_wall_ms,
+            started_at_wall_ms=None,
+            finished_at_wall_ms=None,
+            toxic_since_wall_ms=None,
+            result=None,
+            error=None,
+        )
+        return id_
 
     def get(self, job_id: int) -> JobView:
         """One job, or `UnknownJobError`."""
@@ -306,7 +323,8 @@ class MemoryJobs:
                 "store: job {} has an invalid crash count, taken as 0: {!r}", job.id, job.crash_count
             )
         _, alone = self._runs.pop(job.id)
-        verdict = judged(count or 0, counted=end.counted, retries=end.crash_retries, alone=alone)
+        retries = end.crash_retries if job.crash_retries is None else job.crash_retries
+        verdict = judged(count or 0, counted=end.counted, retries=retries, alone=alone)
         toxic_since = None if verdict.error is None else end.at_wall_ms
         self._change(
             job.id,
@@ -327,6 +345,10 @@ class MemoryJobs:
             crash_count=verdict.crash_count,
             counted=end.counted,
         )
+
+    def save(self, job_id: int, checkpoint: str) -> bool:
+        """Store how far an execution came."""
+        return self._change(job_id, checkpoint=checkpoint).checkpoint == checkpoint
 
     def _change(self, job_id: int, **changes: object) -> JobView:
         changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)

@@ -8,24 +8,29 @@ from __future__ import annotations
 
 from functools import cache
 
-from sqlalchemy import Index, MetaData, literal_column
+from sqlalchemy import ColumnElement, Index, MetaData, literal_column
 
 from .tables import JOB, METADATA
 
+
+def _is(state: str) -> ColumnElement[bool]:
+    return JOB.c.state == literal_column(f"'{state}'")
+
+
 # Partial, because finished jobs accumulate: each index stays a few pages, however many jobs are done.
 _OF_JOBS = (
-    ("pending", "pending", ("queue", "priority", "not_before_wall_ms", "id")),
-    ("due", "pending", ("queue", "not_before_wall_ms")),
-    ("running", "running", ("claimed_by", "claimed_generation")),
-    ("toxic", "toxic", ("toxic_since_wall_ms",)),
+    ("pending", _is("pending"), ("queue", "priority", "not_before_wall_ms", "id")),
+    ("due", _is("pending"), ("queue", "not_before_wall_ms")),
+    ("running", _is("running"), ("claimed_by", "claimed_generation")),
+    ("toxic", _is("toxic"), ("toxic_since_wall_ms",)),
+    ("unique", JOB.c.unique_key.is_not(None), ("queue", "unique_key")),
 )
 
 
 @cache
 def whole_metadata() -> MetaData:
     """All tables, with all their indexes."""
-    for name, state, columns in _OF_JOBS:
-        where = JOB.c.state == literal_column(f"'{state}'")
+    for name, where, columns in _OF_JOBS:
         Index(
             f"ix_rekindle_job_{name}",
             *(JOB.c[column] for column in columns),

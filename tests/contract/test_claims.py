@@ -236,6 +236,29 @@ def test_a_worker_that_serves_a_queue_notices_that_its_file_was_removed(tmp_path
     store.close()
 
 
+def test_a_checkpoint_is_handed_to_the_next_execution_and_removed_by_a_result(sql_queues: Queues) -> None:
+    job, claims = sql_queues.add(), sql_queues.claims()
+    claim = sql_queues.claim()
+    assert claim.checkpoint is None
+    assert claims.save(claim, '{"done":3}')
+    sql_queues.end()
+    again = sql_queues.claim(generation=2)
+    assert (again.attempt, again.checkpoint) == (2, '{"done":3}')
+    sql_queues.finish(again, "1", generation=2)
+    assert sql_queues.jobs.get(job).checkpoint is None
+
+
+def test_a_checkpoint_of_a_worker_that_was_considered_dead_is_refused(sql_queues: Queues) -> None:
+    job = sql_queues.add()
+    claim = sql_queues.claim()
+    sql_queues.end()
+    sql_queues.claim(generation=2)
+    with suppress(QueueUnavailableError):  # PostgreSQL ended its session
+        sql_queues.claims().mine()
+    assert not sql_queues.claims().save(claim, "1")
+    assert sql_queues.jobs.get(job).checkpoint is None
+
+
 def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:
     job = sql_queues.add()
     sql_queues.claims().exchange(given_back(sql_queues.claim()), None)

@@ -37,6 +37,18 @@ class KilledAfterTheClaim(JobWorker):
         return job.attempt
 
 
+class Resumed(JobWorker):
+    """Counts to ten in steps that it stores, and is killed in the middle of each."""
+
+    def process(self, job: Job) -> object:
+        begun_at = job.resumed or 0
+        for step in range(begun_at + 1, 11):
+            job.checkpoint(step)
+            if step % 4 == 0 and step != begun_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return {"begun_at": begun_at, "attempt": job.attempt}
+
+
 def act(job: Job) -> object:
     """What the payload says, if anything."""
     payload: Any = job.payload

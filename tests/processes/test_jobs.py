@@ -287,6 +287,13 @@ def test_a_job_that_was_claimed_and_not_begun_is_not_blamed(run: Run, rows: Rows
     assert system.jobs.crashes([job]) == ()
 
 
+def test_a_job_continues_at_its_checkpoint_after_its_worker_was_killed(run: Run) -> None:
+    system = run(job_worker(target="Resumed.main"))
+    job = system.enqueue("tag", {}, crash_retries=5)
+    assert ends(system, job).result == '{"begun_at":8,"attempt":3}'
+    assert system.jobs.get(job).checkpoint is None
+
+
 def test_a_worker_may_serve_the_queues_of_another_database(run: Run, tmp_path: Path) -> None:
     other = open_store(tmp_path / "other.db")
     (job,) = other.jobs.add("tag", [NewJob(payload="{}")])

@@ -9,7 +9,7 @@
 Separate from `rekindle.worker`, to keep the import of that one light.
 """
 
-from .job import Job
+from .job import ClaimLostError, Job
 from .job_worker import JobWorker
 
-__all__ = ["Job", "JobWorker"]
+__all__ = ["ClaimLostError", "Job", "JobWorker"]

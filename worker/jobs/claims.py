@@ -40,6 +40,7 @@ class Claim:
     error_count: int
     max_retries: int | None
     alone: bool
+    checkpoint: str | None = None
 
     @property
     def execution(self) -> tuple[int, int]:
@@ -96,6 +97,10 @@ class Claims(Protocol):
         """Whether an ending whose outcome is unknown was recorded."""
         ...
 
+    def save(self, claim: Claim, checkpoint: str) -> bool:
+        """Store how far the execution came; False: the claim is no longer in force."""
+        ...
+
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when there may be a job to claim, or the descriptor `interruption` is readable."""
         ...
@@ -123,10 +128,15 @@ def given_back(claim: Claim) -> Ending:
     return Ending(claim, sql.GIVE_BACK, "pending", {})
 
 
+def fence_values(claim: Claim, claimant: Claimant) -> dict[str, Any]:
+    """The values by which a claim that is in force is known."""
+    return {"id": claim.id, "attempt": claim.attempt, **claimant.values()}
+
+
 def ending_values(ending: Ending, claimant: Claimant) -> dict[str, Any]:
     """All values of an ending's statement."""
-    fence = {"id": ending.claim.id, "attempt": ending.claim.attempt}
-    return {**ending.values, **fence, **claimant.values(), "now": now_wall_ms(), "state": ending.state}
+    fence = fence_values(ending.claim, claimant)
+    return {**ending.values, **fence, "now": now_wall_ms(), "state": ending.state}
 
 
 def request_values(request: ClaimRequest, queue: str, claimant: Claimant) -> dict[str, Any]:
@@ -144,10 +154,9 @@ def due_values(queue: str, claimant: Claimant) -> dict[str, Any]:
 
 def claim_of(row: Any) -> Claim:
     """The claim in a row of `sql.COLUMNS`; an invalid count is 0, as in the supervisor."""
-    id_, queue, payload, attempts, crashes, errors, max_retries, alone = row
-    return Claim(
-        id_, queue, payload, _count(attempts), _count(crashes), _count(errors), max_retries, bool(alone)
-    )
+    id_, queue, payload, attempts, crashes, errors, max_retries, alone, checkpoint = row
+    counts = (_count(attempts), _count(crashes), _count(errors))
+    return Claim(id_, queue, payload, *counts, max_retries, bool(alone), checkpoint)
 
 
 def now_wall_ms() -> int:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from ..handle import Worker
 from .claims import Claim
+
+
+class ClaimLostError(Exception):
+    """The job is no longer this worker's: it was considered dead, or the job was taken from it."""
+
 
 LONGEST_ERROR = 4000
 LONGEST_RESULT = 1_000_000
@@ -23,18 +29,37 @@ class Job:
         attempt: 1 at the first execution. An earlier one may have been interrupted at any point.
         crash_count: How often a worker has died on it.
         error_count: How often it has raised.
+        resumed: What an earlier execution passed to `checkpoint`; None if there is nothing.
     """
 
-    __slots__ = ("_worker", "attempt", "crash_count", "error_count", "id", "payload", "queue")
+    __slots__ = (
+        "_save", "_worker", "attempt", "crash_count", "error_count", "id", "payload", "queue", "resumed",
+    )  # fmt: skip
 
-    def __init__(self, claim: Claim, payload: Any, worker: Worker) -> None:
+    def __init__(self, claim: Claim, payload: Any, worker: Worker, save: Callable[[str], bool]) -> None:
         self.id = claim.id
         self.queue = claim.queue
         self.payload = payload
         self.attempt = claim.attempt
         self.crash_count = claim.crash_count
         self.error_count = claim.error_count
+        self.resumed: Any = None if claim.checkpoint is None else json.loads(claim.checkpoint)
+        self._save = save
         self._worker = worker
+
+    def checkpoint(self, data: object) -> None:
+        """Store how far this execution came; it is durable when this returns.
+
+        If the worker dies, or the job raises and is retried, the next execution finds the data in
+        `resumed` and continues there. A result removes it.
+
+        Raises:
+            ClaimLostError: the job was given to another worker; this execution should end.
+            TypeError: the data is not JSON.
+            ValueError: it is too long, or holds a number that JSON does not support.
+        """
+        if not self._save(encoded(data, "the checkpoint") or "null"):
+            raise ClaimLostError(f"job {self.id} was given to another worker")
 
     @property
     def stopping(self) -> bool:
@@ -49,8 +74,8 @@ class Job:
         return f"<Job {self.id} of {self.queue!r}, attempt {self.attempt}>"
 
 
-def encoded(result: object) -> str | None:
-    """The result of a job, as it is stored.
+def encoded(result: object, what: str = "the result") -> str | None:
+    """The result of a job, or its checkpoint, as it is stored.
 
     Raises:
         TypeError: it is not JSON.
@@ -61,7 +86,7 @@ def encoded(result: object) -> str | None:
     text = json.dumps(result, separators=(",", ":"), allow_nan=False)
     if len(text) > LONGEST_RESULT:
         raise ValueError(
-            f"the result is too long: {len(text)} bytes, the limit is {LONGEST_RESULT};"
+            f"{what} is too long: {len(text)} bytes, the limit is {LONGEST_RESULT};"
             " store it elsewhere, and return where it is"
         )
     return text

@@ -10,6 +10,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from .. import begun_jobs
@@ -144,7 +145,7 @@ class JobWorker:
                 claim, ending = exchanged.claim, None
                 if claim is not None:
                     self._note_begun(thread, claim.execution)
-                    ending = self._execute(claim)
+                    ending = self._execute(claim, claims)
                     self._end_if_nothing_works(claims, ending)
                 elif not self.worker.running:
                     return
@@ -188,25 +189,36 @@ class JobWorker:
 
     # ── one job ──────────────────────────────────────────────────────────────────────────
 
-    def _execute(self, claim: Claim) -> Ending:
+    def _execute(self, claim: Claim, claims: Claims) -> Ending:
         try:
-            result = encoded(self._processed(claim))
+            result = encoded(self._processed(claim, claims))
         except Exception as error:  # noqa: BLE001  # any exception of a job is the job's own error
             return self._failed(claim, error)
         self._held_jobs.count_success()
         return finished(claim, result)
 
-    def _processed(self, claim: Claim) -> object:
+    def _processed(self, claim: Claim, claims: Claims) -> object:
         try:
             payload: Any = json.loads(claim.payload)
         except ValueError as error:
             raise ValueError(f"the payload is not JSON: {error}") from None
-        result = self.process(Job(claim, payload, self.worker))
+        result = self.process(Job(claim, payload, self.worker, partial(self._save, claims, claim)))
         if hasattr(result, "__await__"):
             import asyncio
 
             return asyncio.run(_awaited(result))
         return result
+
+    def _save(self, claims: Claims, claim: Claim, checkpoint: str) -> bool:
+        """Store a checkpoint; until the database answers, or the worker is asked to stop."""
+        attempt = 0
+        while True:
+            try:
+                return claims.save(claim, checkpoint)
+            except QueueUnavailableError:
+                if self.worker.wait(RECONNECT_S[min(attempt, len(RECONNECT_S) - 1)]):
+                    raise
+                attempt += 1
 
     def _failed(self, claim: Claim, error: Exception) -> Ending:
         traceback.print_exception(error)

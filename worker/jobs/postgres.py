@@ -24,6 +24,7 @@ from .claims import (
     claim_of,
     due_values,
     ending_values,
+    fence_values,
     now_wall_ms,
     request_values,
 )
@@ -39,8 +40,8 @@ _STATEMENTS = {
 }
 """Each ending alone, and together with a claim."""
 
-_SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED = map(
-    sql.for_psycopg, (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED)
+_SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED, _CHECKPOINT = map(
+    sql.for_psycopg, (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED, sql.CHECKPOINT)
 )
 
 
@@ -92,6 +93,12 @@ class PostgresClaims:
     def was_recorded(self, ending: Ending) -> bool:
         """Whether an ending whose outcome is unknown was recorded."""
         return self._found(_WAS_ENDED, ending_values(ending, self._claimant))
+
+    def save(self, claim: Claim, checkpoint: str) -> bool:
+        """Store how far the execution came; False: the claim is no longer in force."""
+        values = {**fence_values(claim, self._claimant), "checkpoint": checkpoint}
+        with self._connected() as cursor:
+            return cursor.execute(_CHECKPOINT, values).rowcount == 1
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when the server announces a job, or a delayed job is due."""

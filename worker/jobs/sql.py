@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 
-COLUMNS = ("id", "queue", "payload", "attempts", "crash_count", "error_count", "max_retries", "alone")
+COLUMNS = (
+    "id", "queue", "payload", "attempts", "crash_count", "error_count", "max_retries", "alone", "checkpoint",
+)  # fmt: skip
 
 _CLAIMANT = "claimed_by = :worker AND claimed_generation = :generation AND claimed_run = :run"
 
@@ -19,7 +21,8 @@ _FENCE = f"id = :id AND state = 'running' AND attempts = :attempt AND {_CLAIMANT
 
 FINISH = f"""
 UPDATE rekindle_job
-SET state = 'done', result = :result, error = NULL, finished_at_wall_ms = :now, crash_count = 0, alone = 0
+SET state = 'done', result = :result, error = NULL, finished_at_wall_ms = :now, crash_count = 0, alone = 0,
+    checkpoint = NULL
 WHERE {_FENCE}"""
 
 RETRY = f"""
@@ -32,6 +35,8 @@ FAIL = f"""
 UPDATE rekindle_job
 SET state = 'error', error = :error, error_count = error_count + 1, finished_at_wall_ms = :now, alone = 0
 WHERE {_FENCE}"""
+
+CHECKPOINT = f"UPDATE rekindle_job SET checkpoint = :checkpoint WHERE {_FENCE}"
 
 GIVE_BACK = f"UPDATE rekindle_job SET state = 'pending', alone = 0 WHERE {_FENCE}"
 

@@ -29,6 +29,7 @@ from .claims import (
     claim_of,
     due_values,
     ending_values,
+    fence_values,
     now_wall_ms,
     request_values,
 )
@@ -83,6 +84,12 @@ class SqliteClaims:
         with self._reading() as connection:
             values = ending_values(ending, self._claimant)
             return connection.execute(sql.WAS_ENDED, values).fetchone() is not None
+
+    def save(self, claim: Claim, checkpoint: str) -> bool:
+        """Store how far the execution came; False: the claim is no longer in force."""
+        values = {**fence_values(claim, self._claimant), "checkpoint": checkpoint}
+        with self._transaction() as connection:
+            return connection.execute(sql.CHECKPOINT, values).rowcount == 1
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when there may be a job to claim."""

@@ -12,11 +12,11 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from ...errors import UnknownJobError
-from ...facts.jobs import JobCrash, JobState, JobView, QueueStats, all_queues
+from ...facts.jobs import JobCrash, JobState, JobView, QueueStats, Unique, all_queues
 from ...ports import Jobs
-from ...spec.job_payload import checked_queue, new_job, payload_text
+from ...spec.job_payload import checked_queue, new_jobs
 from ..serving.json_values import CommandResult, encode, view, view_type
-from .request_bodies import EnqueueArguments, InvalidRequestError
+from .request_bodies import EnqueueArguments, InvalidRequestError, UniqueArguments
 from .route import Request
 
 Crash = view_type(JobCrash)
@@ -50,6 +50,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     crash_count: int
     error_count: int
     max_retries: int | None
+    crash_retries: int | None
+    unique_key: str | None
+    checkpoint: msgspec.Raw
     claimed_by: str | None
     claimed_generation: int | None
     created_at_wall_ms: int
@@ -128,20 +131,23 @@ def figures(jobs: Jobs, served: Collection[str]) -> Queues:
 def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArguments) -> tuple[int, ...]:
     """Add jobs to a queue, all or none; returns their numbers."""
     checked_queue(queue, served)
-    now = time.time_ns() // 1_000_000
-    return jobs.add(
-        queue,
-        [
-            new_job(
-                payload_text(payload),
-                now,
-                priority=given.priority,
-                delay_s=given.delay_s,
-                max_retries=given.max_retries,
-            )
-            for payload in given.payloads
-        ],
+    new = new_jobs(
+        given.payloads,
+        time.time_ns() // 1_000_000,
+        priority=given.priority,
+        delay_s=given.delay_s,
+        max_retries=given.max_retries,
+        crash_retries=given.crash_retries,
+        unique=_unique(given.unique),
     )
+    return jobs.add(queue, new)
+
+
+def _unique(given: UniqueArguments | None) -> Unique | None:
+    if given is None:
+        return None
+    states = {} if given.states is None else {"states": tuple(given.states)}
+    return Unique(given.key, given.for_s, **states)
 
 
 def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
@@ -149,6 +155,7 @@ def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
         **view(job),
         "payload": _value(job.payload, cut=job.payload_cut),
         "result": _value(job.result, cut=job.result_cut),
+        "checkpoint": _value(job.checkpoint, cut=False),
     }
     return JobDetail(Job(**sent), view([crash for crash in crashes if crash.job_id == job.id]))
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ...facts.jobs import JobState
 from ...messages.topics import ALL_EVENTS, MOST_PATTERNS, problem
+from ...spec.job_payload import LONGEST_KEY
 
 LARGEST_BODY = 64 * 1024
 MOST_ROWS = 1000
@@ -61,6 +62,14 @@ class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: Annotated[int, Meta(ge=0, le=MOST_WORKERS)]
 
 
+class UniqueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which earlier jobs are the same: with this key, added within this time, in one of these states."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
+    for_s: Annotated[float, Meta(gt=0, le=LONGEST_PAUSE_S)]
+    states: Annotated[list[JobState], Meta(min_length=1)] | None = None
+
+
 class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The payloads, one per job, and how to process them."""
 
@@ -68,6 +77,8 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     priority: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] = 0
     delay_s: Annotated[float, Meta(ge=0, le=LONGEST_PAUSE_S)] = 0.0
     max_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    crash_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    unique: UniqueArguments | None = None
 
     def audited(self) -> dict[str, Any]:
         """What the audit records: the number of jobs, not their payloads, which may hold secrets."""

@@ -124,11 +124,13 @@ class DatabaseJobs:
 
     def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
         """Enqueue jobs in one transaction; returns their ids."""
+        import msgspec
+
         from rekindle.actors.gateways.api.job_handlers import enqueued
         from rekindle.actors.gateways.api.request_bodies import EnqueueArguments
 
         with as_control_errors():
-            given = EnqueueArguments(payloads=list(payloads), **settings)
+            given = msgspec.convert({"payloads": list(payloads), **settings}, EnqueueArguments)
             return list(enqueued(self._queue, queue, self._queue.served(), given))
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:

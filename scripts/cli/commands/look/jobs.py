@@ -72,6 +72,15 @@ def _source(state: Path, database: str | None) -> JobSource:
     help="Run it after this time at the earliest: 90s, 30m, 2h, 1d.",
 )
 @click.option("--max-retries", type=click.IntRange(0), help="How often to retry it if it raises.")
+@click.option("--crash-retries", type=click.IntRange(0), help="How often to retry it if its worker dies.")
+@click.option("--unique", metavar="KEY", help="Add it only if no job with this key was added lately.")
+@click.option(
+    "--unique-for",
+    "unique_for_s",
+    callback=duration,
+    metavar="TIME",
+    help="How long a job with the same key stands in the way: 90s, 30m, 2h, 1d.",
+)
 @state_option
 @database_option
 @json_option
@@ -82,6 +91,9 @@ def enqueue(
     priority: int,
     delay_s: float | None,
     max_retries: int | None,
+    crash_retries: int | None,
+    unique: str | None,
+    unique_for_s: float | None,
     state: Path,
     database: str | None,
     as_json: bool,
@@ -93,12 +105,22 @@ def enqueue(
     \b
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
       $ rekindle jobs enqueue tag --file songs.jsonl --priority 10
+      $ rekindle jobs enqueue tag '{"path": "song.mp3"}' --unique song.mp3 --unique-for 1h
       $ find . -name '*.mp3' | jq -R '{path: .}' -c | rekindle jobs enqueue tag --file -
     """
     if (payload is None) == (file is None):
         raise click.UsageError("pass the job as JSON, or a JSON Lines file with --file")
+    if (unique is None) != (not unique_for_s):
+        raise click.UsageError("--unique KEY and --unique-for TIME go together")
     values = list(_payloads(payload, file))
-    settings = {"priority": priority, "delay_s": delay_s or 0.0, "max_retries": max_retries}
+    settings: dict[str, Any] = {
+        "priority": priority,
+        "delay_s": delay_s or 0.0,
+        "max_retries": max_retries,
+        "crash_retries": crash_retries,
+    }
+    if unique is not None:
+        settings["unique"] = {"key": unique, "for_s": unique_for_s}
     with _source(state, database) as source:
         ids = source.enqueue(queue, values, settings)
     if as_json:

@@ -1,0 +1,69 @@
+"""Adds jobs to a queue, within a transaction of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from rekindle.actors.facts.jobs import JobState, NewJob, Unique
+
+from ..sql.encoding import storable
+from . import job_statements as sql
+from .claim_release import notify_workers
+
+# Two transactions that add the same unique job at the same time would not see each other's.
+_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended('rekindle_job ' || :queue || :key, 0))")
+
+
+def add_jobs(connection: Connection, queue: str, jobs: Sequence[NewJob], now_wall_ms: int) -> tuple[int, ...]:
+    """Insert the jobs; return their numbers, or those of the jobs that stand in the way of unique ones."""
+    if any(job.unique for job in jobs):
+        ids = tuple(_add_unique(connection, queue, job, now_wall_ms) for job in jobs)
+    else:
+        rows = [new_row(queue, job, now_wall_ms) for job in jobs]
+        ids = tuple(connection.execute(sql.ENQUEUE, rows).scalars().all())
+    notify_workers(connection)
+    return ids
+
+
+def _add_unique(connection: Connection, queue: str, job: NewJob, now_wall_ms: int) -> int:
+    same = None if job.unique is None else _same(connection, queue, job.unique, now_wall_ms)
+    if same is not None:
+        return same
+    added: int = connection.execute(sql.ENQUEUE, [new_row(queue, job, now_wall_ms)]).scalar_one()
+    return added
+
+
+def _same(connection: Connection, queue: str, unique: Unique, now_wall_ms: int) -> int | None:
+    key = storable(unique.key)
+    if connection.dialect.name == "postgresql":
+        connection.execute(_ONE_AT_A_TIME, {"queue": queue, "key": key})
+    values = {
+        "of_queue": queue,
+        "key": key,
+        "since": now_wall_ms - round(unique.for_s * 1000),
+        "states": list(unique.states),
+    }
+    found: int | None = connection.execute(sql.SAME, values).scalar()
+    return found
+
+
+def new_row(queue: str, job: NewJob, now_wall_ms: int) -> dict[str, Any]:
+    """The row of a new job."""
+    return {
+        "queue": queue,
+        "payload": storable(job.payload),
+        "priority": job.priority,
+        "not_before_wall_ms": now_wall_ms if job.not_before_wall_ms is None else job.not_before_wall_ms,
+        "state": JobState.PENDING.value,
+        "attempts": 0,
+        "crash_count": 0,
+        "error_count": 0,
+        "max_retries": job.max_retries,
+        "crash_retries": job.crash_retries,
+        "unique_key": None if job.unique is None else storable(job.unique.key),
+        "alone": 0,
+        "created_at_wall_ms": now_wall_ms,
+    }
