@@ -104,6 +104,22 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return AlertStep(replace(book, paused=book.paused | {id_ or EVERYTHING}))
         case PauseEnded(component_id=id_):
             return AlertStep(replace(book, paused=book.paused - {id_ or EVERYTHING}))
+        case WorkerStopped(component_id=id_) if not book.paused.isdisjoint({id_, EVERYTHING}):
+            return _stopped_by_pause(book, id_, now_wall_ms)
+        case (
+            WorkerStopped(component_id=id_)
+            | WorkerReset(component_id=id_)
+            | WorkerRemoved(component_id=id_)
+            | FailureLifted(component_id=id_)
+        ):
+            return resolved(book, book.of(id_), now_wall_ms)
+        case _:
+            return _heard_of_system(book, event, now_wall_ms)
+
+
+def _heard_of_system(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
+    """Apply an event about the supervisor itself."""
+    match event:
         case StoreDegraded(reason=reason):
             text = "cannot write to the database; supervision continues from memory"
             return raised(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
@@ -120,15 +136,6 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}; the actor was restarted"
             return raised(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
-        case WorkerStopped(component_id=id_) if not book.paused.isdisjoint({id_, EVERYTHING}):
-            return _stopped_by_pause(book, id_, now_wall_ms)
-        case (
-            WorkerStopped(component_id=id_)
-            | WorkerReset(component_id=id_)
-            | WorkerRemoved(component_id=id_)
-            | FailureLifted(component_id=id_)
-        ):
-            return resolved(book, book.of(id_), now_wall_ms)
         case _:
             return AlertStep(book)
 

@@ -46,7 +46,7 @@ from .scenarios.scenario import (
     Step,
 )
 from .scenarios.shrinker import shrink
-from .scripted_processes import Life, Script, ScriptedProcesses, crashes_after, runs_forever
+from .scripted.scripted_processes import Life, Script, ScriptedProcesses, crashes_after, runs_forever
 from .seeded_steps import draw
 from .simulation_runtime import SimulationRuntime, VirtualClock
 from .virtual_run import Outcome, run_virtual

@@ -8,37 +8,27 @@ from typing import TYPE_CHECKING, Any
 import pykka
 
 from .. import messages
-from ..messages import Done, ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers, is_event
+from ..messages import ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers, is_event
 from ..messages.internal.to_broker import Subscribe
-from ..messages.internal.to_monitor import FrameReceived
 from ..messages.internal.to_persistence import Commit, Flush, Persist
-from ..messages.internal.to_supervisor import BackoffElapsed
 from ..spec.policies.alert_policy import AlertPolicy
 from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
 from .faulty_store import FaultyStore
-from .heartbeats import HEALTHY
 from .recorded_timers import RecordedRuntime
-from .scenarios import moves
 from .scenarios.behaviours import Behaviour
 from .scenarios.history import (
     DatabaseChanged,
-    Heard,
-    HostResumed,
     Ordered,
     Reported,
     SupervisorEnded,
     SupervisorStarted,
 )
-from .scenarios.moves import EVERY_WORKER, DatabaseState, Move, Phase
-from .scripted_process import FAULT, ScriptedProcess
-from .scripted_processes import ScriptedProcesses
+from .scenarios.moves import DatabaseState, Phase
+from .scripted.scripted_processes import ScriptedProcesses
 
 if TYPE_CHECKING:
     from .virtual_run import VirtualRun
-
-Touch = moves.Kill | moves.Freeze | moves.Thaw | moves.SlowHeartbeats | moves.LoseHeartbeats | moves.Garbage
-"""Moves that act on a process."""
 
 
 class ScriptedMistakeError(RuntimeError):
@@ -69,7 +59,7 @@ class SupervisorLife:
             released=self._look_for_jobs,
         )
         self.has_stopped = self.has_flushed = False
-        self._is_over = False
+        self.is_over = False
         self._takes_s = 0.0
         """How long a commit takes."""
         self._mistakes: dict[str, int] = {}
@@ -101,7 +91,7 @@ class SupervisorLife:
 
     def kill(self) -> None:
         """End it as kill -9 does; its guardian ends the workers."""
-        self._is_over = True
+        self.is_over = True
         self.runtime.crash()
         self.run.note(SupervisorEnded(self.run.clock.now, self.number, killed=True))
         self.processes.close()
@@ -165,7 +155,7 @@ class SupervisorLife:
         if changed.death is None or not self.run.waits_for_phases or type(actor).__name__ != "Supervisor":
             return False
         self.run.reached(Phase.BEFORE_DECIDE, changed.component_id)
-        return self._is_over
+        return self.is_over
 
     def _stops(self, _actor: pykka.Actor, order: StopWorkers | Shutdown) -> bool:
         ids = order.ids if isinstance(order, StopWorkers) else None
@@ -185,107 +175,25 @@ class SupervisorLife:
         if self.run.queues is not None:
             self.run.queues.wake()
 
-    # ── moves ────────────────────────────────────────────────────────────────────────────
+    # ── what moves change ────────────────────────────────────────────────────────────────
 
-    def make(self, move: Move) -> None:
-        """Make a move."""
-        match move:
-            case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
-                self._set_database(state, takes_s)
-                self._undo_later(for_s, lambda: self._set_database(DatabaseState.BACK, 0.0))
-            case moves.SetClock(by_s=by_s):
-                self.run.clock.set_wall(round(by_s * 1000))
-            case moves.HostSleep(for_s=for_s):
-                self.processes.suspend_host()
-                self.run.clock.now += for_s
-                self.run.note(HostResumed(self.run.clock.now, for_s))
-            case moves.ActorRaises(actor=actor, times=times):
-                self._mistakes[actor.class_name] = times
-                self.runtime.watch = self._make_mistake
-            case moves.KillSupervisor(back_after_s=back_after_s):
-                self.run.kill_supervisor(back_after_s)
-            case moves.Enqueue():
-                if self.run.queues is not None:
-                    self.run.queues.enqueue(move)
-            case moves.LateFrame(worker=worker, generations=generations):
-                generation = self._generation(worker) - max(1, generations)
-                self.run.note(Heard(self.run.clock.now, worker, generation, "healthy"))
-                self.actors.monitor.tell(FrameReceived(worker, generation, HEALTHY))
-            case moves.StaleTimer(worker=worker, generations=generations):
-                generation = self._generation(worker) - max(1, generations)
-                self.actors.supervisor.tell(BackoffElapsed(worker, generation, generation))
-            case (
-                moves.Pause()
-                | moves.Resume()
-                | moves.Stop()
-                | moves.Start()
-                | moves.Restart()
-                | moves.Reset()
-            ):
-                self._order(move)
-            case _:
-                self._touch(move)
+    def have_it_raise(self, actor: str, times: int) -> None:
+        """Make an actor raise at its next messages."""
+        self._mistakes[actor] = times
+        self.runtime.watch = self._make_mistake
 
-    def _touch(self, move: Touch) -> None:
-        """Make a move on the living process of a worker, or of all workers; none if it has no process."""
-        for id_ in self.run.roles if move.worker == EVERY_WORKER else (move.worker,):
-            process = self.processes.living(id_)
-            if process is not None:
-                self._touch_one(process, move)
-
-    def _touch_one(self, life: ScriptedProcess, move: Touch) -> None:
-        match move:
-            case moves.Kill(signal=signum):
-                life.receive_signal(signum, FAULT)
-            case moves.Freeze(for_s=for_s):
-                life.freeze()
-                self._undo_later(for_s, life.thaw)
-            case moves.Thaw():
-                life.thaw()
-            case moves.SlowHeartbeats(every_s=every_s, for_s=for_s):
-                life.heartbeats.set_interval(every_s)
-                self._undo_later(for_s, lambda: life.heartbeats.set_interval(None))
-            case moves.LoseHeartbeats(for_s=for_s):
-                life.heartbeats.suppress("lost")
-                self._undo_later(for_s, lambda: life.heartbeats.allow("lost"))
-            case moves.Garbage(lines=lines):
-                life.heartbeats.send_garbage(lines)
-
-    def _undo_later(self, for_s: float | None, undo: Callable[[], None]) -> None:
-        if for_s is not None:
-            self.run.at(self.run.clock.now + for_s, lambda: None if self._is_over else undo())
-
-    def _set_database(self, state: DatabaseState, takes_s: float) -> None:
+    def set_database(self, state: DatabaseState, takes_s: float) -> None:
+        """Change what the store answers; a commit of a slow one takes `takes_s`."""
         if state is not self.store.state:
             self.run.note(DatabaseChanged(self.run.clock.now, state))
         self.store.state = state
         self._takes_s = takes_s
         self.processes.set_database(state in (DatabaseState.LOCKED, DatabaseState.GONE, DatabaseState.FULL))
 
-    def _generation(self, worker: str) -> int:
+    def generation(self, worker: str) -> int:
+        """The generation of a worker's latest process."""
         life = self.processes.latest(worker)
         return 0 if life is None else life.request.generation
-
-    def _order(
-        self, move: moves.Pause | moves.Resume | moves.Stop | moves.Start | moves.Restart | moves.Reset
-    ) -> None:
-        ids = None if move.worker == EVERY_WORKER else (move.worker,)
-        worker = None if ids is None else move.worker
-        command: messages.HostCommand
-        match move:
-            case moves.Pause(for_s=for_s):
-                command = messages.PauseWorkers(ids, _Reply(self, "pause", worker, for_s), "chaos", for_s)
-            case moves.Resume():
-                command = messages.ResumeWorkers(ids, _Reply(self, "resume", worker))
-            case moves.Stop():
-                command = messages.StopWorkers(ids)
-            case moves.Start():
-                command = messages.StartWorkers(ids, _Reply(self, "start", worker))
-            case moves.Restart(worker=id_):
-                command = messages.RestartWorker(id_, _Reply(self, "restart", worker))
-            case moves.Reset(worker=id_):
-                command = messages.ResetWorker(id_, _Reply(self, "reset", worker))
-        self.actors.supervisor.tell(command)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
@@ -293,7 +201,7 @@ class SupervisorLife:
         """End the faults: continue frozen processes, deliver heartbeats again, bring the database back."""
         self._mistakes.clear()
         self.runtime.watch = None
-        self._set_database(DatabaseState.BACK, 0.0)
+        self.set_database(DatabaseState.BACK, 0.0)
         for id_ in self.run.roles:
             life = self.processes.living(id_)
             if life is not None:
@@ -378,21 +286,3 @@ class _Inbox:
     def tell(self, message: Any) -> None:
         """Pass the reply on."""
         self._take(message)
-
-
-class _Reply:
-    """Records an order once it is accepted."""
-
-    def __init__(
-        self, life: SupervisorLife, order: str, worker: str | None, for_s: float | None = None
-    ) -> None:
-        self._life = life
-        self._order = order
-        self._worker = worker
-        self._for_s = for_s
-
-    def tell(self, message: Any) -> None:
-        """Record the order if the reply is `Done`."""
-        if isinstance(message, Done):
-            run = self._life.run
-            run.note(Ordered(run.clock.now, self._order, self._worker, self._for_s))

@@ -16,11 +16,12 @@ from .scenarios.history import Concluded, Counted, History, Moved
 from .scenarios.invariants import Violation, unreached
 from .scenarios.moves import WORDS, Phase, said, worker_of
 from .scenarios.scenario import Role, Scenario, ScenarioError, Step
-from .scripted_jobs import QueuesInReach, ScriptedQueues
-from .scripted_processes import Script
+from .scripted.scripted_jobs import QueuesInReach, ScriptedQueues
+from .scripted.scripted_processes import Script
 from .seeded_steps import draw
 from .simulation_runtime import EndlessMomentError, VirtualClock
 from .supervisor_life import SupervisorLife
+from .virtual_moves import VirtualMoves
 from .watch import Watch
 
 SLOWEST_COMMIT_S = 600.0
@@ -219,7 +220,7 @@ class VirtualRun:
         move = step.move
         self.note(Moved(self.clock.now, step.number, said(move), WORDS[type(move)], worker_of(move)))
         if self._life is not None:
-            self._life.make(move)
+            VirtualMoves(self._life).make(move)
 
     # ── supervisors ──────────────────────────────────────────────────────────────────────
 

@@ -83,12 +83,8 @@ def assemble(
     numbers that the processes will have; a store that cannot be written may take `patience_s` to return.
     """
     specs = tuple(specs)
-    remembered = remembered or store.load()
-    unsaved = _begin(store, (*opening, *_reserved_numbers(specs, remembered)), patience_s)
-    if unsaved:
-        remembered = _from_the_clock(remembered, runtime.clock.wall_ms())
-        unsaved = (*opening, *_reserved_numbers(specs, remembered))
-    commits = CommitTimes()
+    wall_ms, commits = runtime.clock.wall_ms(), CommitTimes()
+    remembered, unsaved = _begin(specs, remembered or store.load(), opening, store, patience_s, wall_ms)
     persistence = runtime.start(
         PersistenceActor,
         runtime=runtime,
@@ -98,12 +94,8 @@ def assemble(
         retention=retention,
         times=commits,
     )
-    broker = runtime.start(
-        Broker,
-        persistence=persistence,
-        last_id=remembered.last_event_id,
-        began_wall_ms=runtime.clock.wall_ms(),
-    )
+    last_id = remembered.last_event_id
+    broker = runtime.start(Broker, persistence=persistence, last_id=last_id, began_wall_ms=wall_ms)
     desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, run=run)
     monitor = runtime.start(HealthMonitor, runtime=runtime, processes=processes, persistence=persistence)
     supervisor = runtime.start(
@@ -123,7 +115,7 @@ def assemble(
     persistence.tell(Persist((*unsaved, MirrorWiped())))
     # Together: from then on no process of a former run claims a job, and what it held is released.
     is_current = MetaSet(CURRENT_RUN, run)
-    persistence.tell(Persist((is_current, _former_claims(specs, run, runtime.clock.wall_ms()))))
+    persistence.tell(Persist((is_current, _former_claims(specs, run, wall_ms))))
     # Before anything can happen that it has to receive.
     alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs, remembered)
     watch = runtime.start(
@@ -134,7 +126,22 @@ def assemble(
     return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk)
 
 
-def _begin(store: Store, records: tuple[Record, ...], patience_s: float) -> tuple[Record, ...]:
+def _begin(
+    specs: tuple[WorkerSpec, ...],
+    remembered: Remembered,
+    opening: tuple[Record, ...],
+    store: Store,
+    patience_s: float,
+    wall_ms: int,
+) -> tuple[Remembered, tuple[Record, ...]]:
+    """Reserve the numbers of the processes; returns what is remembered, and what is still to be written."""
+    if not _commit(store, (*opening, *_reserved_numbers(specs, remembered)), patience_s):
+        return remembered, ()
+    remembered = _from_the_clock(remembered, wall_ms)
+    return remembered, (*opening, *_reserved_numbers(specs, remembered))
+
+
+def _commit(store: Store, records: tuple[Record, ...], patience_s: float) -> tuple[Record, ...]:
     """Commit what must be in the store before a process starts; return what could not be written."""
     deadline = time.monotonic() + patience_s
     has_warned = False

@@ -25,7 +25,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.internal.to_supervisor import JobChanged
 from rekindle.actors.simulation import Behaviour, dies_after, runs
-from rekindle.actors.simulation.scripted_processes import unreadable_usage
+from rekindle.actors.simulation.scripted.scripted_processes import unreadable_usage
 from rekindle.actors.spec.program import command
 from rekindle.actors.supervisor.breakers import Breakers
 from rekindle.actors.supervisor.upkeep import Upkeep

@@ -264,6 +264,9 @@ Move = (
     | Enqueue
 )
 
+Touch = Kill | Freeze | Thaw | SlowHeartbeats | LoseHeartbeats | Garbage
+"""Moves on the process of a worker."""
+
 MOVES: dict[str, type[Move]] = {
     "kill": Kill,
     "freeze": Freeze,

@@ -212,7 +212,7 @@ def retries_errors_without_growing_delays(patch: pytest.MonkeyPatch) -> None:
     def delay(settings: Any, errors: int, max_retries: int | None) -> float | None:
         return None if retry_delay(settings, errors, max_retries) is None else settings.retry_delay_s
 
-    patch.setattr("rekindle.actors.simulation.scripted_jobs.retry_delay", delay)
+    patch.setattr("rekindle.actors.simulation.scripted.scripted_jobs.retry_delay", delay)
 
 
 def announces_no_requeued_job(patch: pytest.MonkeyPatch) -> None:

@@ -22,10 +22,10 @@ from rekindle.actors.messages.internal.to_monitor import FrameReceived
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.faulty_store import FaultyStore
-from rekindle.actors.simulation.heartbeats import HEALTHY
 from rekindle.actors.simulation.observer import event_entry
 from rekindle.actors.simulation.scenarios.history import Ordered, Reported, SupervisorStarted
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
+from rekindle.actors.simulation.scripted.heartbeats import HEALTHY
 from rekindle.persistence import open_store
 
 from .journal import ActorRecorder, Journal, RecordingRuntime

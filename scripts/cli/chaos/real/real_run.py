@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import tempfile
@@ -43,7 +42,6 @@ from rekindle.actors.simulation.scenarios.moves import (
     worker_of,
 )
 from rekindle.actors.simulation.scenarios.worker_facts import WorkerFacts
-from rekindle.actors.simulation.supervisor_life import Touch
 from rekindle.actors.simulation.virtual_run import bound_s
 from rekindle.actors.simulation.watch import violations
 from rekindle.worker.guardian import marked_processes, sweep
@@ -52,6 +50,7 @@ from .journal import Journal
 from .plan import Plan, planned
 from .scenario_database import ScenarioDatabase
 from .supervisor_process import SupervisorProcess
+from .worker_orders import WorkerOrders
 
 PATIENCE_S = 30.0
 """How many real seconds a busy machine may be late."""
@@ -92,13 +91,12 @@ class RealRun:
         self.plan.write()
         self.journal = Journal(self.plan)
         self.database = ScenarioDatabase(self.plan.database, folder, steps)
-        for worker in self.plan.workers:
-            (folder / f"{worker.id}.orders").touch()
+        self._marks: list[str] = []
+        self._workers = WorkerOrders(folder, [worker.id for worker in self.plan.workers], speed, self._marks)
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._by_number = {step.number: step for step in steps}
         self._process: SupervisorProcess | None = None
         self._standby: SupervisorProcess | None = None
-        self._marks: list[str] = []
         self._lives = 0
         self._is_degraded = False
         self._state = DatabaseState.BACK
@@ -298,39 +296,10 @@ class RealRun:
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
                 for worker in self.scenario.ids if move.worker == EVERY_WORKER else (move.worker,):
-                    self._touch(worker, move)
-
-    def _touch(self, worker: str, move: Touch) -> None:
-        match move:
-            case moves.Kill(signal=signum):
-                self._signal(worker, signum)
-            case moves.Freeze(for_s=for_s):
-                self._signal(worker, signal.SIGSTOP)
-                self._after(for_s, lambda: self._signal(worker, signal.SIGCONT))
-            case moves.Thaw():
-                self._signal(worker, signal.SIGCONT)
-            case moves.SlowHeartbeats(every_s=every_s, for_s=for_s):
-                self._order(worker, do="slow", every_s=every_s / self.speed, for_s=self._real(for_s))
-            case moves.LoseHeartbeats(for_s=for_s):
-                self._order(worker, do="lose", for_s=self._real(for_s))
-            case moves.Garbage(lines=lines):
-                self._order(worker, do="garbage", lines=lines)
+                    self._workers.touch(worker, move, self._after)
 
     def _real(self, seconds: float | None) -> float | None:
         return None if seconds is None else seconds / self.speed
-
-    def _signal(self, worker: str, signum: int) -> None:
-        for pid in self._pids(worker):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signum)
-
-    def _pids(self, worker: str | None = None) -> list[int]:
-        found = marked_processes(self._marks[-1]) if self._marks else []
-        return [pid for pid, id_ in found if worker in (None, id_)]
-
-    def _order(self, worker: str, **order: object) -> None:
-        with (self.folder / f"{worker}.orders").open("ab") as orders:
-            orders.write(json.dumps(order).encode() + b"\n")
 
     def _set_database(self, state: DatabaseState, takes_s: float) -> None:
         self._state = state
@@ -339,7 +308,7 @@ class RealRun:
     def _sleep(self, real_s: float) -> None:
         """Suspend the supervisor, its guardian and the workers, as a sleeping host does."""
         assert self._process is not None
-        pids = [self._process.pid, *self._pids()]
+        pids = [self._process.pid, *self._workers.pids()]
         for signum in (signal.SIGSTOP, signal.SIGCONT):
             for pid in pids:
                 with suppress(ProcessLookupError):
@@ -354,8 +323,7 @@ class RealRun:
         self._begin_life()
         self._set_database(DatabaseState.BACK, 0.0)
         for worker in self.scenario.ids:
-            self._signal(worker, signal.SIGCONT)
-            self._order(worker, do="calm")
+            self._workers.calm(worker)
 
     def _wait_for_what_is_wanted(self) -> None:
         deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S

@@ -97,28 +97,49 @@ def run(
     command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
     _check_usage(ctx, file, command)
     _say_that_it_starts(file, state, as_json=log_json)
-    from rekindle.actors import RekindleError, StoreDamagedError
-    from rekindle.actors.errors import StoreUnavailableError
-
-    from ...config import ConfigError, load, problems_of
-    from ...supervise.log import close, set_up
-    from ...supervise.runner import run as run_workers
-    from ...supervise.start_needs import unmet_needs
+    from ...config import ConfigError
+    from ...supervise.log import set_up
 
     try:
-        config = _command_config(command, name, state) if file is None else load(file)
-        if http is not None:
-            config = _with_http(config, http)
-        if unmet := tuple(unmet_needs(config)):
-            raise ConfigError(problems_of(config, file or config.path, unmet))
+        config = _loaded(file, command, name, state, http)
     except ConfigError as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
     for warning in config.warnings:
         click.echo(str(warning), err=True)
     set_up(as_json=log_json, verbose=verbose)
+    raise SystemExit(_run_until_the_end(config, ignore_state=ignore_state))
+
+
+def _loaded(
+    file: Path | None,
+    command: tuple[str, ...] | None,
+    name: str | None,
+    state: Path | None,
+    http: str | None,
+) -> Config:
+    """The configuration of the file or the command; raises `ConfigError` if it cannot run here."""
+    from ...config import ConfigError, load, problems_of
+    from ...supervise.start_needs import unmet_needs
+
+    config = _command_config(command, name, state) if file is None else load(file)
+    if http is not None:
+        config = _with_http(config, http)
+    if unmet := tuple(unmet_needs(config)):
+        raise ConfigError(problems_of(config, file or config.path, unmet))
+    return config
+
+
+def _run_until_the_end(config: Config, *, ignore_state: bool) -> int:
+    """Run the workers and return the exit code."""
+    from rekindle.actors import RekindleError, StoreDamagedError
+    from rekindle.actors.errors import StoreUnavailableError
+
+    from ...supervise.log import close
+    from ...supervise.runner import run as run_workers
+
     try:
-        code = run_workers(config, ignore_state=ignore_state)
+        return run_workers(config, ignore_state=ignore_state)
     except (StoreDamagedError, StoreUnavailableError) as error:
         way_out = "to run without it, persisting nothing: rekindle run FILE --ignore-state"
         raise click.ClickException(f"{error}; {way_out}") from None
@@ -126,7 +147,6 @@ def run(
         raise click.ClickException(str(error)) from None
     finally:
         close()
-    raise SystemExit(code)
 
 
 def _check_usage(ctx: click.Context, file: Path | None, command: tuple[str, ...] | None) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...console.options import duration, json_option, print_json, state_option, worker_ids
 from ...console.terminal import colour_wanted, columns
+
+if TYPE_CHECKING:
+    from ...simulate.named_forecast import Named, Question
 
 # The forecast loads the actors, so it is imported when the command runs, not for `--help`.
 
@@ -93,6 +96,12 @@ def simulate(svg: Path | None, as_json: bool, everything: bool, **asked: Any) ->
         question, answers = answer(SimulateRequest(**asked))
     except QuestionError as error:
         raise click.UsageError(str(error)) from None
+    _show(question, answers, svg, as_json=as_json, everything=everything)
+
+
+def _show(
+    question: Question, answers: list[Named], svg: Path | None, *, as_json: bool, everything: bool
+) -> None:
     if svg is not None:
         from ...simulate.forecast_svg import picture
 

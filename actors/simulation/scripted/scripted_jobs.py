@@ -15,12 +15,12 @@ from rekindle.worker.jobs.claims import Claim, Claimant, Claims, Ending, failed,
 from rekindle.worker.jobs.held_jobs import HeldJobs
 from rekindle.worker.jobs.job_settings import Settings, retry_delay
 
-from ..deaths.death import Exit
-from ..facts.jobs import JobView, NewJob
-from .scenarios.history import AnyEntry
-from .scenarios.job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept
-from .scenarios.moves import Enqueue, JobFate
-from .simulation_runtime import VirtualClock
+from ...deaths.death import Exit
+from ...facts.jobs import JobView, NewJob
+from ..scenarios.history import AnyEntry
+from ..scenarios.job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept
+from ..scenarios.moves import Enqueue, JobFate
+from ..simulation_runtime import VirtualClock
 
 if TYPE_CHECKING:
     from .scripted_process import ScriptedProcess

@@ -5,17 +5,17 @@ from __future__ import annotations
 import signal as signals
 from collections.abc import Callable, Sequence
 
-from ..deaths.death import Exit
-from ..deaths.evidence import Remains
-from ..facts.notices import Notice
-from ..messages.internal.to_monitor import ConditionChecked, NoticeReceived
-from ..messages.internal.to_proxy import ProcessExited
-from ..ports import Runtime, SpawnRequest, Timer
-from ..runtime.resilient_actor import tell
-from ..spec.policies.ready_policy import Condition
+from ...deaths.death import Exit
+from ...deaths.evidence import Remains
+from ...facts.notices import Notice
+from ...messages.internal.to_monitor import ConditionChecked, NoticeReceived
+from ...messages.internal.to_proxy import ProcessExited
+from ...ports import Runtime, SpawnRequest, Timer
+from ...runtime.resilient_actor import tell
+from ...spec.policies.ready_policy import Condition
+from ..scenarios.behaviours import Behaviour
+from ..scenarios.history import ConditionMet, Ended, History
 from .heartbeats import Heartbeats
-from .scenarios.behaviours import Behaviour
-from .scenarios.history import ConditionMet, Ended, History
 from .scripted_jobs import JobServer, ScriptedQueues
 
 _DIES_WITHOUT_S = 0.1

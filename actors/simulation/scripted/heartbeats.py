@@ -11,14 +11,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from math import ceil, floor, inf
 
-from ..deaths.death import Job
-from ..facts.frames import Frame
-from ..messages.internal.to_monitor import FrameReceived, ProtocolViolated
-from ..ports import Runtime, SpawnRequest, Timer
-from ..processes.watch.frame_reader import FrameReader
-from ..runtime.resilient_actor import tell
-from .scenarios.behaviours import Behaviour
-from .scenarios.history import Heard
+from ...deaths.death import Job
+from ...facts.frames import Frame
+from ...messages.internal.to_monitor import FrameReceived, ProtocolViolated
+from ...ports import Runtime, SpawnRequest, Timer
+from ...processes.watch.frame_reader import FrameReader
+from ...runtime.resilient_actor import tell
+from ..scenarios.behaviours import Behaviour
+from ..scenarios.history import Heard
 
 HEALTHY = Frame(status="healthy")
 _SAME_S = 1e-6

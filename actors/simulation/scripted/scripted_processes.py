@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from math import inf
 
-from ..deaths.death import Exit, Job
-from ..facts.frames import Frame
-from ..facts.usage import Usage
-from ..messages.internal.to_monitor import ChannelClosed
-from ..messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFailed
-from ..ports import Control, Receiver, Runtime, SpawnRequest
-from ..runtime.resilient_actor import tell
-from .scenarios.behaviours import Behaviour
-from .scenarios.history import Asked, Ended, History, Spawned, SpawnRefused
-from .scenarios.moves import Phase
+from ...deaths.death import Exit, Job
+from ...facts.frames import Frame
+from ...facts.usage import Usage
+from ...messages.internal.to_monitor import ChannelClosed
+from ...messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFailed
+from ...ports import Control, Receiver, Runtime, SpawnRequest
+from ...runtime.resilient_actor import tell
+from ..scenarios.behaviours import Behaviour
+from ..scenarios.history import Asked, Ended, History, Spawned, SpawnRefused
+from ..scenarios.moves import Phase
 from .scripted_jobs import ScriptedQueues
 from .scripted_process import CLEANUP, FAULT, SUPERVISOR, ScriptedProcess
 
