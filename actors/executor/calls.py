@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from rekindle.worker import values
-from rekindle.worker.task_wire import MOST_BYTES
-from rekindle.worker.tasks import resolve
+from rekindle.worker.executor.task_wire import MOST_BYTES
+from rekindle.worker.executor.tasks import resolve
 
 HOW_TO = (
     "Functions are sent to a worker by name and values as data; for anything else pass a codec that both"

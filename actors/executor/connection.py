@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 
-from rekindle.worker.task_wire import HEADER, MOST_BYTES, packed
+from rekindle.worker.executor.task_wire import HEADER, MOST_BYTES, packed
 
 CHUNK = 1 << 18
 

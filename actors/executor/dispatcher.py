@@ -19,7 +19,8 @@ from contextlib import ExitStack, suppress
 
 from loguru import logger
 
-from rekindle.worker import task_wire, values
+from rekindle.worker import values
+from rekindle.worker.executor import task_wire
 
 from ..errors import ExecutorBrokenError, WorkerCrashedError
 from ..messages import (

@@ -18,7 +18,8 @@ from concurrent.futures import Executor, Future
 from types import ModuleType, TracebackType
 from typing import ParamSpec, TypeVar
 
-from rekindle.worker import tasks, values
+from rekindle.worker import values
+from rekindle.worker.executor import tasks
 
 from ..errors import ExecutorBrokenError
 from ..ports import Store
@@ -162,7 +163,7 @@ class RekindleExecutor(Executor):
 def _spec(component_id: str, line: str) -> WorkerSpec:
     return WorkerSpec(
         component_id,
-        PythonCall("rekindle.worker.tasks:serve"),
+        PythonCall("rekindle.worker.executor.tasks:serve"),
         restart=RESTART,
         health=HEALTH,
         stop=STOP,

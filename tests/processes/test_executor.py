@@ -112,7 +112,7 @@ def test_an_exception_keeps_its_class_its_attributes_and_its_traceback(executor:
     assert isinstance(error, tasks.OddError)
     assert (error.left, str(error)) == (1, "1 is not 2")
     assert "in raise_odd" in str(error.__cause__)
-    assert "worker/tasks.py" not in str(error.__cause__)
+    assert "worker/executor/tasks.py" not in str(error.__cause__)
     with pytest.raises(FileNotFoundError, match="/nonexistent") as missing:
         executor.submit(tasks.raise_missing).result(S)
     assert missing.value.errno == 2

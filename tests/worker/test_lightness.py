@@ -16,6 +16,8 @@ MODULES = [
     "begun_jobs",
     "channel",
     "crash_dump",
+    "executor.task_wire",
+    "executor.tasks",
     "guardian",
     "handle",
     "heartbeat",
@@ -24,8 +26,6 @@ MODULES = [
     "rate_limit",
     "run",
     "status_report",
-    "task_wire",
-    "tasks",
     "values",
 ]
 

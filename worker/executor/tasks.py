@@ -17,8 +17,9 @@ import traceback
 from contextlib import suppress
 from types import ModuleType, TracebackType
 
-from . import task_wire, values
-from .handle import Worker
+from .. import values
+from ..handle import Worker
+from . import task_wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
