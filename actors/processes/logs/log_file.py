@@ -113,6 +113,7 @@ class LogFile:
             if not self._is_known:
                 self._is_known = True
                 self._tidy(folder)
+                self._end_line()
         self._size = os.fstat(self._descriptor).st_size
 
     def _tidy(self, folder: LogFolder) -> None:
@@ -122,6 +123,12 @@ class LogFile:
         for name, is_compressed in folder.rotated().items():
             if not is_compressed:
                 self._on_rotated(self.path, name, self.policy)
+
+    def _end_line(self) -> None:
+        """End a line that a killed supervisor has begun."""
+        size = os.fstat(self._descriptor).st_size
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            self._unwritten = b"\n" + self._unwritten
 
     def _write(self) -> None:
         while self._unwritten:

@@ -44,7 +44,7 @@ class LogFolder:
         Raises:
             LogFileError: it is not a regular file of this user, or cannot be opened.
         """
-        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             descriptor = self._created(self._name, flags, mode)
         except OSError as error:

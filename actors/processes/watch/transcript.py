@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
@@ -26,6 +27,8 @@ class OutputLine(msgspec.Struct, frozen=True, order=True):
     stream: str
     """`out` or `err`."""
     text: str
+    at_wall_ms: int = 0
+    """When the supervisor read it."""
 
 
 class OutputLines(msgspec.Struct, frozen=True):
@@ -53,8 +56,9 @@ class Transcript:
 
     def take(self, component_id: str, generation: int, stream: str, text: str) -> OutputLine:
         """Number a line and keep it for a while."""
+        now_ms = time.time_ns() // 1_000_000
         with self._numbering:
-            written = OutputLine(self.newest + 1, component_id, generation, stream, text)
+            written = OutputLine(self.newest + 1, component_id, generation, stream, text, now_ms)
             self._lines.append(written)
             self.newest = written.number
         follower = self.follower

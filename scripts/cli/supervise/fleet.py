@@ -24,10 +24,12 @@ from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling
 from rekindle.actors.ports import Store
+from rekindle.actors.processes.logs.log_writer import log_path
 from rekindle.actors.spec.spec_changes import Changes
 
 from ..config import Config, ConfigError, load
 from ..config.model import Group
+from ..console.logs.log_files import note_files
 from ..render.listings import change_lines
 from .gateways import EventGateways
 
@@ -67,6 +69,7 @@ class Fleet(System):
         """Why the latest rolling restart of a group was abandoned."""
         self._ending = threading.Event()
         self.event_gateways = EventGateways()
+        _note_log_files(config)
 
     def gateways(self) -> tuple[GatewayState, ...]:
         """The states of the gateways that send events to other systems."""
@@ -110,6 +113,7 @@ class Fleet(System):
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
             self._config = config
+            _note_log_files(config)
         summary = _summary(changes)
         if ignored:
             summary["after_a_restart_of_the_supervisor"] = ignored
@@ -127,6 +131,7 @@ class Fleet(System):
                 raise ConfigurationError(str(error)) from None
             changes = self.change(config.specs())
             self._config = config
+            _note_log_files(config)
         return _summary(changes)
 
     def rolling_restart(self, name: str, /) -> Summary:
@@ -238,3 +243,12 @@ def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
         *("http", "alerts", "nats", "metrics"),
     )
     return [name for name in names if getattr(before, name) != getattr(after, name)]
+
+
+def _note_log_files(config: Config) -> None:
+    """Let `rekindle output` find the log files, also when no supervisor runs."""
+    logged = [spec for spec in config.specs() if spec.log is not None and spec.log.file is not None]
+    try:
+        note_files(config.state_dir, {spec.id: log_path(spec) for spec in logged})
+    except OSError as error:
+        logger.warning("config: `rekindle output` cannot find the log files: {}", str(error))

@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.processes.logs.log_lines import (
-    LoggedLine,
-    read,
-    stamp,
-    stamp_of,
-    wall_ms_of,
-    written,
-)
+from rekindle.actors.processes.logs import log_lines
+from rekindle.actors.processes.logs.log_lines import written
 from rekindle.actors.spec.policies.log_policy import LogFormat
+from rekindle.cli.console.logs.logged_line import LoggedLine, read, stamp, stamp_of
 
 AT = "2026-11-18T09:51:34.123Z"
 
@@ -54,4 +49,5 @@ def test_a_line_of_another_program_is_not_taken_for_ours(line: bytes) -> None:
 
 
 def test_a_stamp_is_read_back_to_the_millisecond() -> None:
-    assert stamp(wall_ms_of(AT)) == AT
+    wall_ms = LoggedLine(AT, "w", 1, "out", "").document()["at_wall_ms"]
+    assert stamp(wall_ms) == log_lines.stamp(wall_ms) == AT

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...client import ControlClient, ControlError, InvalidRequestError, path_of
-from ...console.exits import say
-from ...console.options import client_of, json_option, print_json, state_option, worker_ids
-from ...console.targets import members
-from ...console.terminal import colour_wanted, exit_if_unread
+from ...console.logs.output_source import OutputSource, Query
+from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
+from ...console.terminal import colour_wanted
 from ...render.colours import coloured
 from ...render.text import printable
-from .events import AGAIN_S
 
-GLANCE_S = 0.2
-"""The interval between two requests; the supervisor buffers what is written in between."""
 FEW = 10
-MOST = 200
+MANY = 200
+MOST = 1_000_000
+
+
+def _pattern(_ctx: click.Context, _param: click.Parameter, given: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if given is None else re.compile(given)
+    except re.error as error:
+        raise click.BadParameter(f"{given!r} is not a regular expression: {error}") from None
 
 
 @click.command()
@@ -35,15 +37,42 @@ MOST = 200
     "last",
     type=click.IntRange(0, MOST),
     metavar="N",
-    help=f"Earlier lines to print of each worker.  [default: {MOST}; {FEW} for all workers or --follow]",
+    help=f"Earlier lines to print of each worker.  [default: {MANY}; {FEW} for all workers or --follow; "
+    "all with --since]",
 )
+@click.option("--since", callback=duration, metavar="TIME", help="Only lines of the last 90s, 30m, 2h or 1d.")
+@click.option(
+    "--grep",
+    "pattern",
+    callback=_pattern,
+    metavar="RE",
+    help="Only lines in which this regular expression matches.",
+)
+@click.option("-t", "--times", is_flag=True, help="Print the local time before each line.")
 @click.option("--no-color", is_flag=True, help="Leave out the colours of the workers' output.")
+@click.option(
+    "-c",
+    "--config",
+    "config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The configuration file that names the state directory and the log files.",
+)
 @state_option
 @json_option
 def output(
-    ids: tuple[str, ...], follow: bool, last: int | None, no_color: bool, state: Path, as_json: bool
+    ids: tuple[str, ...],
+    follow: bool,
+    last: int | None,
+    since: float | None,
+    pattern: re.Pattern[str] | None,
+    times: bool,
+    no_color: bool,
+    config: Path | None,
+    state: Path,
+    as_json: bool,
 ) -> None:
-    """Print the last lines that workers wrote.
+    """Print what workers wrote.
 
     Without an ID the lines of all workers are printed. An ID may be the name of a group. Colours
     are kept on a terminal; other control characters are replaced, so that no line can change it.
@@ -51,84 +80,82 @@ def output(
     \b
       $ rekindle output worker:tag:0
       $ rekindle output tag --follow
+      $ rekindle output web --since 12h --grep 'ERROR|Traceback' --times
       $ rekindle output --follow --lines 0 --json | jq .text
 
-    The supervisor keeps the last lines across restarts of a worker, in a buffer of limited size.
-    --follow continues when a worker or the supervisor restarts. Lines of several workers start
-    with the worker's id; --follow --json prints one document per line.
+    Lines of a worker that has a log file are read from it and from its rotated files, also while
+    no supervisor runs. The supervisor keeps the last 200 lines of other workers in memory, across
+    restarts of the worker. --follow continues when a worker or the supervisor restarts. Lines of
+    several workers start with the worker's id; --follow --json prints one document per line.
     """
-    client = client_of(state)
-    chosen = members(client, ids)
-    colour = not no_color and colour_wanted()
+    state, declared = (state, {}) if config is None else _of_config(config)
+    source = OutputSource(client_of(state), state, declared, ids)
+    query = Query(last, None if since is None else since * 1000, pattern)
+    shown = _Shown(
+        alone=len(source.chosen) == 1 and bool(ids), times=times, colour=not no_color and colour_wanted()
+    )
     if follow:
-        for line in _lines(client, ids, FEW if last is None else last):
-            text = json.dumps(line) if as_json else _shown(line, alone=len(chosen) == 1, colour=colour)
-            click.echo(text)
+        for line in source.follow(query.with_default(FEW)):
+            click.echo(json.dumps(line) if as_json else shown.line(line))
             sys.stdout.flush()
-    elif len(chosen) == 1:
-        _print_one(client, chosen[0], MOST if last is None else last, as_json=as_json, colour=colour)
-    else:
-        default = MOST if ids else FEW
-        answer = client.get(_path(ids, last=default if last is None else last))
-        if as_json:
-            print_json(answer)
-            return
-        for line in answer["lines"]:
-            click.echo(_shown(line, alone=False, colour=colour))
-        if not answer["lines"]:
-            click.echo("No worker has written anything.", err=True)
-
-
-def _print_one(client: ControlClient, id_: str, last: int, *, as_json: bool, colour: bool) -> None:
-    lines = [line["text"] for line in client.get(_path([id_], last=last))["lines"]]
-    if as_json:
-        print_json({"id": id_, "lines": lines})
         return
-    for text in lines:
-        click.echo(_safe(text, colour=colour))
-    if not lines and last:
-        click.echo(f"{id_} has not written anything.", err=True)
+    query = query.with_default(MANY if ids else FEW)
+    if as_json:
+        print_json(source.document(query, alone=shown.alone))
+        return
+    is_empty = True
+    for line in source.lines(query):
+        is_empty = False
+        click.echo(shown.line(line))
+    if is_empty and last != 0:
+        click.echo(_nothing(source, query), err=True)
 
 
-def _lines(client: ControlClient, names: Sequence[str], last: int) -> Iterator[dict[str, Any]]:
-    """The last lines, then new ones as they are written.
+def _of_config(config: Path) -> tuple[Path, dict[str, str]]:
+    """The state directory and the log files that a configuration file names."""
+    from rekindle.actors.processes.logs.log_writer import log_path
 
-    Raises:
-        ControlError: the first request failed.
-    """
-    run, after = "", 0
-    while True:
-        try:
-            answer = client.get(_path(names, after=after) if run else _path(names, last=last))
-        except ControlError as error:
-            if not run or isinstance(error, InvalidRequestError):
-                raise
-            time.sleep(AGAIN_S)  # the supervisor is stopping, busy or not started yet
-            continue
-        if run and answer["run"] != run:
-            run, after = answer["run"] or run, 0  # another supervisor, which numbers its lines from 1
-            time.sleep(0.0 if answer["run"] else AGAIN_S)
-            continue
-        if answer["lost"]:
-            say("some lines are missing: the workers wrote faster than they could be read")
-        yield from answer["lines"]
-        run, after = answer["run"], answer["newest"]
-        exit_if_unread()
-        time.sleep(GLANCE_S)
+    from ...config import load
+
+    loaded = load(config)
+    logged = [spec for spec in loaded.specs() if spec.log is not None and spec.log.file is not None]
+    return loaded.state_dir, {spec.id: log_path(spec) for spec in logged}
 
 
-def _path(names: Sequence[str], **numbers: int) -> str:
-    query = [f"{name}={number}" for name, number in numbers.items()]
-    if names:
-        query.append("ids=" + ",".join(path_of(name).removeprefix("/") for name in names))
-    return "/output?" + "&".join(query)
+def _nothing(source: OutputSource, query: Query) -> str:
+    if query.pattern is not None or query.since_ms is not None:
+        return "No line matches."
+    return (
+        f"{printable(source.chosen[0])} has not written anything."
+        if len(source.chosen) == 1
+        else "No worker has written anything."
+    )
 
 
-def _shown(line: dict[str, Any], *, alone: bool, colour: bool) -> str:
-    text = _safe(line["text"], colour=colour)
-    return text if alone else f"{printable(line['component_id'])} {printable(line['stream'])} | {text}"
+class _Shown:
+    """How lines are printed."""
+
+    def __init__(self, *, alone: bool, times: bool, colour: bool) -> None:
+        self.alone = alone
+        self._times = times
+        self._colour = colour
+
+    def line(self, line: dict[str, Any]) -> str:
+        """A line for a terminal."""
+        text = self._safe(line["text"])
+        begin = _local(line["at_wall_ms"]) if self._times else ""
+        if line["stream"] == "log":
+            return f"{begin}{printable(line['component_id'])} log | {text}"
+        if self.alone:
+            return begin + text
+        return f"{begin}{printable(line['component_id'])} {printable(line['stream'])} | {text}"
+
+    def _safe(self, text: str) -> str:
+        """One line; the supervisor has escaped its control characters, and only colours are restored."""
+        return coloured(printable(text.expandtabs().rstrip("\r\n")), keep=self._colour)
 
 
-def _safe(text: str, *, colour: bool) -> str:
-    """One line; the supervisor has escaped its control characters, and only colours are restored."""
-    return coloured(printable(text.expandtabs().rstrip("\r\n")), keep=colour)
+def _local(wall_ms: int) -> str:
+    from datetime import datetime
+
+    return f"{datetime.fromtimestamp(wall_ms / 1000):%Y-%m-%d %H:%M:%S}.{wall_ms % 1000:03} "  # noqa: DTZ006

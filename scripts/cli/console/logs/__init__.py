@@ -1,0 +1,1 @@
+"""The log files of workers, read back without a supervisor. The standard library only."""
