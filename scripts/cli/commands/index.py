@@ -23,7 +23,7 @@ SECTIONS = {
     "Look": {
         "status": "Show workers and what happens next to each.",
         "health": "Exit with code 0 if all workers are well, and with 1 if not.",
-        "output": "Print the last lines that workers wrote.",
+        "output": "Print what workers wrote.",
         "resources": "Show the memory, CPU, threads and descriptors that workers use now.",
         "alerts": "Show open alerts, the most severe first.",
         "events": "Show events: starts, deaths, decisions, failures, outages.",
