@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...client import ControlClient, ControlError, InvalidRequestError, NoSupervisorError, path_of
 from ..clock import now_ms
 from ..exits import say
-from ..targets import matching, unknown
+from ..targets import Known
 from ..terminal import exit_if_unread
 from .log_files import known_files, rotations
 from .log_search import last_lines, lines_since
@@ -76,7 +76,8 @@ class OutputSource:
         files = {**known_files(state), **declared}
         files = {id_: path for id_, path in files.items() if rotations(path)}
         known = self._known(files)
-        self.chosen = _chosen(names, known)
+        found = dict.fromkeys(id_ for name in names for id_ in known.found(name))
+        self.chosen = list(found) if names else list(known.ids)
         self._files = {id_: files[id_] for id_ in self.chosen if id_ in files}
         self._in_memory = [id_ for id_ in self.chosen if id_ not in files]
         self._answer: dict[str, Any] = {"lines": [], "newest": 0, "lost": 0, "run": ""}
@@ -114,16 +115,15 @@ class OutputSource:
             exit_if_unread()
             time.sleep(GLANCE_S)
 
-    def _known(self, files: Mapping[str, str]) -> list[str]:
+    def _known(self, files: Mapping[str, str]) -> Known:
         """All workers; without a supervisor those that have log files."""
         try:
-            workers = self._client.get("/workers")["workers"]
+            running = Known.of(self._client.get("/workers"))
         except NoSupervisorError:
             if not files:
                 raise
-            return list(files)
-        running = [worker["component_id"] for worker in workers if not worker.get("leaving")]
-        return [*running, *(id_ for id_ in files if id_ not in running)]
+            return Known(tuple(files), {})
+        return Known((*running.ids, *(id_ for id_ in files if id_ not in running.ids)), running.together)
 
     def _by_path(self) -> dict[str, list[str]]:
         """The workers of each file."""
@@ -163,18 +163,6 @@ class OutputSource:
             say("some lines are missing: the workers wrote faster than they could be read")
         yield from (line for line in answer["lines"] if query.matches(line))
         return run, answer["newest"]
-
-
-def _chosen(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    if not names:
-        return list(known)
-    chosen: dict[str, None] = {}
-    for name in names:
-        found = matching(name, known)
-        if not found:
-            raise unknown(name, known)
-        chosen.update(dict.fromkeys(found))
-    return list(chosen)
 
 
 def _path(names: Sequence[str], **numbers: int) -> str:
