@@ -117,11 +117,15 @@ def init(file: Path | None) -> None:
 @config.command("import")
 @click.argument("file", type=_FILE)
 def import_(file: Path) -> None:
-    """Convert the FILE of another supervisor to TOML: supervisord, PM2 (JSON) or an older format.
+    """Convert the FILE of another supervisor to TOML.
 
     \b
       $ rekindle config import /etc/supervisor/conf.d/web.conf > workers.toml
-      $ rekindle config import ecosystem.config.json > workers.toml
+      $ rekindle config import ecosystem.config.json > workers.toml     (PM2)
+      $ rekindle config import Procfile > workers.toml
+      $ rekindle config import compose.yaml > workers.toml              (needs PyYAML)
+      $ rekindle config import circus.ini > workers.toml
+      $ rekindle config import /etc/systemd/system/web.service > workers.toml
       $ rekindle config import plugins.json > workers.toml
       $ rekindle config import ~/.forge/config.yaml > workers.toml
 
@@ -138,6 +142,56 @@ def import_(file: Path) -> None:
     except ConfigError as error:
         _refuse(error, file)
     click.echo(text, nl=False)
+
+
+@config.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["systemd", "procfile"]),
+    required=True,
+    help="systemd: a unit for the supervisor of FILE; procfile: a Procfile with its commands.",
+)
+def export(file: Path, target: str) -> None:
+    """Print a systemd unit for the supervisor of FILE, or a Procfile with its commands.
+
+    \b
+      $ rekindle config export workers.toml --to systemd > rekindle.service
+      $ rekindle config export workers.toml --to procfile > Procfile
+
+    The unit runs `rekindle run FILE` as the user who calls this. What a Procfile cannot express
+    becomes a comment; variables with the name of a secret are exported with their values.
+    """
+    from ...config import ConfigError, load
+    from ...config.exported.procfile_text import procfile_text
+    from ...config.exported.unit_text import unit_text
+
+    try:
+        loaded = load(file)
+    except ConfigError as error:
+        _refuse(error, file)
+    if target == "procfile":
+        click.echo(procfile_text(loaded), nl=False)
+    else:
+        click.echo(unit_text(loaded, _own_program(), _own_user()), nl=False)
+
+
+def _own_program() -> str:
+    """The path of the command `rekindle` of this installation."""
+    import shutil
+    import sys
+
+    beside = Path(sys.executable).parent / "rekindle"
+    return str(beside) if beside.exists() else shutil.which("rekindle") or "rekindle"
+
+
+def _own_user() -> str | None:
+    """The user who calls this; None: root."""
+    import os
+    import pwd
+
+    return None if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
 
 
 @config.command()

@@ -48,6 +48,11 @@ class ImportedWorker:
         }
         return defaults
 
+    @classmethod
+    def plain_defaults(cls) -> ImportedWorker:
+        """The defaults for files that say little about restarts."""
+        return cls(("defaults",), {"preset": "service"})
+
     @property
     def name(self) -> str:
         """Its name in Rekindle."""

@@ -2,8 +2,8 @@
 
 JSON: `{"plugins": {NAME: {"restart": {...}}}}`, or one `{"restart": {...}}` alone. YAML: a
 `crash_recovery` block. Both become settings over the preset that was derived from them.
-A setting without an equivalent becomes a comment; none is dropped silently. Files of supervisord
-and PM2 have modules of their own.
+A setting without an equivalent becomes a comment; none is dropped silently. Files of other
+supervisors have modules of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
@@ -30,8 +30,12 @@ from ..problems import (
     shown,
 )
 from ..toml.toml_text import table_text
+from .circus import from_circus
+from .compose import from_compose
 from .pm2 import from_pm2
+from .procfile import from_procfile
 from .supervisord import from_supervisord
+from .systemd_unit import from_systemd
 from .yaml_block import YamlError, block
 
 
@@ -74,12 +78,15 @@ FROM_CRASH_RECOVERY = {
 
 
 KNOWN_FILES = (
-    "known are files of supervisord (.conf, .ini), of PM2 (JSON), JSON with `restart` blocks, "
-    "and YAML with `crash_recovery`; scripts/adapters/README.md has the settings of circus and systemd "
-    "beside ours"
+    "known are files of supervisord and circus (.conf, .ini), of PM2 (JSON), Procfiles, Compose files, "
+    "systemd units, JSON with `restart` blocks, and YAML with `crash_recovery`"
 )
+_OF_COMPOSE = re.compile(r'(?s)(?!.*"(?:apps|plugins|restart)"\s*:\s*[\[{]).*"services"\s*:\s*\{')
 _PROCFILE = re.compile(r"(?:\s*(?:#.*)?\n|[A-Za-z0-9_-]+:[ \t]*\S.*\n?)+")
 _SECTION = re.compile(r"^\[(program:|supervisord\])", re.MULTILINE)
+_CIRCUS = re.compile(r"^\[(watcher:|circus\])", re.MULTILINE)
+_UNIT = re.compile(r"^\[(Unit|Service|Install)\]", re.MULTILINE)
+_COMPOSE = re.compile(r"^services:", re.MULTILINE)
 
 
 def imported(text: str, path: Path) -> str:
@@ -90,32 +97,31 @@ def imported(text: str, path: Path) -> str:
     """
     if path.suffix in (".js", ".cjs", ".mjs"):
         raise ConfigError([ConfigProblem(str(path), _is_a_program(path))])
-    if (kind := _known_by_others(text, path)) is not None:
-        raise ConfigError([ConfigProblem(str(path), f"is {kind}, which cannot be imported; {KNOWN_FILES}")])
+    if path.suffix == ".toml":
+        raise ConfigError([ConfigProblem(str(path), f"is a TOML file; {KNOWN_FILES}")])
+    read = _reader_of(text, path)
+    if read is not None:
+        return read(text, path)
     is_yaml = path.suffix in (".yaml", ".yml")
     if path.suffix == ".json" or (not is_yaml and text.lstrip()[:1] == "{"):
         return _from_json(text, path)
-    if path.suffix in (".ini", ".conf") or (not is_yaml and _SECTION.search(text)):
-        return from_supervisord(text, path)
     return _from_yaml(text, path)
 
 
-def _known_by_others(text: str, path: Path) -> str | None:
-    """What a file is that belongs to a program whose files are not imported; None if that is not known."""
-    if (
-        path.name == "Procfile"
-        or path.suffix == ".procfile"
-        or (not path.suffix and _PROCFILE.fullmatch(text))
-    ):
-        return "a Procfile"
-    if re.search(r"^\[(Unit|Service|Install)\]", text, re.MULTILINE):
-        return "a systemd unit"
-    if re.search(r"^\[(watcher:|circus\])", text, re.MULTILINE):
-        return "a circus file"
-    if re.search(r"^services:", text, re.MULTILINE) and path.suffix in (".yaml", ".yml"):
-        return "a Compose file"
-    if path.suffix == ".toml":
-        return "a TOML file"
+def _reader_of(text: str, path: Path) -> Callable[[str, Path], str] | None:
+    """The reader of the files of another supervisor; None: it is one of the older formats, or PM2's."""
+    is_yaml, is_json = path.suffix in (".yaml", ".yml"), text.lstrip()[:1] == "{"
+    is_plain = not path.suffix and not is_json and _PROCFILE.fullmatch(text) is not None
+    if path.name.startswith("Procfile") or path.suffix == ".procfile" or is_plain:
+        return from_procfile
+    if path.suffix == ".service" or (not is_yaml and not is_json and _UNIT.search(text)):
+        return from_systemd
+    if not is_yaml and not is_json and _CIRCUS.search(text):
+        return from_circus
+    if (is_yaml and _COMPOSE.search(text)) or (is_json and _OF_COMPOSE.search(text)):
+        return from_compose
+    if path.suffix in (".ini", ".conf") or (not is_yaml and not is_json and _SECTION.search(text)):
+        return from_supervisord
     return None
 
 

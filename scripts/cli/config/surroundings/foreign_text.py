@@ -15,6 +15,11 @@ def number_mark(first: int = 0, width: int = 0) -> str:
     return f"\ue000n{f'+{first}' if first else ''}{f':0{width}' if width > 1 else ''}\ue001"
 
 
+def variable_mark(name: str) -> str:
+    """Stands for the value of a variable until the text around it is translated."""
+    return f"$\ue000{name}\ue001"
+
+
 def is_marked(text: str) -> bool:
     """Whether the text contains the number of a worker."""
     return _MARK.search(text) is not None
