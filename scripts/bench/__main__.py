@@ -2,8 +2,9 @@
 
 The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `costs` (memory, threads
 and CPU time while nothing happens), `events` (from SIGKILL to the event at clients), `output` (how fast a
-worker can write, beside a plain pipe) and `chaos` (storms and scenarios in virtual time). With --against,
-each part but `output` measures this checkout and another one by turns.
+worker can write, beside a plain pipe), `flood` (the same into a log file, and the restart of another worker
+meanwhile) and `chaos` (storms and scenarios in virtual time). With --against,
+each part but `output` and `flood` measures this checkout and another one by turns.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .comparison import (
     compare_restarts,
 )
 from .events import lines, measure_events
+from .flood import flood_line, measure_flood
 from .floor import Programs, programs
 from .measure import Summary
 from .output import line, measure_output
@@ -34,7 +36,7 @@ from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
 
-PARTS = ("restarts", "costs", "events", "output", "chaos")
+PARTS = ("restarts", "costs", "events", "output", "flood", "chaos")
 
 
 def main() -> None:
@@ -99,6 +101,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         output = measure_output()
         print(line(output), flush=True)
         figures["output"] = asdict(output)
+    if "flood" in options.parts:
+        print("measuring a flood into a log file ...", flush=True)
+        flood = measure_flood()
+        print(flood_line(flood), flush=True)
+        figures["flood"] = asdict(flood)
     if "chaos" in options.parts:
         print("measuring chaos in virtual time ...", flush=True)
         chaos = measure_chaos()
@@ -133,7 +140,7 @@ def _comparisons(sides: Sides, built: Programs, options: argparse.Namespace) -> 
             case "chaos":
                 yield from compare_chaos(sides)
             case _:
-                pass  # `output` has its yardstick in every run
+                pass  # `output` and `flood` have their yardsticks in every run
 
 
 def _table(restarts: RestartFigures) -> str:

@@ -75,14 +75,15 @@ def line(figures: OutputFigures) -> str:
     )
 
 
-def _writer(answer: Path, stay_s: int) -> list[str]:
+def writer(answer: Path, stay_s: int) -> list[str]:
+    """A command that writes as fast as it can, and then its rate into a file."""
     return [sys.executable, "-c", WRITER, str(MEGABYTES), str(answer), str(stay_s)]
 
 
 def _plain(answer: Path) -> float:
     with (
         answer.with_suffix(".out").open("wb") as file,
-        subprocess.Popen(_writer(answer, 0), stdout=subprocess.PIPE) as process,
+        subprocess.Popen(writer(answer, 0), stdout=subprocess.PIPE) as process,
     ):
         assert process.stdout is not None
         while data := os.read(process.stdout.fileno(), 65536):
@@ -93,7 +94,7 @@ def _plain(answer: Path) -> float:
 
 def _supervised(answer: Path) -> tuple[float, list[float]]:
     specs = [
-        WorkerSpec("writer", command(*_writer(answer, 1000))),
+        WorkerSpec("writer", command(*writer(answer, 1000))),
         WorkerSpec("quiet", command("sleep", "1000"), restart=AT_ONCE),
     ]
     times: list[float] = []

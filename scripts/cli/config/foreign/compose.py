@@ -134,7 +134,7 @@ def _take(worker: ImportedWorker, key: str, value: Any) -> bool:
         case "depends_on":
             _take_order(worker, value)
         case "scale":
-            worker.settings["count"] = int(value)
+            worker.settings["count"] = int(str(value))
         case "deploy" if isinstance(value, Mapping):
             return _take_deploy(worker, value)
         case "stop_signal":
