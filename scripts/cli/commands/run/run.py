@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 import click
 
@@ -96,6 +98,7 @@ def run(
     """
     command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
     _check_usage(ctx, file, command)
+    _end_on_early_signals()
     _say_that_it_starts(file, state, as_json=log_json)
     from ...config import ConfigError
     from ...supervise.log import set_up
@@ -147,6 +150,17 @@ def _run_until_the_end(config: Config, *, ignore_state: bool) -> int:
         raise click.ClickException(str(error)) from None
     finally:
         close()
+
+
+def _end_on_early_signals() -> None:
+    """Let a signal end a start in a container: without a handler the kernel ignores it for the pid 1."""
+    if os.getpid() == 1:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _end_early)
+
+
+def _end_early(signum: int, _frame: object) -> Never:
+    raise SystemExit(128 + signum)
 
 
 def _check_usage(ctx: click.Context, file: Path | None, command: tuple[str, ...] | None) -> None:
