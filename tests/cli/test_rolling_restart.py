@@ -115,6 +115,7 @@ def test_a_bad_version_costs_one_worker_of_a_rolling_restart_and_not_all(
     answer = client_of(running)("restart", "--rolling", "web")
     assert answer.code == 1
     assert "worker:web:0" in answer.err
+    assert "the workers that were not restarted run their old processes" in answer.err
     others = [running.worker(f"worker:web:{number}") for number in (1, 2)]
     assert [(each["generation"], each["status"]) for each in others] == [(1, "healthy")] * 2
     assert eventually(lambda: "did not stay up" in running.text())

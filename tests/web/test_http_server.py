@@ -138,6 +138,14 @@ def test_the_session_that_was_used_least_recently_makes_room() -> None:
     assert (sessions.role_of(names[0]), sessions.role_of(names[1])) == (Role.VIEWER, None)
 
 
+def test_a_client_that_may_only_look_cannot_sign_out_an_operator() -> None:
+    sessions = Sessions((), lambda: 0.0, lambda _: None)
+    operator = sessions.begin(Role.OPERATOR)
+    for _ in range(MOST_SESSIONS + 1):
+        sessions.begin(Role.VIEWER)
+    assert sessions.role_of(operator) is Role.OPERATOR
+
+
 def test_a_fifo_in_place_of_a_token_does_not_hang_the_start(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / TOKEN_FILES[Role.VIEWER], 0o600)
     with pytest.raises(UnsafePathError, match="is not a file"):

@@ -18,6 +18,7 @@ IDLE_S = 12 * 3600.0
 LIFE_S = 7 * 86_400.0
 """How long a session may last at most, however often it is used."""
 MOST_SESSIONS = 200
+"""Of each role."""
 SAVE_AFTER_S = 600.0
 """How old the stored time of the last use may be."""
 PREFIX = "session-"
@@ -64,8 +65,10 @@ class Sessions:
 
     def begin(self, role: Role) -> str:
         """A new session; its name is the secret that its browser sends."""
-        while len(self._sessions) >= MOST_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
+        # Of its own role: a client that may only look must not sign out operators.
+        own = [each.hash for each in self._sessions.values() if each.role is role]
+        for oldest in own[: max(0, len(own) + 1 - MOST_SESSIONS)]:
+            del self._sessions[oldest]
         name, now = PREFIX + secrets.token_urlsafe(32), self._clock()
         self._sessions[_hash(name)] = Session(_hash(name), role, now, now)
         self._store(now)

@@ -137,7 +137,10 @@ def _sentence(name: str, reached: Progress) -> str:
 def _failure(name: str, reached: Progress, given_up: str | None, patience_s: float) -> str:
     if given_up or reached.failed:
         why = given_up or f"{', '.join(reached.failed)} failed"
-        return f"the rolling restart of {name} was aborted: {why}"
+        kept = "; the workers that were not restarted run their old processes" if reached.left else ""
+        return (
+            f"the rolling restart of {name} was aborted: {why}{kept}; to see why, run: rekindle status {name}"
+        )
     return f"no progress for {patience_s:g} s; not restarted: {', '.join(reached.left)}"
 
 
