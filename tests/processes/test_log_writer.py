@@ -289,3 +289,27 @@ def test_the_file_has_the_permissions_of_its_policy(logs: Logs) -> None:
     logs.log(mode="0604").take("out", b"one\n")
     assert eventually(logs.path.exists)
     assert eventually(lambda: logs.path.stat().st_mode & 0o777 == 0o604)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+def test_no_file_is_created_behind_a_link_of_another_user(logs: Logs, tmp_path: Path) -> None:
+    """The owner of a folder on the path could have root's supervisor write anywhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    link = tmp_path / "logs"
+    link.symlink_to(elsewhere)
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(LogFileError, match="symbolic link of another user"):
+        check(str(link / "web.log"))
+    logs.log().take("out", b"text\n")
+    assert eventually(lambda: logs.news)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_an_own_link_to_the_folder_is_followed(logs: Logs, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "logs").symlink_to("./elsewhere")
+    logs.log().take("out", b"text\n")
+    assert eventually(lambda: logs.texts() == ["text"])
+    assert [each.name for each in elsewhere.iterdir()] == ["web.log"]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ...errors import RekindleError
+from .trusted_path import opened_folder
 
 FOLDER_MODE = 0o750
 
@@ -137,8 +138,7 @@ def folder_of(path: str) -> Iterator[LogFolder]:
     """
     where = os.path.dirname(path) or "."
     try:
-        os.makedirs(where, FOLDER_MODE, exist_ok=True)
-        descriptor = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = opened_folder(where, FOLDER_MODE)
     except OSError as error:
         raise LogFileError(f"{where}: {error.strerror}") from None
     try:
