@@ -29,6 +29,7 @@ from rekindle.actors.facts.records import (
     UsageNoted,
 )
 from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.worker.jobs.notice import remove_notices
 
 from .database.database_file import SameFile
 from .database.driver_errors import commit_failure, failure, translated
@@ -72,6 +73,7 @@ class SqlStore:
         self.address = address
         """Where a worker finds the queues. It contains the password: do not log it."""
         self.jobs = JobQueue(writer, reader, name=name, database=database)
+        self._database = database
         self._precedence = Precedence(database)
         self._writer = writer
         self._reader = reader
@@ -267,6 +269,8 @@ class SqlStore:
             self._writing.drop()
         self._precedence.close()
         self.jobs.close()
+        if self._database is not None and not isinstance(self._ownership, Unowned):
+            remove_notices(str(self._database))
         self._ownership.release()
 
     def _confirm(self) -> None:

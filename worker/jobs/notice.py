@@ -18,6 +18,8 @@ import termios
 from collections.abc import Iterable
 from contextlib import suppress
 
+from .database_files import identity
+
 SUFFIX = ".wake-"
 
 
@@ -31,6 +33,17 @@ def notify(database: str, queues: Iterable[str]) -> None:
                     os.write(pipe, b"\n")
             finally:
                 os.close(pipe)
+
+
+def remove_notices(database: str) -> None:
+    """Remove the pipes, which programs that copy a folder stumble over; workers create them again."""
+    folder, name = os.path.split(os.path.abspath(database))
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(name + SUFFIX) and stat.S_ISFIFO(
+                entry.stat(follow_symlinks=False).st_mode
+            ):
+                os.unlink(entry)
 
 
 class Notices:
@@ -64,6 +77,13 @@ class Notices:
             self._take(pipe)
         return bool(readable)
 
+    def is_in_place(self) -> bool:
+        """Whether other processes still find these pipes: they may have been removed meanwhile."""
+        return all(
+            identity(self._database + SUFFIX + queue) == _identity_of(pipe)
+            for pipe, queue in self._pipes.items()
+        )
+
     def pass_on(self) -> None:
         """Wake another worker for each notice that was taken: there may be more jobs than one."""
         taken, self._taken = self._taken, set()
@@ -94,6 +114,11 @@ def _open(path: str, mode: int) -> int:
         os.close(pipe)
         raise OSError(f"{path} is not a named pipe")
     return pipe
+
+
+def _identity_of(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
 
 
 def _is_unread(pipe: int) -> bool:

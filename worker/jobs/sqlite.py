@@ -137,6 +137,9 @@ class SqliteClaims:
 
     def _noticing(self, queues: tuple[str, ...]) -> Notices | None:
         """The notices of these queues; None where the file system does not allow them."""
+        if self._notices is not None and not self._notices.is_in_place():
+            self._notices.close()
+            self._notices = None
         if self._notices is None:
             with suppress(OSError):
                 self._notices = Notices(self._path, queues)

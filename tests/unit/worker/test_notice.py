@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.worker.handle import Interruption
-from rekindle.worker.jobs.notice import SUFFIX, Notices, notify
+from rekindle.worker.jobs.notice import SUFFIX, Notices, notify, remove_notices
 
 
 @pytest.fixture
@@ -50,6 +50,17 @@ def test_a_notice_that_was_taken_is_passed_on_once(database: str, never: int) ->
 def test_a_notice_without_a_waiting_worker_creates_nothing(database: str, tmp_path: Path) -> None:
     notify(database, ["tag"])
     assert not list(tmp_path.iterdir())
+
+
+def test_pipes_that_are_removed_are_noticed_and_nothing_else_is_removed(
+    database: str, tmp_path: Path
+) -> None:
+    notices = Notices(database, ["tag", "mail"])
+    (tmp_path / f"rekindle.db{SUFFIX}file").write_text("kept")
+    assert notices.is_in_place()
+    remove_notices(database)
+    assert [path.name for path in tmp_path.iterdir()] == [f"rekindle.db{SUFFIX}file"]
+    assert not notices.is_in_place()
 
 
 def test_an_interruption_ends_the_wait_and_leaves_the_notice_to_others(database: str) -> None:
