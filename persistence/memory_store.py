@@ -306,7 +306,7 @@ class MemoryStore:
                     failure_reason=death.reason,
                     failed_fingerprint=death.version,
                 )
-            case Action.NOTIFY_ONLY | Action.HELD | Action.NONE:
+            case Action.RESTART_UNCOUNTED | Action.NOTIFY_ONLY | Action.HELD | Action.NONE:
                 pass
 
     def _add_death(self, death: DeathRecord) -> bool:
@@ -373,7 +373,8 @@ class MemoryStore:
         counting = (
             death
             for death in deaths
-            if death.action is not Action.HELD and death.cause is not Cause.SUPERVISOR_LOST
+            if death.action not in (Action.HELD, Action.RESTART_UNCOUNTED)
+            and death.cause is not Cause.SUPERVISOR_LOST
         )
         stamps = tuple(death.died_at_wall_ms for death in counting if death.died_at_wall_ms > reset_at)
         return replace(

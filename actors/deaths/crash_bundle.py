@@ -52,6 +52,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The directory that it was told to work in, if its spec names one."""
     left: tuple[int, ...] | None = None
     """The processes that it left behind, which were ended; None: these were not looked for."""
+    was_ready: bool = True
+    """Whether it had been ready before it died; if not, it failed to start."""
 
 
 def bundle_of(
@@ -96,6 +98,7 @@ def bundle_of(
         last_error=replace(death, exit=exit_, remains=remains).last_error,
         cwd=cwd,
         left=left.left,
+        was_ready=death.was_ready,
     )
 
 

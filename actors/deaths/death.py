@@ -83,6 +83,8 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     """How long it had been continuously healthy when it died."""
     was_ready: bool = True
     """Whether it had been ready at any time of its life; one that had not failed to start."""
+    counts_as_success: bool = False
+    """Whether its restart policy counts its exit code as success, which need not be 0."""
     uptime_ms: int = 0
     job: Job | None = None
     pid: int | None = None
@@ -112,8 +114,8 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended_well(self) -> bool:
-        """Whether it exited by itself with code 0."""
-        return self.cause is Cause.EXITED and self.exit.clean
+        """Whether it exited by itself with code 0, or with another code that counts as success."""
+        return self.cause is Cause.EXITED and (self.exit.clean or self.counts_as_success)
 
     def __str__(self) -> str:
         match self.cause:
@@ -134,6 +136,9 @@ def signal_name(number: int) -> str:
     return _SIGNAL_NAMES.get(number) or f"signal {number}"
 
 
+NOT_A_SIGNAL = "is not a signal; use a name such as SIGTERM or a number"
+
+
 def signal_number(signal: int | str) -> int | None:
     """9 for 9, SIGKILL and KILL; None if it is not a signal."""
     if isinstance(signal, int):
@@ -147,8 +152,15 @@ class Action(StrEnum):
     """The decision on a death."""
 
     RESTART = "restart"
+    RESTART_UNCOUNTED = "restart_uncounted"
+    """It is restarted, and the counters of restarts stay as they are."""
     MARK_FAILED = "mark_failed"
     NOTIFY_ONLY = "notify_only"
     HELD = "held"
     """A breaker is open: not counted, restarted when it closes."""
     NONE = "none"
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the worker is restarted."""
+        return self in (Action.RESTART, Action.RESTART_UNCOUNTED)

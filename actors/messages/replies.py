@@ -71,6 +71,9 @@ class Budget(msgspec.Struct, frozen=True):
     max_consecutive: int | None
     counts_deaths: bool = False
     """Always false: both kinds of window count restarts. Stored events of older versions may have true."""
+    boot_failures: int = 0
+    """Restarts in a row after deaths before it was ready, counted only with `max_boot_failures`."""
+    max_boot_failures: int | None = None
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,6 +81,11 @@ class WorkerFailed(msgspec.Struct, frozen=True):
     component_id: str
     generation: int
     reason: str
+    limit: str = ""
+    """Which limit is reached: `lifetime`, `window`, `consecutive`, `boot`, `exit_code` or `group`."""
+    used: int | None = None
+    """How many restarts that limit has counted."""
+    allowed: int | None = None
 
 
 class WorkerStopping(msgspec.Struct, frozen=True):

@@ -187,8 +187,10 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertS
         return absorbed
     if died.action == Action.HELD:  # the alert of the breaker covers it
         return absorbed
+    if died.action == Action.RESTART_UNCOUNTED and death.was_ready:  # its exit code asks for a restart
+        return absorbed
     # A crash that was restarted needs no attention at once; if it is given up, WorkerFailed follows.
-    is_restarted = died.action in (Action.RESTART, Action.MARK_FAILED)
+    is_restarted = died.action in (Action.RESTART, Action.RESTART_UNCOUNTED, Action.MARK_FAILED)
     disabled = "auto-restart disabled; " if died.exhausted and died.action == Action.NOTIFY_ONLY else ""
     opened = raised(
         absorbed.book,

@@ -109,7 +109,10 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 tallies[id_].count(record)
             case StreakCleared(component_id=id_):
                 tallies[id_].clear(record)
-            case DeathRecord(component_id=id_, action=Action.NONE | Action.NOTIFY_ONLY | Action.HELD):
+            case DeathRecord(
+                component_id=id_,
+                action=Action.NONE | Action.NOTIFY_ONLY | Action.HELD | Action.RESTART_UNCOUNTED,
+            ):
                 tallies[id_].lost = record.generation
                 # Without its row, the next supervisor would take the process for one that this one lost.
                 latest[GenerationEnded, id_] = GenerationEnded(id_, record.generation)

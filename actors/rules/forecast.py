@@ -65,7 +65,7 @@ class PastLife(msgspec.Struct, frozen=True):
     @property
     def restarted(self) -> bool:
         """Whether another life follows."""
-        return self.decision.action is Action.RESTART
+        return self.decision.action.restarts
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +149,7 @@ def forecast(
             return ended(ForecastEnd.STILL_DYING, until_ms, min(start, until_ms))
         decision = decide(policy, state, life.death, Circumstances(now_ms=died, chance=next(chances, 0.0)))
         lives.append(PastLife(len(lives) + 1, start, life.death, decision))
-        if decision.action is not Action.RESTART:
+        if not decision.action.restarts:
             failed = decision.action is Action.MARK_FAILED
             return ended(ForecastEnd.GIVEN_UP if failed else ForecastEnd.LEFT_DOWN, died)
         state, start = decision.state, died + decision.delay_ms
@@ -232,7 +232,7 @@ def _made(record: DeathRecord, before: Sequence[PastLife]) -> Decision:
 def _idle(deaths: Sequence[DeathRecord]) -> Iterator[int]:
     yield from [0] * min(1, len(deaths))
     for before, after in pairwise(deaths):
-        if before.action is not Action.RESTART:
+        if not before.action.restarts:
             yield 0
             continue
         started = after.died_at_wall_ms - max(0, after.uptime_ms)

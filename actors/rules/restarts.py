@@ -1,7 +1,8 @@
 """Pure: whether a dead worker is started again, when, and what that does to its budget.
 
-    death ─▶ task done? ─▶ stopping? ─▶ paused? ─▶ restart wanted at all? ─▶ clear the streak after
-    sustained health ─▶ lifetime ─▶ window ─▶ consecutive ─▶ restart after delay(streak)
+    death ─▶ task done? ─▶ stopping? ─▶ paused? ─▶ restart wanted at all? ─▶ not counted by its exit
+    code? ─▶ never ready, with a budget of its own? ─▶ clear the streak after sustained health ─▶
+    lifetime ─▶ window ─▶ consecutive ─▶ restart after delay(streak)
 
 Times are integer milliseconds on any one timeline; only differences
 matter. Randomness is passed in as a number. Nothing here reads a clock or has side effects.
@@ -14,11 +15,13 @@ import math
 import msgspec
 from msgspec.structs import replace
 
-from ..deaths.death import Action, Death
+from ..deaths.death import Action, Cause, Death, signal_name
 from ..messages import Budget
-from ..spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
+from ..spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode, numbers
 
 DEFAULT_FAILURE = "Restart limit exceeded"
+UNCOUNTED_APART_MS = 1000
+"""How far apart the starts of a worker are at least that exits with one of its `uncounted_exit_codes`."""
 
 
 class RestartState(msgspec.Struct, frozen=True):
@@ -31,6 +34,17 @@ class RestartState(msgspec.Struct, frozen=True):
     last_restart_ms: int | None = None
     deaths_ms: tuple[int, ...] = ()
     """Recent deaths, for the sliding window only."""
+    boot_failures: int = 0
+    """Restarts in a row after deaths before it was ready, if these have a budget of their own."""
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A limit that is reached."""
+
+    name: str
+    """`lifetime`, `window`, `consecutive`, `boot`, `exit_code` or `group`."""
+    used: int | None = None
+    allowed: int | None = None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +56,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     delay_ms: int = 0
     failure_reason: str | None = None
     exhausted: bool = False
+    limit: Limit | None = None
+    """The limit that is reached, if one is."""
     streak_cleared: bool = False
     """Sustained health had cleared the streak before this death was counted."""
     done: bool = False
@@ -69,6 +85,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
     """Decide on a death; depends on the arguments alone."""
+    death = judged(policy, death)
     if around.is_task and death.ended_well:
         return Decision(action=Action.NONE, reason="done", state=RestartState(), done=True)
     if around.stopping:
@@ -78,19 +95,55 @@ def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Cir
         return _leave(state, "not restarted: paused")
     if not policy.enabled:
         return Decision(action=Action.NOTIFY_ONLY, reason="automatic restart is off", state=state)
-    if not _wanted(policy, death):
-        return _leave(state, f"not restarted (restart_on = {policy.restart_on.value})")
+    unwanted = _unwanted(policy, death)
+    if unwanted is not None:
+        return _leave(state, unwanted)
     if death.exit.code is not None and death.exit.code in policy.give_up_exit_codes:
-        return _exhausted(policy, state, f"exit code {death.exit.code} is in give_up_exit_codes", death)
+        why = f"exit code {death.exit.code} is in give_up_exit_codes"
+        return _exhausted(policy, state, why, Limit("exit_code"), death)
     if around.held is not None:
         return Decision(action=Action.HELD, reason=f"held back: {around.held}", state=before)
+    return _uncounted(policy, before, death, around) or _counted(policy, state, death, around)
+
+
+def _counted(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
     rested = _sustained(policy, death)
-    if rested:
-        state = replace(state, streak_count=0)
+    state = replace(state, boot_failures=0, streak_count=0 if rested else state.streak_count)
     spent = _spent_limit(policy, state, around.now_ms)
     if spent is not None:
-        return replace(_exhausted(policy, state, spent, death), streak_cleared=rested)
+        return replace(_exhausted(policy, state, *spent, death), streak_cleared=rested)
     return replace(restarted(policy, state, around), streak_cleared=rested)
+
+
+def _uncounted(
+    policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances
+) -> Decision | None:
+    """The decision on a death that the usual limits do not count; None if they do."""
+    if death.cause is Cause.EXITED and death.exit.code in policy.uncounted_exit_codes:
+        # A program that exits so as soon as it starts must not take all of the machine.
+        delay_ms = max(0, UNCOUNTED_APART_MS - death.uptime_ms)
+        reason = f"exit code {death.exit.code} is in uncounted_exit_codes"
+        return Decision(action=Action.RESTART_UNCOUNTED, reason=reason, state=state, delay_ms=delay_ms)
+    most, used = policy.max_boot_failures, state.boot_failures
+    if most is None or death.was_ready:
+        return None
+    if used >= most:
+        why = f"{_many(used, 'restart')} in a row before it was ready (limit {most})"
+        return _exhausted(policy, state, why, Limit("boot", used, most), death)
+    delay = delay_s(policy, used, around.chance)
+    return Decision(
+        action=Action.RESTART_UNCOUNTED,
+        reason=f"it was not ready yet: boot failure {used + 1} of {most}, {delay:g}s backoff",
+        state=replace(state, boot_failures=used + 1),
+        delay_ms=round(delay * 1000),
+    )
+
+
+def judged(policy: RestartPolicy, death: Death) -> Death:
+    """The death, with what the policy says about its exit code."""
+    if not policy.success_exit_codes or death.exit.code not in policy.success_exit_codes:
+        return death
+    return replace(death, counts_as_success=True)
 
 
 def delay_s(policy: RestartPolicy, streak: int, chance: float = 0.0) -> float:
@@ -122,14 +175,17 @@ def _with_death(policy: RestartPolicy, state: RestartState, now_ms: int) -> Rest
     return replace(state, deaths_ms=(*recent, now_ms))
 
 
-def _wanted(policy: RestartPolicy, death: Death) -> bool:
-    match policy.restart_on:
-        case RestartOn.ALWAYS:
-            return True
-        case RestartOn.NEVER:
-            return False
-        case RestartOn.ON_FAILURE:
-            return not death.ended_well
+def _unwanted(policy: RestartPolicy, death: Death) -> str | None:
+    """Why it is not restarted, whatever is left of its budget; None if it may be."""
+    if death.cause is Cause.SIGNALLED and death.exit.signal is not None:
+        if death.exit.signal in numbers(policy.no_restart_signals):
+            return f"not restarted: {signal_name(death.exit.signal)} is in no_restart_signals"
+        if death.exit.signal in numbers(policy.restart_on_signals):
+            return None
+    never = policy.restart_on is RestartOn.NEVER
+    if never or (policy.restart_on is RestartOn.ON_FAILURE and death.ended_well):
+        return f"not restarted (restart_on = {policy.restart_on.value})"
+    return None
 
 
 def _sustained(policy: RestartPolicy, death: Death) -> bool:
@@ -138,17 +194,17 @@ def _sustained(policy: RestartPolicy, death: Death) -> bool:
     return after is not None and death.healthy_for_ms >= max(1, after * 1000)
 
 
-def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> str | None:
-    """The first exhausted limit, in words; None while budget is left."""
-    if policy.max_lifetime is not None and state.restart_count >= policy.max_lifetime:
-        return f"{_many(state.restart_count, 'restart')} in its lifetime (limit {policy.max_lifetime})"
-    if (
-        policy.max_in_window is not None
-        and _restarts_in_window(policy, state, now_ms) >= policy.max_in_window
-    ):
-        return f"{_many(policy.max_in_window, 'restart')} in {window_words(policy.window_s)}"
-    if policy.max_consecutive is not None and state.streak_count >= policy.max_consecutive:
-        return f"{_many(state.streak_count, 'restart')} in a row (limit {policy.max_consecutive})"
+def _spent_limit(policy: RestartPolicy, state: RestartState, now_ms: int) -> tuple[str, Limit] | None:
+    """The first exhausted limit, in words and in numbers; None while budget is left."""
+    most, used = policy.max_lifetime, state.restart_count
+    if most is not None and used >= most:
+        return f"{_many(used, 'restart')} in its lifetime (limit {most})", Limit("lifetime", used, most)
+    most, used = policy.max_in_window, _restarts_in_window(policy, state, now_ms)
+    if most is not None and used >= most:
+        return f"{_many(most, 'restart')} in {window_words(policy.window_s)}", Limit("window", used, most)
+    most, used = policy.max_consecutive, state.streak_count
+    if most is not None and used >= most:
+        return f"{_many(used, 'restart')} in a row (limit {most})", Limit("consecutive", used, most)
     return None
 
 
@@ -197,6 +253,8 @@ def budget(policy: RestartPolicy, state: RestartState, now_ms: int) -> Budget:
         max_lifetime=policy.max_lifetime,
         consecutive=state.streak_count,
         max_consecutive=policy.max_consecutive,
+        boot_failures=state.boot_failures,
+        max_boot_failures=policy.max_boot_failures,
     )
 
 
@@ -217,12 +275,17 @@ def restarted(policy: RestartPolicy, state: RestartState, around: Circumstances)
     )
 
 
-def _exhausted(policy: RestartPolicy, state: RestartState, why: str, death: Death) -> Decision:
+def _exhausted(policy: RestartPolicy, state: RestartState, why: str, limit: Limit, death: Death) -> Decision:
     reason = f"{why}; last death: {death.summary}"
     if policy.on_exhausted is OnExhausted.NOTIFY_ONLY:
-        return Decision(action=Action.NOTIFY_ONLY, reason=reason, state=state, exhausted=True)
+        return Decision(action=Action.NOTIFY_ONLY, reason=reason, state=state, exhausted=True, limit=limit)
     return Decision(
-        action=Action.MARK_FAILED, reason=reason, failure_reason=reason, state=state, exhausted=True
+        action=Action.MARK_FAILED,
+        reason=reason,
+        failure_reason=reason,
+        state=state,
+        exhausted=True,
+        limit=limit,
     )
 
 

@@ -77,6 +77,8 @@ def decided(
         silent_s(record.component_id),
         record.reason,
         died_at if died_at is not None and died_at < at else None,
+        record.bundle is None or record.bundle.was_ready,
+        record.uptime_ms,
     )
 
 

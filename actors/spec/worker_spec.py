@@ -138,7 +138,8 @@ class WorkerSpec:
     @property
     def temporary(self) -> bool:
         """Whether the worker is never restarted, by itself or with its group."""
-        return not self.restart.enabled or self.restart.restart_on is RestartOn.NEVER
+        never = self.restart.restart_on is RestartOn.NEVER and not self.restart.restart_on_signals
+        return never or not self.restart.enabled
 
     @property
     def serves(self) -> tuple[str, ...]:

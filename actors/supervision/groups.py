@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..deaths.death import Action, Death
-from ..rules.restarts import Circumstances, Decision, RestartState, restarted, window_words
+from ..rules.restarts import Circumstances, Decision, Limit, RestartState, restarted, window_words
 from ..spec.policies.group import Group, GroupExhausted, Membership, Strategy
 from .backoff import bar, is_held
 from .on_command import stop
@@ -43,6 +43,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The group whose budget is used by this restart."""
     why: str = ""
     """Which budget was spent, in words; empty if none was."""
+    limit: Limit | None = None
+    """The same in numbers."""
     ends_all: bool = False
     """The outermost group escalated: the supervisor stops."""
 
@@ -52,11 +54,12 @@ NO_RULING = Ruling()
 
 def rule(places: Sequence[Membership], action: Action, budgets: Budgets, now_ms: int) -> Ruling:
     """What a death on which this was decided means for the groups of the worker."""
-    if not places or action not in (Action.RESTART, Action.MARK_FAILED, Action.HELD):
+    if not places or not (action.restarts or action in (Action.MARK_FAILED, Action.HELD)):
         return NO_RULING
-    if action is Action.HELD:  # a breaker decides when it returns, and nothing is counted
+    if action in (Action.HELD, Action.RESTART_UNCOUNTED):  # nothing is counted
         return Ruling(restarts=places[0].group, from_position=places[0].position)
     died, why, exhausted = action is Action.RESTART, "", list[Group]()
+    limit: Limit | None = None
     for place in places:
         group = place.group
         if died:
@@ -65,11 +68,12 @@ def rule(places: Sequence[Membership], action: Action, budgets: Budgets, now_ms:
                 restart = Ruling(restarts=group, from_position=place.position, spent=group, why=why)
                 return replace(restart, renewed=tuple(exhausted))
             why = f"group {group.name}: {used} restarts in {window_words(group.window_s)}"
+            limit = Limit("group", used, group.max_in_window)
         elif group.on_exhausted is GroupExhausted.FAIL and group.strategy is Strategy.ONE_FOR_ONE:
             break  # its members do not depend on each other
         exhausted.append(group)
         died = group.on_exhausted is GroupExhausted.ESCALATE
-    return Ruling(given_up=tuple(exhausted), why=why, ends_all=died)
+    return Ruling(given_up=tuple(exhausted), why=why, limit=limit, ends_all=died)
 
 
 def recent(group: Group, budgets: Budgets, now_ms: int) -> tuple[int, ...]:
@@ -90,6 +94,7 @@ def decision_in_group(
             # Not restarted, and so not counted as a restart.
             state=replace(worker.restarts, deaths_ms=decision.state.deaths_ms),
             exhausted=True,
+            limit=ruling.limit,
             streak_cleared=decision.streak_cleared,
         )
     if ruling.restarts is None or not ruling.renewed:

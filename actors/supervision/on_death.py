@@ -13,6 +13,7 @@ from ..rules.restarts import (
     DEFAULT_FAILURE,
     Circumstances,
     Decision,
+    Limit,
     RestartState,
     budget,
     decide,
@@ -141,7 +142,7 @@ def _after_death(
     worker: Worker, death: Death, decision: Decision, record: DeathRecord, world: World
 ) -> WorkerStep:
     match decision.action:
-        case Action.RESTART:
+        case Action.RESTART | Action.RESTART_UNCOUNTED:
             phase = BackingOff(
                 record,
                 decided_ms=world.now_ms,
@@ -153,7 +154,8 @@ def _after_death(
         case Action.MARK_FAILED:
             reason = decision.failure_reason or DEFAULT_FAILURE
             failed = replace(worker, phase=Failed(reason, record.version), status=Status.FAILED)
-            event = WorkerFailed(worker.id, death.generation, reason)
+            limit = decision.limit or Limit("")
+            event = WorkerFailed(worker.id, death.generation, reason, limit.name, limit.used, limit.allowed)
             return WorkerStep(failed, (ReportFailed(), Announce(event)))
         case Action.HELD:
             return WorkerStep(replace(worker, phase=Idle(Rest.HELD, decision.reason)))

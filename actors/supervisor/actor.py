@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loguru import logger
+from msgspec.structs import replace
 
 from .. import supervision
 from ..deaths.death import Death
@@ -50,6 +51,7 @@ from ..messages.internal.to_supervisor import (
 )
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
+from ..rules.restarts import judged
 from ..runtime.resilient_actor import ResilientActor, tell
 from ..supervision.groups import NO_RULING
 from ..supervision.worker import Announce, Worker, WorkerStep, World
@@ -219,6 +221,7 @@ class Supervisor(ResilientActor):
 
     def _status_changed(self, changed: StatusChanged) -> None:
         id_, generation = changed.component_id, changed.generation
+        changed = self._judged(changed)
         death = changed.death
         if death is not None:
             self._count_for_breaker(death, changed.at)
@@ -237,6 +240,13 @@ class Supervisor(ResilientActor):
             self._breakers.check_canaries()
         # Also after a failure: the others of its group do not wait for a failed worker.
         self._upkeep.recycle_due()
+
+    def _judged(self, changed: StatusChanged) -> StatusChanged:
+        """The same, with what the worker's policy says about the exit code of its death."""
+        worker = self._workers.get(changed.component_id)
+        if changed.death is None or worker is None:
+            return changed
+        return replace(changed, death=judged(worker.spec.restart, changed.death))
 
     def _start_after_task(self, component_id: str) -> None:
         """Start the workers that waited for a task, if it is done."""

@@ -130,7 +130,7 @@ class Groups:
     def judge(self, worker: Worker, death: Death, world: World) -> Verdict:
         """Decide on the death of a member, and note what it means for its groups."""
         decision = supervision.decision_on(worker, death, world)
-        if decision.action is Action.RESTART and self._workers.is_to_fall(worker):
+        if decision.action.restarts and self._workers.is_to_fall(worker):
             return Verdict(decision)  # it was about to be stopped, so the others know already
         ruling = groups.rule(worker.spec.membership, decision.action, self._budgets, world.now_ms)
         if ruling == groups.NO_RULING:

@@ -192,6 +192,8 @@ def _budget(worker: WorkerStatus) -> Iterator[str]:
         used.append(f"{budget.lifetime} of {budget.max_lifetime} in its lifetime")
     if budget.max_consecutive is not None:
         used.append(f"{budget.consecutive} of {budget.max_consecutive} in a row")
+    if budget.max_boot_failures is not None:
+        used.append(f"{budget.boot_failures} of {budget.max_boot_failures} in a row before it was ready")
     if used:
         yield f"Restarts used: {', '.join(used)}."
 

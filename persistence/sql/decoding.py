@@ -43,8 +43,11 @@ def remembered(
     last: dict[str, Any] = {}
     for death in deaths:
         worker, _, died_at, *_ = death
-        # A breaker was open, or its supervisor was killed: the death does not count.
-        if death.action != Action.HELD and death.cause != Cause.SUPERVISOR_LOST:
+        # A breaker was open, or its supervisor was killed, or no limit counts it: the death does not count.
+        if (
+            death.action not in (Action.HELD, Action.RESTART_UNCOUNTED)
+            and death.cause != Cause.SUPERVISOR_LOST
+        ):
             stamps[worker].append(died_at)
         last[worker] = death
     counters = {row.component_id: row for row in policies}

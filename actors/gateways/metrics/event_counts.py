@@ -57,4 +57,4 @@ class EventCounts:
         self._events[event_type(type(event))] += 1
         if isinstance(event, WorkerDied):
             self._deaths[event.component_id, event.death.cause] += 1
-            self._restarts[event.component_id] += event.action == Action.RESTART.value
+            self._restarts[event.component_id] += Action(event.action).restarts

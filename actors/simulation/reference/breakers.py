@@ -16,6 +16,7 @@ from ...spec.policies.breaker_policy import BreakerPolicy
 from ..scenarios.history import Announced, Decided, Ordered, Spawned, SupervisorStarted
 from ..scenarios.known_state import Facts
 from ..scenarios.worker_facts import WorkerFacts
+from .decisions import ended_well
 from .promise import EXACT_S, Deadlines, Promise
 
 TRIAL_HOLDS = 3
@@ -110,7 +111,7 @@ class Breakers(Promise):
         if breaker is None or entry.generation in worker.decided or entry.cause == "supervisor_lost":
             return
         at = entry.at if entry.died_at is None else entry.died_at
-        name, well = breaker.policy.name, entry.cause == "exited" and entry.code == 0
+        name, well = breaker.policy.name, ended_well(entry, self.facts.workers[entry.worker].spec.restart)
         opened_now = breaker.opened_at is not None and abs(breaker.opened_at - entry.at) <= EXACT_S
         if not well and (breaker.opened_at is None or opened_now):
             breaker.deaths[entry.worker] = round(at * 1000)
@@ -120,7 +121,7 @@ class Breakers(Promise):
                 yield f"breaker {name} is not opened by the deaths of {breaker.recent(at)} workers"
         if breaker.opened_at is None and entry.action == "held":
             yield f"{entry.worker} #{entry.generation} is held back by a closed breaker"
-        if breaker.opened_at is not None and entry.action == "restart":
+        if breaker.opened_at is not None and entry.action.startswith("restart"):
             yield f"{entry.worker} #{entry.generation} uses a restart although breaker {name} is open"
         if breaker.canary == entry.worker:
             self._canary_died(breaker, at)

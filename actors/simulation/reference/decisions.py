@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ...deaths.death import Cause
+from ...deaths.death import Cause, signal_name
 from ...spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
 from ..scenarios.history import Announced, Decided, StreakEnded
-from ..scenarios.worker_facts import WorkerFacts
+from ..scenarios.worker_facts import WorkerFacts, is_uncounted
 from .promise import EXACT_S, Promise
 
 
@@ -34,11 +34,19 @@ class Decisions(Promise):
         wanted = self._action(worker, entry, at, cleared)
         if entry.action not in wanted:
             yield f"{name}: decided {entry.action}, the policy says {' or '.join(sorted(wanted))}"
-        elif entry.action == "restart":
-            least, most = delay_ms(worker.spec.restart, 0 if cleared else worker.memory.streak)
+        elif entry.action in ("restart", "restart_uncounted"):
+            least, most = self._delay(worker, entry, cleared)
             if not least - 1 <= entry.delay_ms <= most + 1:
                 says = f"{least / 1000:g}" if least == most else f"{least / 1000:g} to {most / 1000:g}"
                 yield f"{name}: delayed by {entry.delay_ms / 1000:g} s, the policy says {says} s"
+
+    def _delay(self, worker: WorkerFacts, entry: Decided, cleared: bool) -> tuple[int, int]:
+        """The shortest and the longest delay that are right."""
+        if entry.action == "restart":
+            return delay_ms(worker.spec.restart, 0 if cleared else worker.memory.streak)
+        if is_uncounted(worker.spec, entry):
+            return (max(0, APART_MS - entry.uptime_ms),) * 2
+        return delay_ms(worker.spec.restart, worker.memory.boot)
 
     def _action(self, worker: WorkerFacts, entry: Decided, at: float, cleared: bool) -> set[str]:
         """The actions that are right; more than one where two things happen in the same moment."""
@@ -56,14 +64,18 @@ class Decisions(Promise):
             return right
         if not policy.enabled:
             return right | {"notify_only"}
-        well = entry.cause == "exited" and entry.code == 0
-        if policy.restart_on is RestartOn.NEVER or (policy.restart_on is RestartOn.ON_FAILURE and well):
+        if not is_wanted(policy, entry):
             return right | {"none"}
         given_up = "notify_only" if policy.on_exhausted is OnExhausted.NOTIFY_ONLY else "mark_failed"
         if entry.code is not None and entry.code in policy.give_up_exit_codes:
             return right | {given_up}
         if entry.action == "held" and worker.spec.breaker is not None:
             return {"held"}
+        if is_uncounted(worker.spec, entry):
+            return right | {"restart_uncounted"}
+        most = policy.max_boot_failures
+        if most is not None and not entry.was_ready:
+            return right | {given_up if worker.memory.boot >= most else "restart_uncounted"}
         return right | {given_up if is_spent(worker, at, cleared) else "restart"}
 
     # ── forgiveness ──────────────────────────────────────────────────────────────────────
@@ -92,6 +104,27 @@ class Decisions(Promise):
             if worker.status == "dead" and was_sustained(worker, entry.at):
                 return  # written with its death
             yield f"the streak of {entry.worker} is cleared, which was not healthy for long enough"
+
+
+APART_MS = 1000
+"""How far apart the starts of a worker are that exits with an uncounted code, as the manual says."""
+
+
+def is_wanted(policy: RestartPolicy, entry: Decided) -> bool:
+    """Whether the policy restarts after such an end at all."""
+    if entry.cause == "signalled":
+        names = {entry.signal, signal_name(entry.signal or 0), signal_name(entry.signal or 0)[3:]}
+        if names & {*policy.no_restart_signals}:
+            return False
+        if names & {*policy.restart_on_signals}:
+            return True
+    well = ended_well(entry, policy)
+    return policy.restart_on is RestartOn.ALWAYS or (policy.restart_on is RestartOn.ON_FAILURE and not well)
+
+
+def ended_well(entry: Decided, policy: RestartPolicy) -> bool:
+    """Whether it exited with a code that means success."""
+    return entry.cause == "exited" and (entry.code == 0 or entry.code in policy.success_exit_codes)
 
 
 def was_sustained(worker: WorkerFacts, died_at: float) -> bool:

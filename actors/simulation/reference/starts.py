@@ -59,7 +59,8 @@ class Starts(Promise):
         return f"{id_} is not started with its supervisor"
 
     def _decided(self, entry: Decided) -> None:
-        if entry.action != "restart" or entry.generation in self.facts.workers[entry.worker].decided:
+        restarts = entry.action in ("restart", "restart_uncounted")
+        if not restarts or entry.generation in self.facts.workers[entry.worker].decided:
             return
         at = entry.at if entry.died_at is None else entry.died_at
         self._expect(entry.worker, at + entry.delay_ms / 1000, entry.at)
@@ -115,7 +116,7 @@ class Starts(Promise):
         self._generations[entry.worker] = max(last, entry.generation)
         worker = self.facts.workers[entry.worker]
         death = worker.decided.get(max(worker.decided, default=0))
-        if death is None or death.action != "restart" or worker.not_before is None:
+        if death is None or not death.action.startswith("restart") or worker.not_before is None:
             return
         if death.generation not in worker.stored and entry.at < death.at + SAVED_S - EXACT_S:
             name = f"{entry.worker} #{entry.generation}"

@@ -79,4 +79,4 @@ def _life(key: str, lives: dict[str, str]) -> str:
 
 
 def _decision(entry: Decided) -> str:
-    return f"restart in {entry.delay_ms / 1000:g} s" if entry.action == "restart" else entry.action
+    return f"restart in {entry.delay_ms / 1000:g} s" if entry.action.startswith("restart") else entry.action

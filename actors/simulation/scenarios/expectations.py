@@ -135,7 +135,7 @@ class Delays:
         decided = [
             each.delay_ms / 1000
             for each in history
-            if isinstance(each, Decided) and each.worker == self.worker and each.action == "restart"
+            if isinstance(each, Decided) and each.worker == self.worker and each.action.startswith("restart")
         ][: len(self.seconds)]
         exact = len(decided) == len(self.seconds) and all(
             abs(found - wanted) <= tolerance.delay_s

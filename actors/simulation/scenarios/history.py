@@ -135,6 +135,9 @@ class Decided(HistoryEntry, frozen=True, gc=False):
     reason: str = ""
     died_at: float | None = None
     """When it died, if that is known exactly and earlier."""
+    was_ready: bool = True
+    """Whether it had been ready before it died."""
+    uptime_ms: int = 0
 
 
 class StreakEnded(HistoryEntry, frozen=True, gc=False):

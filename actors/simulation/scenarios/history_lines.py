@@ -129,7 +129,7 @@ def _detail(
         case ConditionMet(generation=generation, condition=condition):
             return f"#{generation} meets its condition {condition}"
         case Decided(generation=generation, cause=cause, action=action, delay_ms=delay):
-            wait = f" in {delay / 1000:g} s" if action == "restart" else ""
+            wait = f" in {delay / 1000:g} s" if action.startswith("restart") else ""
             return f"#{generation} died: {cause}; decided: {action}{wait}"
         case StreakEnded():
             return "streak cleared: healthy for long enough"

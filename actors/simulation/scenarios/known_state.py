@@ -31,7 +31,7 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-from .worker_facts import Counters, WorkerFacts, remembered
+from .worker_facts import Counters, WorkerFacts, is_uncounted, remembered
 
 
 class Facts:
@@ -206,10 +206,16 @@ class Facts:
         at = entry.at if entry.died_at is None else entry.died_at
         worker.memory.count(entry.action, at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
-        worker.not_before = at + entry.delay_ms / 1000 if entry.action == "restart" else None
+        restarts = entry.action in ("restart", "restart_uncounted")
+        worker.not_before = at + entry.delay_ms / 1000 if restarts else None
         if entry.action == "held":
             self._held_back(worker.spec)
             return
+        if entry.action == "restart_uncounted":
+            worker.memory.boot += not entry.was_ready and not is_uncounted(worker.spec, entry)
+            return
+        if restarts:
+            worker.memory.boot = 0
         if worker.spec.restart.window_mode is WindowMode.SLIDING:
             worker.memory.deaths.append(at)
         if entry.action == "mark_failed":
@@ -237,7 +243,9 @@ class Facts:
                 worker.stored.add(entry.generation)
                 worker.store.count(entry.action or "", entry.wall_ms, entry.streak_cleared)
                 worker.is_in_store |= entry.action in ("restart", "mark_failed")
-                if entry.action != "held" and not worker.was_lost(entry.generation):
+                if entry.action not in ("held", "restart_uncounted") and not worker.was_lost(
+                    entry.generation
+                ):
                     worker.store.deaths.append(entry.wall_ms)
                 if worker.was_lost(entry.generation):
                     worker.store.due = None

@@ -16,6 +16,8 @@ class Counters:
     restarts: int = 0
     streak: int = 0
     failed: bool = False
+    boot: int = 0
+    """Restarts in a row after deaths before it was ready; only in memory."""
     last_restart: float | None = None
     """In memory: seconds of the scenario. In the store: wall-clock milliseconds."""
     due: float | None = None
@@ -25,7 +27,7 @@ class Counters:
 
     def clear(self) -> None:
         """An operator's reset."""
-        self.restarts = self.streak = 0
+        self.restarts = self.streak = self.boot = 0
         self.failed = False
         self.last_restart = self.due = None
         self.deaths.clear()
@@ -114,6 +116,11 @@ class WorkerFacts:
         return decision is not None and decision.cause == Cause.SUPERVISOR_LOST
 
 
+def is_uncounted(spec: WorkerSpec, entry: Decided) -> bool:
+    """Whether it exited with a code that no limit counts."""
+    return entry.cause == Cause.EXITED and entry.code in spec.restart.uncounted_exit_codes
+
+
 def remembered(
     worker: WorkerFacts, entry: SupervisorStarted, *, paused: bool, breaker_is_open: bool
 ) -> WorkerFacts:
@@ -127,7 +134,7 @@ def remembered(
         store.restarts,
         store.streak,
         store.failed,
-        None if store.last_restart is None else moved(store.last_restart),
+        last_restart=None if store.last_restart is None else moved(store.last_restart),
         deaths=[moved(at) for at in store.deaths[-100:] if at > worker.reset_wall_ms],
     )
     wait_ms = None if store.due is None else store.due - entry.wall_ms

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ...deaths.death import signal_name, signal_number
+from ...deaths.death import NOT_A_SIGNAL, signal_name, signal_number
 from ...errors import Problem
 from ..validation import (
     Policy,
@@ -15,8 +15,6 @@ from ..validation import (
     seconds,
     setting,
 )
-
-NOT_A_SIGNAL = "is not a signal; use a name such as SIGTERM or a number"
 
 
 class Urgency(IntEnum):

@@ -40,7 +40,8 @@ def death_sentences(event: WorkerDied) -> tuple[Sentence, Sentence]:
     if event.death.cause is Cause.SUPERVISOR_LOST:  # the time is that of the supervisor's last record
         lost = f"ended with its supervisor, which was killed; it had run for at least {lasted}"
         return Sentence("death", lost, level), decision
-    return Sentence("death", f"died after {lasted}{job}: {how}", level), decision
+    early = "" if event.death.was_ready else ", before it was ready"
+    return Sentence("death", f"died after {lasted}{job}{early}: {how}", level), decision
 
 
 def recorded_death_sentences(death: DeathRecord) -> tuple[Sentence, Sentence]:
@@ -73,6 +74,9 @@ def _decision(event: WorkerDied) -> str:
         case Action.RESTART:
             when = f"in {span(event.delay_s * 1000)}" if event.delay_s else "at once"
             return f"restart {when}: {', '.join(_counters(event)) or event.reason}"
+        case Action.RESTART_UNCOUNTED:
+            when = f"in {span(event.delay_s * 1000)}" if event.delay_s else "at once"
+            return f"restart {when}, not counted: {event.reason}"
         case Action.MARK_FAILED:
             return "; ".join([f"was given up: {event.reason}", *_used(event.budget)])
         case Action.NOTIFY_ONLY:

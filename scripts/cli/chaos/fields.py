@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, Union, get_args
 
-from rekindle.actors.deaths.death import signal_number
-from rekindle.actors.spec.policies.stop_policy import NOT_A_SIGNAL
+from rekindle.actors.deaths.death import NOT_A_SIGNAL, signal_number
 from rekindle.actors.spec.validation import Setting, from_file
 
 from ..config.problems import KeyPath

@@ -9,6 +9,7 @@ from .text import age, exit_words, moment, printable, signal_name, span
 
 _DECISIONS = {
     "restart": "restart",
+    "restart_uncounted": "restart, not counted",
     "mark_failed": "given up",
     "notify_only": "notified, not restarted",
     "none": "not restarted",
@@ -46,7 +47,7 @@ def _death(death: Document, now_ms: int) -> tuple[str, ...]:
         cause(death),
         span(death["uptime_ms"]),
         _DECISIONS.get(action, action),
-        span(death["delay_ms"]) if action == "restart" else "-",
+        span(death["delay_ms"]) if action.startswith("restart") else "-",
         printable(death["reason"]),
     )
 

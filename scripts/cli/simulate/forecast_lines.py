@@ -132,6 +132,9 @@ def _row(life: PastLife, longest_ms: int, brush: Brush) -> tuple[str, ...]:
             delay = life.decision.delay_ms
             number = life.decision.state.restart_count
             then, drawn = f"restart #{number} after {lasting(delay)}", bar(delay, longest_ms, brush)
+        case Action.RESTART_UNCOUNTED:
+            delay = life.decision.delay_ms
+            then, drawn = f"restart, not counted, after {lasting(delay)}", bar(delay, longest_ms, brush)
         case Action.MARK_FAILED:
             then, drawn = f"given up: {_why(life)}", ""
         case Action.NOTIFY_ONLY | Action.HELD | Action.NONE:

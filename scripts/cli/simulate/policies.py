@@ -90,7 +90,7 @@ def _setting(change: str) -> tuple[str, object]:
 def _value(name: str, text: str) -> object:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    if name == "give_up_exit_codes":
+    if name.endswith(("_exit_codes", "_signals")):
         return tuple(_number(part.strip()) for part in text.strip("[]").split(",") if part.strip())
     number = _number(text)
     if not isinstance(number, str) or not name.endswith("_s"):

@@ -33,6 +33,11 @@ RESTART = {
     "reset_after_healthy_s": (None, 60, 300, None, 60),
     "on_exhausted": ("mark_failed", "mark_failed", "mark_failed", "notify_only", "mark_failed"),
     "give_up_exit_codes": ((), (), (), (), ()),
+    "success_exit_codes": ((), (), (), (), ()),
+    "uncounted_exit_codes": ((), (), (), (), ()),
+    "restart_on_signals": ((), (), (), (), ()),
+    "no_restart_signals": ((), (), (), (), ()),
+    "max_boot_failures": (None, None, None, None, None),
     "clear_failed_on_change": (False, False, False, False, False),
 }
 HEALTH = {

@@ -11,7 +11,7 @@ import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { cause, elapsed, moment, number, span } from "./words.js";
 
-const DECISIONS = { restart: "restart", mark_failed: "failed", ignore: "not restarted", notify_only: "notified only", hold: "held" };
+const DECISIONS = { restart: "restart", restart_uncounted: "restart, not counted", mark_failed: "failed", ignore: "not restarted", notify_only: "notified only", hold: "held" };
 
 export function worker(id) {
   const status = el("span", { class: "pill" });
