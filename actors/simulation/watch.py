@@ -11,6 +11,7 @@ from .reference.announcements import Announcements, Publications
 from .reference.breakers import Breakers
 from .reference.decisions import Decisions
 from .reference.durability import Durability
+from .reference.groups import Groups
 from .reference.health import Health
 from .reference.jobs import Jobs
 from .reference.promise import Deadlines, Promise
@@ -27,6 +28,7 @@ PROMISES: tuple[type[Promise], ...] = (
     Breakers,
     Decisions,
     Durability,
+    Groups,
     Health,
     Jobs,
     Order,

@@ -231,3 +231,42 @@ def test_the_scenario_of_the_readme_holds() -> None:
 def test_the_scenarios_are_listed_with_what_they_are_about() -> None:
     code, said = chaos("--list")
     assert (code, "crash_loop\n    A worker that dies 3 s" in said) == (0, True)
+
+
+TRIO = "[worker.a]\n[worker.b]\ncopies = 2\n[worker.c]\n"
+
+
+def test_groups_of_a_scenario_file_have_the_words_of_every_other_file() -> None:
+    text = TRIO + '[group.inner]\nmembers = ["b", "c"]\nstrategy = "rest_for_one"\nmax_in_window = "none"\n'
+    scenario = parse_scenario(text + '[group.outer]\nmembers = ["a", "inner"]\n', Path("x.toml"))
+    places = {
+        role.id: [(place.group.name, place.position) for place in role.spec.membership]
+        for role in scenario.roles
+    }
+    assert places == {
+        "a": [("outer", 0)],
+        "b:0": [("inner", 0), ("outer", 1)],
+        "b:1": [("inner", 0), ("outer", 1)],
+        "c": [("inner", 1), ("outer", 1)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("group", "problem"),
+    [
+        ('members = ["a", "d"]', "x.toml:6: group.g.members: no worker or group is named 'd'"),
+        (
+            'members = ["a"]\nstrategy = "all"',
+            'x.toml:7: group.g.strategy = "all": must be one of one_for_one',
+        ),
+        (
+            'members = ["a"]\nmembrs = 1',
+            "x.toml:7: group.g.membrs: is not a known key; did you mean 'members'?",
+        ),
+        ('members = ["g"]', 'x.toml:6: group.g.members = ["g"]: names the group itself'),
+    ],
+)
+def test_a_group_that_is_wrong_is_refused_with_its_line(group: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_scenario(f"{TRIO}[group.g]\n{group}\n", Path("x.toml"))
+    assert str(caught.value).startswith(problem)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ...deaths.death import Cause, signal_name
 from ...spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
 from ..scenarios.history import Announced, Decided, StreakEnded
-from ..scenarios.worker_facts import WorkerFacts, is_uncounted
+from ..scenarios.worker_facts import WorkerFacts, begins_anew, is_uncounted
 from .promise import EXACT_S, Promise
 
 
@@ -32,6 +32,8 @@ class Decisions(Promise):
         if entry.action in ("restart", "mark_failed") and entry.streak_cleared != cleared:
             yield f"{name}: its streak was {'' if entry.streak_cleared else 'not '}cleared by its health"
         wanted = self._action(worker, entry, at, cleared)
+        if worker.spec.membership and wanted & {"restart", "mark_failed"}:
+            wanted |= _by_group(worker, entry)
         if entry.action not in wanted:
             yield f"{name}: decided {entry.action}, the policy says {' or '.join(sorted(wanted))}"
         elif entry.action in ("restart", "restart_uncounted"):
@@ -42,6 +44,8 @@ class Decisions(Promise):
 
     def _delay(self, worker: WorkerFacts, entry: Decided, cleared: bool) -> tuple[int, int]:
         """The shortest and the longest delay that are right."""
+        if begins_anew(entry):
+            return delay_ms(worker.spec.restart, 0)
         if entry.action == "restart":
             return delay_ms(worker.spec.restart, 0 if cleared else worker.memory.streak)
         if is_uncounted(worker.spec, entry):
@@ -104,6 +108,14 @@ class Decisions(Promise):
             if worker.status == "dead" and was_sustained(worker, entry.at):
                 return  # written with its death
             yield f"the streak of {entry.worker} is cleared, which was not healthy for long enough"
+
+
+def _by_group(worker: WorkerFacts, entry: Decided) -> set[str]:
+    """What the groups of a worker may decide instead."""
+    if entry.action == "restart":
+        return {"restart"} if begins_anew(entry) else set()
+    spent = any(entry.reason.startswith(f"group {each.group.name}: ") for each in worker.spec.membership)
+    return {"mark_failed"} if spent else set()
 
 
 APART_MS = 1000

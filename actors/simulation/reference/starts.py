@@ -86,6 +86,7 @@ class Starts(Promise):
             or worker.stopped_at is not None
             or worker.left
             or bool(worker.spec.after)
+            or bool(worker.spec.membership)
             or worker.spec.breaker is not None
             or self.facts.shut_down_at is not None
             or self.facts.starts_are_paced

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...deaths.death import Cause
+from ...spec.policies.group import Strategy
 from ...spec.policies.restart_policy import WindowMode
 from ...spec.worker_spec import WorkerSpec
 from .history import (
@@ -276,6 +277,8 @@ def unreached(facts: Facts, entry: Reported) -> str | None:
         if entry.alive and not idles:
             return f"{entry.worker} should be down but has a process"
         return None
+    if is_down_with_group(facts, worker):
+        return f"{entry.worker} runs on after its group was given up" if entry.alive else None
     longest = worker.spec.restart.max_delay_s + 2.0
     match entry.shown:
         case "healthy" | "starting" if entry.alive:
@@ -290,6 +293,28 @@ def unreached(facts: Facts, entry: Reported) -> str | None:
             return None
         case _:
             return f"{entry.worker} is {entry.shown} and is not restarted"
+
+
+def is_down_with_group(facts: Facts, worker: WorkerFacts) -> bool:
+    """Whether one of its groups is given up: a member that cannot be replaced is failed."""
+    failed = [each for each in facts.workers.values() if each is not worker and _is_given_up(each)]
+    return any(
+        place.group.strategy is not Strategy.ONE_FOR_ONE or by_budget(other, place.group.name)
+        for place in worker.spec.membership
+        for other in failed
+        if any(each.group.name == place.group.name for each in other.spec.membership)
+    )
+
+
+def _is_given_up(worker: WorkerFacts) -> bool:
+    """Whether it is failed, or was reset since and not started again."""
+    return worker.failed_at is not None or worker.reset_when_failed
+
+
+def by_budget(worker: WorkerFacts, group: str) -> bool:
+    """Whether it was given up because the budget of this group was spent."""
+    last = worker.decided.get(max(worker.decided, default=0))
+    return last is not None and last.reason.startswith(f"group {group}: ")
 
 
 def events_are_in_order(facts: Facts, entry: EventPublished, slack: Slack) -> Iterator[str]:

@@ -31,7 +31,7 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-from .worker_facts import Counters, WorkerFacts, is_uncounted, remembered
+from .worker_facts import Counters, WorkerFacts, begins_anew, is_uncounted, remembered
 
 
 class Facts:
@@ -178,7 +178,7 @@ class Facts:
         if self.actors_are_heard:
             worker.healthy_since = None
         worker.spawned.add(entry.generation)
-        worker.is_ending = worker.sent_garbage = worker.left = False
+        worker.is_ending = worker.sent_garbage = worker.left = worker.reset_when_failed = False
         worker.not_before = None
 
     def _refused(self, entry: SpawnRefused) -> None:
@@ -204,6 +204,8 @@ class Facts:
         if worker.was_lost(entry.generation):
             return  # history only
         at = entry.at if entry.died_at is None else entry.died_at
+        if begins_anew(entry):
+            worker.memory.clear()
         worker.memory.count(entry.action, at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
         restarts = entry.action in ("restart", "restart_uncounted")
@@ -296,6 +298,8 @@ class Facts:
                 since = entry.at if entry.since is None else entry.since
                 if not self.actors_are_heard:
                     worker.healthy_since = since if entry.new == "healthy" else None
+            case "worker_stopping" if worker.spec.membership:
+                _let_end(worker)
             case "worker_started":
                 worker.told_started = entry.generation
             case "worker_died":
@@ -314,7 +318,9 @@ class Facts:
             worker.was_healthy_since = worker.healthy_since if entry.old == "healthy" else None
             worker.healthy_since = entry.at if entry.new == "healthy" else None
             worker.status, worker.status_since = entry.new or "", entry.at
-        elif entry.event == "worker_recycled":
+        elif entry.event == "worker_recycled" or (
+            entry.event == "worker_stopping" and worker.spec.membership
+        ):
             worker.recycled_at = entry.at
             _let_end(worker)
 
@@ -359,6 +365,7 @@ def _let_end(worker: WorkerFacts) -> None:
 
 
 def _reset(worker: WorkerFacts, entry: Ordered) -> None:
+    worker.reset_when_failed |= worker.failed_at is not None and entry.order == "reset"
     worker.memory.clear()
     worker.failed_at = None
     if entry.order == "restart":

@@ -15,9 +15,12 @@ from typing import Any, Self
 
 from ...errors import Problem, RekindleError, SpecError
 from ...messages.shapes import field_names
+from ...spec.group_order import arranged
 from ...spec.policies.breaker_policy import BreakerPolicy
+from ...spec.policies.group import Group
 from ...spec.policies.resource_limits import RecyclePolicy
 from ...spec.program import Command, PythonCall
+from ...spec.start_order import check_order
 from ...spec.worker_spec import WorkerSpec, served_by
 from . import moves
 from .behaviours import Behaviour
@@ -141,6 +144,17 @@ class Scenario:
             others["recycle"] = _recycle(id, recycle)
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
+
+    def together(self, *groups: Group) -> Scenario:
+        """With all these groups of workers that stand and fall together; call it once, after `worker`.
+
+        Raises:
+            SpecError: a group is invalid.
+        """
+        specs = arranged((role.spec for role in self.roles), groups)
+        check_order(specs)
+        placed = zip(self.roles, specs, strict=True)
+        return replace(self, roles=tuple(replace(role, spec=spec) for role, spec in placed))
 
     def at(self, earliest_s: float, latest_s: float | None = None) -> Moment:
         """At this time, or between two times as the seed decides: …"""

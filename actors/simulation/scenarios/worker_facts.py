@@ -64,6 +64,8 @@ class WorkerFacts:
     """It is being stopped and has not been started since."""
     stopped_at: float | None = None
     failed_at: float | None = None
+    reset_when_failed: bool = False
+    """An operator lifted its failure and has not started it since."""
     paused_at: float | None = None
     paused_until: float | None = None
     left: bool = False
@@ -119,6 +121,11 @@ class WorkerFacts:
 def is_uncounted(spec: WorkerSpec, entry: Decided) -> bool:
     """Whether it exited with a code that no limit counts."""
     return entry.cause == Cause.EXITED and entry.code in spec.restart.uncounted_exit_codes
+
+
+def begins_anew(entry: Decided) -> bool:
+    """Whether its own limit was reached and its group escalated: its counters are cleared."""
+    return "escalates to group" in entry.reason and entry.reason.startswith("Restart #1 ")
 
 
 def remembered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from rekindle.actors.simulation.scenarios.scenario import (
     planned_problems,
     unknown_worker,
 )
+from rekindle.actors.spec.policies.group import Group
 from rekindle.actors.spec.validation import nearest
 
 from ..config.problems import NOTHING, ConfigError, ConfigProblem, KeyPath, dotted, shown
@@ -27,7 +28,11 @@ from ..config.toml.toml_file import read_text, tables
 from .fields import Fields
 from .vocabulary import LIFE_FIELDS, behaviour_of, expectations_of, move_of
 
-_TOP = ("name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "move", "random", "expect")
+_TOP = (
+    "name", "about", "lasts_s", "speed", "max_concurrent_starts", "worker", "group", "move", "random",
+    "expect",
+)  # fmt: skip
+_GROUP = ("members", "strategy", "max_in_window", "window_s", "on_exhausted")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
     "recycle", "group", "jobs", "does", "lives",
@@ -79,6 +84,7 @@ class _Reader:
         """The scenario, as far as it could be read."""
         top = self._fields(self._raw, (), _TOP)
         roles = [role for id_, table in self._tables("worker").items() for role in self._roles(id_, table)]
+        roles = self._together(roles)
         self._ids = tuple(role.id for role in roles)
         scenario = Scenario(
             top.get("name", str, name),
@@ -154,6 +160,31 @@ class _Reader:
                 self._note((*where, *problem.field.split(".")), problem.reason, problem.value)
             return []
         return [_copy(made.roles[0], each) for each in ids]
+
+    def _together(self, roles: list[Role]) -> list[Role]:
+        """The workers in their groups; as they are if a group has a problem, which is noted."""
+        groups = [made for name, table in self._tables("group").items() for made in self._group(name, table)]
+        named = {word for group in groups for word in group.members}
+        roles = [_of_table(role, named) for role in roles]
+        if not groups or self.problems:
+            return roles
+        try:
+            return list(Scenario("", roles=tuple(roles)).together(*groups).roles)
+        except SpecError as error:
+            for problem in error.problems:
+                table = "worker" if problem.field == "after" else "group"
+                self._note((table, error.worker, problem.field), problem.reason, problem.value)
+            return roles
+
+    def _group(self, name: str, table: object) -> Iterable[Group]:
+        fields = self._fields(table, ("group", name), _GROUP)
+        settings = {key: _settings(fields.raw(key)) for key in _GROUP if key in fields}
+        try:
+            plain = {key: None if each == "none" else each for key, each in settings.items()}
+            yield Group(name, **plain)  # type: ignore[arg-type]
+        except SpecError as error:
+            for problem in error.problems:
+                self._note(("group", name, problem.field), problem.reason, problem.value)
 
     def _lives(self, fields: Fields, where: KeyPath) -> Iterable[Behaviour]:
         single, several = fields.raw("does"), fields.raw("lives")
@@ -299,3 +330,11 @@ def _settings(value: object) -> object:
 
 def _copy(role: Role, id_: str) -> Role:
     return role if role.id == id_ else replace(role, spec=replace(role.spec, id=id_))
+
+
+def _of_table(role: Role, named: Collection[str]) -> Role:
+    """A copy as a worker of its table, if a group names the table."""
+    table = role.id.rpartition(":")[0]
+    if table not in named or role.spec.group:
+        return role
+    return replace(role, spec=replace(role.spec, group=table))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.chaos.mutants import alerts, breakers, decisions, durability, health, jobs, processes
+from tests.chaos.mutants import alerts, breakers, decisions, durability, groups, health, jobs, processes
 from tests.chaos.mutants.mutant import Mutant
 
 CATALOGUE = (
@@ -43,6 +43,13 @@ CATALOGUE = (
     Mutant(durability.announces_a_death_twice, "breaker_outlasts_outage"),
     Mutant(durability.numbers_begin_again, "supervisor_killed_after_commit"),
     Mutant(durability.forgets_an_open_breaker_at_a_restart, "crew_at_random"),
+    Mutant(groups.allows_one_boot_failure_too_many, "exit_codes_and_signals"),
+    Mutant(groups.leaves_a_group_that_is_given_up_running, "groups_fall_together"),
+    Mutant(groups.never_spends_the_budget_of_a_group, "groups_fall_together"),
+    Mutant(groups.restarts_in_a_hot_loop, "exit_codes_and_signals"),
+    Mutant(groups.restarts_only_the_member_that_died, "groups_fall_together"),
+    Mutant(groups.starts_before_the_others_have_ended, "groups_fall_together"),
+    Mutant(groups.takes_success_for_a_failure, "exit_codes_and_signals"),
     Mutant(health.accepts_frames_of_older_generations, "everything_at_random"),
     Mutant(health.gives_no_grace_after_a_sleep, "crew_at_random"),
     Mutant(health.forgives_for_ever, "silence_at_random"),

@@ -72,7 +72,7 @@ def forgets_the_limit_of_restarts_in_a_row(patch: pytest.MonkeyPatch) -> None:
 
     def spent(policy: Any, state: Any, now_ms: int) -> Any:
         found = right(policy, state, now_ms)
-        return None if found is not None and "in a row" in found else found
+        return None if found is not None and found[1].name == "consecutive" else found
 
     patch.setattr(restarts, "_spent_limit", spent)
 
@@ -143,10 +143,12 @@ def clears_the_lifetime_count_with_the_streak(patch: pytest.MonkeyPatch) -> None
 
 def restarts_what_ended_well(patch: pytest.MonkeyPatch) -> None:
     """`restart_on = on_failure` is taken for `always`."""
-    right = restarts._wanted
-    patch.setattr(
-        restarts, "_wanted", lambda policy, death: right(policy, death) or policy.restart_on == "on_failure"
-    )
+    right = restarts._unwanted
+
+    def unwanted(policy: Any, death: Any) -> str | None:
+        return None if policy.restart_on == "on_failure" else right(policy, death)
+
+    patch.setattr(restarts, "_unwanted", unwanted)
 
 
 def counts_the_deaths_during_a_pause(patch: pytest.MonkeyPatch) -> None:
@@ -163,8 +165,8 @@ def marks_failed_what_should_only_notify(patch: pytest.MonkeyPatch) -> None:
     """`on_exhausted` is ignored."""
     right = restarts._exhausted
 
-    def exhausted(policy: Any, state: Any, why: str, death: Any) -> Any:
-        decision = right(policy, state, why, death)
+    def exhausted(policy: Any, state: Any, why: str, limit: Any, death: Any) -> Any:
+        decision = right(policy, state, why, limit, death)
         return replace(decision, action=Action.MARK_FAILED, failure_reason=decision.reason)
 
     patch.setattr(restarts, "_exhausted", exhausted)

@@ -15,6 +15,7 @@ import msgspec
 from rekindle.actors.simulation import Behaviour, Scenario
 from rekindle.actors.simulation.scenarios.scenario import Role
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.group import Membership
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
 from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.spec.policies.stop_policy import StopPolicy
@@ -50,6 +51,7 @@ class PlannedWorker(msgspec.Struct):
     lives: tuple[Behaviour, ...]
     """In scenario time."""
     breaker: dict[str, Any] | None = None
+    membership: tuple[Membership, ...] = ()
 
 
 class Plan(msgspec.Struct):
@@ -93,6 +95,7 @@ class Plan(msgspec.Struct):
             after=worker.after,
             limits=None,
             breaker=None if worker.breaker is None else BreakerPolicy(**worker.breaker),
+            membership=worker.membership,
         )
 
 
@@ -114,7 +117,13 @@ def _planned(role: Role, speed: float) -> PlannedWorker:
         spec.run.reports_health,
         role.lives,
         None if spec.breaker is None else _breaker(spec.breaker, speed),
+        tuple(_place(place, speed) for place in spec.membership),
     )
+
+
+def _place(place: Membership, speed: float) -> Membership:
+    window_s = max(SHORTEST_WINDOW_S, place.group.window_s / speed)
+    return replace(place, group=replace(place.group, window_s=window_s))
 
 
 def _breaker(policy: BreakerPolicy, speed: float) -> dict[str, Any]:

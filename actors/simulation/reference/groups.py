@@ -1,0 +1,115 @@
+"""Pure: groups stand and fall together: what restarts together ends first, and no group is half started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from ...spec.policies.group import GroupExhausted, Membership, Strategy
+from ..scenarios.history import Announced, Decided, Ordered, Spawned, SpawnRefused, SupervisorStarted
+from ..scenarios.known_state import Facts
+from ..scenarios.worker_facts import WorkerFacts
+from .promise import SETTLED_S, Deadlines, Promise
+
+Life = tuple[str, int]
+"""A process: the worker and its generation."""
+
+
+class Groups(Promise):
+    """What restarts together has ended before any of it starts, and ends when its group is given up."""
+
+    rule: ClassVar[str] = "no group is left half started"
+
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._to_end: dict[Life, frozenset[str]] = {}
+        """The processes that must end, each with the workers that must not start before."""
+
+    def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
+        """Deaths and starts; nothing if no worker is in a group."""
+        if not any(worker.spec.membership for worker in self.facts.workers.values()):
+            return {}
+        return {
+            SupervisorStarted: lambda _entry: self._to_end.clear(),
+            Decided: self._decided,
+            Ordered: self._ordered,
+            Announced: self._announced,
+            Spawned: self._starts,
+            SpawnRefused: self._starts,
+        }
+
+    def _decided(self, entry: Decided) -> None:
+        worker = self.facts.workers[entry.worker]
+        if entry.generation in worker.decided or not worker.spec.membership or worker.spec.temporary:
+            return
+        place = worker.spec.membership[0]
+        if entry.action in ("restart", "restart_uncounted", "held"):
+            together = [entry.worker, *self._restarting(entry.worker, place)]
+        elif entry.action == "mark_failed" and _is_given_up_with(place):
+            together = list(self._members(place))
+            self._must_be_down(place, entry)
+        else:
+            return
+        lives = {id_: self.facts.workers[id_].living for id_ in together if id_ != entry.worker}
+        falling = {(id_, living): frozenset(together) for id_, living in lives.items() if living is not None}
+        self._to_end |= falling
+
+    def _restarting(self, culprit: str, place: Membership) -> list[str]:
+        """The other members that restart with one that died, by the strategy of its innermost group."""
+        others = [id_ for id_ in self._members(place) if id_ != culprit]
+        match place.group.strategy:
+            case Strategy.ONE_FOR_ONE:
+                return []
+            case Strategy.ONE_FOR_ALL:
+                return others
+            case Strategy.REST_FOR_ONE:
+                return [id_ for id_ in others if self._position(id_, place) > place.position]
+
+    def _members(self, place: Membership) -> Iterator[str]:
+        for id_, worker in self.facts.workers.items():
+            if any(each.group == place.group for each in worker.spec.membership):
+                yield id_
+
+    def _position(self, id_: str, place: Membership) -> int:
+        places = self.facts.workers[id_].spec.membership
+        return next(each.position for each in places if each.group == place.group)
+
+    def _must_be_down(self, place: Membership, entry: Decided) -> None:
+        """A group that is given up has no process when the time of all its stops is over."""
+        specs = [self.facts.workers[id_].spec for id_ in self._members(place)]
+        lives = {spec.id: self.facts.workers[spec.id].living for spec in specs if spec.id != entry.worker}
+        due = entry.at + sum(spec.stop.total_s for spec in specs) + SETTLED_S
+
+        def why() -> str | None:
+            left = [id_ for id_, one in lives.items() if one and self.facts.workers[id_].living == one]
+            name = place.group.name
+            return f"group {name} is given up, and {', '.join(left)} still runs" if left else None
+
+        self.by(place.group.name, due, why)
+
+    def _ordered(self, entry: Ordered) -> None:
+        """An operator's order about a member: what runs then is what the operator wants."""
+        for worker in self.facts.each(entry.worker):
+            for place in worker.spec.membership:
+                self.done(place.group.name)
+
+    def _announced(self, entry: Announced) -> None:
+        if entry.event == "worker_unkillable":
+            self._to_end = {life: ids for life, ids in self._to_end.items() if life[0] != entry.worker}
+
+    def _starts(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
+        for (id_, generation), together in list(self._to_end.items()):
+            if not _is_living(self.facts.workers[id_], generation):
+                del self._to_end[id_, generation]
+            elif entry.worker in together and not self.facts.an_actor_raised:
+                yield f"{entry.worker} #{entry.generation} starts while {id_} #{generation} has yet to end"
+
+
+def _is_given_up_with(place: Membership) -> bool:
+    """Whether the end of a member is the end of its group."""
+    group = place.group
+    return group.strategy is not Strategy.ONE_FOR_ONE and group.on_exhausted is GroupExhausted.FAIL
+
+
+def _is_living(worker: WorkerFacts, generation: int) -> bool:
+    return worker.living == generation
