@@ -33,6 +33,7 @@ from .executor import RekindleExecutor
 from .facts.health_status import Status
 from .facts.jobs import JobState as JobStatus
 from .facts.jobs import JobView, QueueStats, Unique
+from .facts.runs import Run, RunState
 from .facts.topic_states import JobTopicState as JobState
 from .facts.topic_states import QueueState, SystemHealthState, WorkerState
 from .messages import (
@@ -63,6 +64,16 @@ from .messages import (
     ResourceWarned,
     RestartWorker,
     ResumeWorkers,
+    RunDue,
+    RunFailed,
+    RunMissed,
+    RunNow,
+    RunOverdue,
+    RunSkipped,
+    RunStarted,
+    RunStopped,
+    RunSucceeded,
+    ScheduleStatus,
     Snapshot,
     StartWorkers,
     StateChanged,
@@ -93,6 +104,7 @@ from .spec.policies.log_policy import LogFormat, LogPolicy
 from .spec.policies.ready_policy import ReadyPolicy
 from .spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from .spec.policies.restart_policy import RestartOn, RestartPolicy, WindowMode
+from .spec.policies.schedule import Missed, Overlap, SchedulePolicy
 from .spec.policies.stop_policy import StopPolicy
 from .spec.policies.work_release import Release, ReleasePolicy
 from .spec.presets import PRESETS
@@ -143,6 +155,8 @@ __all__ = [
     "JobView",
     "LogFormat",
     "LogPolicy",
+    "Missed",
+    "Overlap",
     "PauseBegan",
     "PauseEnded",
     "PauseMode",
@@ -173,6 +187,19 @@ __all__ = [
     "RestartWorker",
     "ResumeWorkers",
     "Rlimits",
+    "Run",
+    "RunDue",
+    "RunFailed",
+    "RunMissed",
+    "RunNow",
+    "RunOverdue",
+    "RunSkipped",
+    "RunStarted",
+    "RunState",
+    "RunStopped",
+    "RunSucceeded",
+    "SchedulePolicy",
+    "ScheduleStatus",
     "Snapshot",
     "SpecError",
     "StartWorkers",

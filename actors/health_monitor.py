@@ -125,8 +125,8 @@ class HealthMonitor(ResilientActor):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
                 self._lost(id_, generation, Lost(Cause.PROTOCOL, detail=detail))
-            case ExpectLimitKill(component_id=id_, generation=generation, detail=detail):
-                self._limit_exceeded(id_, generation, detail)
+            case ExpectLimitKill():
+                self._limit_exceeded(message)
             case ProcessFound(component_id=id_, generation=generation):
                 self._found(id_, generation)
             case Register():
@@ -245,17 +245,19 @@ class HealthMonitor(ResilientActor):
         if worker is not None:
             self._grant(worker)
 
-    def _limit_exceeded(self, component_id: str, generation: int, detail: str) -> None:
-        worker = self._current(component_id, generation)
+    def _limit_exceeded(self, kill: ExpectLimitKill) -> None:
+        worker = self._current(kill.component_id, kill.generation)
         if worker is not None:
-            worker.limit_exceeded = detail
+            worker.limit_exceeded = kill
 
     def _exited(self, component_id: str, generation: int, exit_: Exit, remains: Remains | None) -> None:
-        """A process ended; if the supervisor killed it for exceeding a limit, that is the cause."""
+        """A process ended; if the supervisor ended it for exceeding a limit, that is the cause."""
         lost = Lost(exit_.cause, exit_)
         worker = self._current(component_id, generation)
-        if worker is not None and worker.limit_exceeded is not None and exit_.signal == signal.SIGKILL:
-            lost = Lost(Cause.RESOURCE_LIMIT, exit_, worker.limit_exceeded)
+        kill = None if worker is None else worker.limit_exceeded
+        if kill is not None and (kill.timeout or exit_.signal == signal.SIGKILL):
+            cause = Cause.TIMEOUT if kill.timeout else Cause.RESOURCE_LIMIT
+            lost = Lost(cause, exit_, kill.detail)
         self._lost(component_id, generation, lost, remains)
 
     def _lost(self, component_id: str, generation: int, lost: Lost, remains: Remains | None = None) -> None:

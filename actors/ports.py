@@ -25,6 +25,7 @@ from .facts.records import (
     Remembered,
     UsageNoted,
 )
+from .facts.runs import Run
 from .facts.usage import Usage
 from .spec.policies.retention_policy import Retention
 from .spec.worker_spec import WorkerSpec
@@ -272,6 +273,10 @@ class Store(Protocol):
         self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[UsageNoted, ...]:
         """What a worker used, newest first."""
+        ...
+
+    def runs(self, component_id: str, *, limit: int = 100) -> tuple[Run, ...]:
+        """The runs of a scheduled worker, newest first."""
         ...
 
     def prune(self, retention: Retention, now_wall_ms: int) -> bool:

@@ -49,6 +49,7 @@ from rekindle.actors.facts.records import (
     StreakCleared,
     UsageNoted,
 )
+from rekindle.actors.facts.runs import Run, RunKept
 from rekindle.actors.rules.alert_book import MOST_RESOLVED
 from rekindle.actors.spec.policies.retention_policy import Retention
 
@@ -93,6 +94,7 @@ class MemoryStore:
         self._usages: dict[tuple[str, int], UsageNoted] = {}
         """By worker and time."""
         self._numbers: dict[str, _Numbers] = {}
+        self._runs: dict[tuple[str, int], Run] = {}
 
     def load(self) -> Remembered:
         """The history that a supervisor starts from."""
@@ -109,6 +111,7 @@ class MemoryStore:
             last_event_id=last,
             generations=MappingProxyType(used_generations(numbers, traces)),
             lost=lost_lives(numbers, died, seen_at),
+            seen_at_wall_ms=seen_at,
         )
 
     def deaths(
@@ -166,6 +169,11 @@ class MemoryStore:
         ]
         return tuple(sorted(found, key=lambda each: -each.at_wall_ms)[: max(limit, 0)])
 
+    def runs(self, component_id: str, *, limit: int = 100) -> tuple[Run, ...]:
+        """The runs of a scheduled worker, newest first."""
+        found = [run for (worker, _), run in tuple(self._runs.items()) if worker == component_id]
+        return tuple(sorted(found, key=lambda run: -run.number)[: max(limit, 0)])
+
     def alerts(self) -> tuple[Alert, ...]:
         """All active alerts and the latest resolved ones, oldest first."""
         over = sorted(each.id for each in self._alerts.values() if not each.is_active)[:-MOST_RESOLVED]
@@ -216,6 +224,8 @@ class MemoryStore:
         for key in [key for key in self._usages if key[1] < before_ms]:
             del self._usages[key]
         del self._audit[: -retention.audit_count]
+        history_ms = now_wall_ms - round(retention.history_days * 86_400_000)
+        self._runs = {key: run for key, run in self._runs.items() if run.due_wall_ms >= history_ms}
         self.jobs.prune_old(retention, now_wall_ms)
         return False
 
@@ -263,6 +273,8 @@ class MemoryStore:
                 self._audit.append(record)
             case GenerationsReserved() | GenerationsSettled() | GenerationStarted() | GenerationEnded():
                 self._number(record)
+            case RunKept(run=run):
+                self._runs[run.component_id, run.number] = run
             case UsageNoted(component_id=worker, at_wall_ms=at):
                 self._usages.setdefault((worker, at), record)
             case _:

@@ -37,6 +37,7 @@ from rekindle.actors.facts.records import (
     StreakCleared,
     UsageNoted,
 )
+from rekindle.actors.facts.runs import RunKept
 
 from .database.write_connection import Row, Writing
 from .jobs.claim_release import release_claims, release_former_claims
@@ -57,6 +58,7 @@ from .sql.encoding import (
     storable,
 )
 from .sql.generation_rows import ended_values, reserved_values, settled_values, started_values
+from .sql.run_rows import run_values
 from .sql.usage_rows import usage_values
 
 
@@ -88,6 +90,7 @@ class RecordWriter:
             AlertKept: self._keep_alerts,
             AlertsForgotten: self._forget_alerts,
             UsageNoted: self._note_usages,
+            RunKept: self._keep_runs,
             **self._generation_writers(),
         }
         self._settled: list[JobSettled] = []
@@ -218,6 +221,11 @@ class RecordWriter:
 
     def _note_usages(self, noted: list[UsageNoted]) -> None:
         self._writing.execute(self._upserts.note_usage, [usage_values(record) for record in noted])
+
+    def _keep_runs(self, kept: list[RunKept]) -> None:
+        # The latest state of each: one statement must not change a row twice.
+        latest = {(record.run.component_id, record.run.number): record.run for record in kept}
+        self._writing.execute(self._upserts.keep_run, [run_values(run) for run in latest.values()])
 
     def _generation_writers(self) -> dict[type[Kept], Callable[[list[Any]], None]]:
         def writer(statement: Executable, values: Callable[[Any], Row]) -> Callable[[list[Any]], None]:

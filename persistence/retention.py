@@ -13,7 +13,8 @@ from rekindle.actors.facts.records import RECENT_DEATHS
 from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.job_retention import DAY_MS, prune_jobs
-from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, USAGE
+from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, RUN, USAGE
+from .sql.run_rows import prune_runs
 from .sql.usage_rows import prune_usage
 
 CHUNK = 500
@@ -71,14 +72,15 @@ class Pruning:
             return False
         deaths = _prune_deaths(connection, worker, history_ms)
         _prune_ends(connection, worker, history_ms)
-        if max(deaths, prune_usage(connection, worker, usage_ms, CHUNK)) < CHUNK:
+        runs = prune_runs(connection, worker, history_ms, CHUNK)
+        if max(deaths, runs, prune_usage(connection, worker, usage_ms, CHUNK)) < CHUNK:
             self._worker = worker
         return True
 
 
 def _following(connection: Connection, worker: str) -> str | None:
     """The worker after this one that has rows."""
-    columns = (DEATH.c.component_id, USAGE.c.component_id, BUNDLE.c.component_id)
+    columns = (DEATH.c.component_id, USAGE.c.component_id, BUNDLE.c.component_id, RUN.c.component_id)
     firsts = union_all(*(select(func.min(each).label("id")).where(each > worker) for each in columns))
     # Sorted by the database: its collation may differ from Python's.
     found: str | None = connection.scalar(select(func.min(firsts.subquery().c.id)))

@@ -28,6 +28,7 @@ from rekindle.actors.facts.records import (
     Remembered,
     UsageNoted,
 )
+from rekindle.actors.facts.runs import Run
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.worker.jobs.notice import remove_notices
 
@@ -45,6 +46,7 @@ from .sql.alert_rows import load_alerts
 from .sql.decoding import audit_entry, death_record, event_record, remembered
 from .sql.encoding import bundle_from
 from .sql.generation_rows import LOAD_GENERATIONS
+from .sql.run_rows import run_of, runs_of
 from .sql.usage_rows import usage_noted, usages_of
 from .sql.witness import witness
 
@@ -154,6 +156,11 @@ class SqlStore:
         statement = usages_of(component_id, since_wall_ms, limit)
         with translated(self.name), self._reader.connect() as connection:
             return tuple(usage_noted(row) for row in connection.execute(statement))
+
+    def runs(self, component_id: str, *, limit: int = 100) -> tuple[Run, ...]:
+        """The runs of a scheduled worker, newest first."""
+        with translated(self.name), self._reader.connect() as connection:
+            return tuple(run_of(row) for row in connection.execute(runs_of(component_id, limit)))
 
     def alerts(self) -> tuple[Alert, ...]:
         """All active alerts and the latest resolved ones, oldest first."""

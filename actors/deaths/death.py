@@ -25,6 +25,8 @@ class Cause(StrEnum):
     CHANNEL_CLOSED = "channel_closed"
     SPAWN_FAILED = "spawn_failed"
     RESOURCE_LIMIT = "resource_limit"
+    TIMEOUT = "timeout"
+    """A run of a schedule took longer than it may."""
     PROTOCOL = "protocol"
     SUPERVISOR_LOST = "supervisor_lost"
     """It was running when its supervisor was killed; how it ended is not known."""

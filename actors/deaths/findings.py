@@ -65,7 +65,7 @@ HARDLY_ANY = 0.05
 _FATAL = frozenset(
     {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP}
 )
-_KILLED = frozenset({Cause.PROTOCOL, Cause.RESOURCE_LIMIT, Cause.CHANNEL_CLOSED})
+_KILLED = frozenset({Cause.PROTOCOL, Cause.RESOURCE_LIMIT, Cause.TIMEOUT, Cause.CHANNEL_CLOSED})
 
 
 def diagnose(death: Death, exit_: Exit, remains: Remains | None, *, asked: bool = False) -> Diagnosis:

@@ -18,6 +18,7 @@ from ..facts.records import (
     Remembered,
     UsageNoted,
 )
+from ..facts.runs import Run
 from ..ports import Jobs
 from ..spec.policies.retention_policy import Retention
 
@@ -84,6 +85,10 @@ class NullStore:
     def usages(
         self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100
     ) -> tuple[UsageNoted, ...]:
+        """None."""
+        return ()
+
+    def runs(self, component_id: str, *, limit: int = 100) -> tuple[Run, ...]:
         """None."""
         return ()
 

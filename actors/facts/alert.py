@@ -32,6 +32,8 @@ class Kind(StrEnum):
     """Jobs of a queue on which too many workers died."""
     BREAKER = "breaker"
     """Something that workers need is away; their crashes are part of it."""
+    OVERDUE = "overdue"
+    """A scheduled worker has not succeeded for two periods."""
     STORE = "store"
     LOG = "log"
     """A log file of a worker cannot be written."""

@@ -26,3 +26,5 @@ class ShownStatus(StrEnum):
     CRASHED = "crashed"
     FAILED = "failed"
     DONE = "done"
+    SCHEDULED = "scheduled"
+    """Between two runs of its schedule."""

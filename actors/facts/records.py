@@ -18,6 +18,7 @@ from .alert import Alert
 from .audit_entry import AuditEntry
 from .generations import EVERY_OTHER, GenerationRecord, LostLife
 from .jobs import DEFAULT_CRASH_RETRIES
+from .runs import RunKept
 from .usage import Usage
 
 
@@ -256,6 +257,7 @@ RestartRecord = (
     | AuditEntry
     | EventRecord
     | UsageNoted
+    | RunKept
     | GenerationRecord
 )
 JobRecord = ClaimsReleased | FormerClaimsReleased
@@ -296,6 +298,8 @@ class Remembered(msgspec.Struct, frozen=True):
     a supervisor reserved and did not give back. `EVERY_OTHER` has the one of workers that are not in it."""
     lost: tuple[LostLife, ...] = ()
     """Processes that ended with a supervisor."""
+    seen_at_wall_ms: int = 0
+    """The last sign of life of the former supervisor."""
 
     def of(self, component_id: str) -> RememberedWorker:
         """The state of one worker; its generations continue after the latest one, however that ended."""

@@ -17,6 +17,7 @@ from ..deaths.crash_bundle import Bundle
 from ..facts.alert import Alert
 from ..facts.audit_entry import AuditEntry
 from ..facts.records import DeathRecord, EventPage
+from ..facts.runs import Run
 from ..facts.usage import Usage
 from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
@@ -65,6 +66,10 @@ class Operator(Protocol):
 
     def deaths(self, component_id: str | None = None, /, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest persisted deaths, newest first."""
+        ...
+
+    def runs(self, component_id: str, /, limit: int = 100) -> tuple[Run, ...]:
+        """The latest runs of a scheduled worker, newest first."""
         ...
 
     def bundles(self, component_id: str, /, limit: int = 100) -> tuple[Bundle, ...]:
@@ -167,6 +172,10 @@ class Operator(Protocol):
 
     def reset(self, component_id: str, /) -> None:
         """Clear a worker's counters and failure; it is not started."""
+        ...
+
+    def run_now(self, component_id: str, /) -> None:
+        """Begin a run of a scheduled worker now."""
         ...
 
     def signal(self, component_id: str, signal: int | str, /) -> None:

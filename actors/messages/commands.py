@@ -59,6 +59,13 @@ class ResumeWorkers(msgspec.Struct, frozen=True):
     reply_to: Receiver | None = None
 
 
+class RunNow(msgspec.Struct, frozen=True):
+    """Begin a run of a scheduled worker now, beside those of its schedule."""
+
+    component_id: str
+    reply_to: Receiver | None = None
+
+
 class AddWorker(msgspec.Struct, frozen=True):
     """Supervise one more worker, and start it if the others are started."""
 
@@ -110,6 +117,7 @@ HostCommand = (
     | ResetWorker
     | PauseWorkers
     | ResumeWorkers
+    | RunNow
     | AddWorker
     | RemoveWorker
     | ChangeWorkers

@@ -8,6 +8,7 @@ import msgspec
 
 from ..facts.alert import Alert, Happening
 from .group_events import GroupEvent
+from .run_events import RunEvent
 from .worker_events import (
     ResourcesSampled,
     WorkerEvent,
@@ -223,7 +224,7 @@ WiderEvent = (
 )
 """Events about more than the life of one worker."""
 
-Event = WorkerEvent | GroupEvent | WiderEvent
+Event = WorkerEvent | GroupEvent | RunEvent | WiderEvent
 
 
 _EVENTS = frozenset(get_args(Event))

@@ -7,6 +7,7 @@ import msgspec
 from ..deaths.death import Exit, Job
 from ..facts.alert import Alert
 from ..facts.health_status import ShownStatus, Status
+from ..facts.runs import Run
 from ..spec.policies.schedule import Kind
 from ..spec.spec_changes import Changes
 from ..spec.worker_spec import PauseMode
@@ -76,6 +77,23 @@ class Budget(msgspec.Struct, frozen=True):
     max_boot_failures: int | None = None
 
 
+class ScheduleStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The schedule of a worker: what was, and what comes next."""
+
+    plan: str
+    """Such as `every 15m` or `cron '0 3 * * *' in Europe/Berlin`."""
+    next_due_wall_ms: int
+    next_in_s: float
+    """From now until then."""
+    current: Run | None = None
+    """The run that waits or is running."""
+    last: Run | None = None
+    """The latest run that is over, or was missed or skipped."""
+    succeeded_at_wall_ms: int | None = None
+    overdue: bool = False
+    """It has not succeeded for two periods."""
+
+
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as status views show it."""
 
@@ -118,9 +136,11 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How long ago its current process was last heard of; None: not yet, or it sends no heartbeats."""
     why_code: str | None = None
     """The code of `why`, if it is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
-    `not_started`, `not_restarted`, `finished` or `held`."""
+    `not_started`, `not_restarted`, `finished`, `held` or `scheduled`."""
     kind: Kind = Kind.SERVICE
-    """`once`: its process is meant to end, and the worker is `done` then."""
+    """`once`: its process is meant to end, and the worker is `done` then; `scheduled`: by the clock."""
+    schedule: ScheduleStatus | None = None
+    """Its runs, if it has a schedule."""
 
 
 class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,7 +95,7 @@ class WorkerStopping(msgspec.Struct, frozen=True):
     generation: int
     reason: str
     """A code: `operator_stop`, `operator_restart`, `pause`, `configuration_change`, `removal`,
-    `recycle`, `shutdown`, `marked_failed` or `group_restart`."""
+    `recycle`, `shutdown`, `marked_failed`, `group_restart` or `replaced`."""
     because: str = ""
     """With `group_restart`: the member of its group that died."""
 

@@ -31,6 +31,7 @@ from ..messages import (
     ResourceEased,
     ResourceViolated,
     ResourceWarned,
+    RunOverdue,
     StoodDown,
     StoreDegraded,
     StoreRecovered,
@@ -43,6 +44,7 @@ from ..messages import (
     WorkReleased,
 )
 from .alert_book import AlertStep, Book, Change, changed, raised, resolved
+from .restarts import window_words
 
 EVERYTHING = ""
 """Stands among ids for the whole system."""
@@ -94,6 +96,8 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return _used_too_much(book, event, now_wall_ms)
         case ResourceEased(component_id=id_):
             return _uses_less(book, event, now_wall_ms)
+        case RunOverdue():
+            return _overdue(book, event, now_wall_ms)
         case WorkReleased():
             return _released(book, event)
         case JobConvicted():
@@ -106,11 +110,10 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return AlertStep(replace(book, paused=book.paused - {id_ or EVERYTHING}))
         case WorkerStopped(component_id=id_) if not book.paused.isdisjoint({id_, EVERYTHING}):
             return _stopped_by_pause(book, id_, now_wall_ms)
+        case WorkerStopped(component_id=id_):
+            return settled(book, id_, now_wall_ms)
         case (
-            WorkerStopped(component_id=id_)
-            | WorkerReset(component_id=id_)
-            | WorkerRemoved(component_id=id_)
-            | FailureLifted(component_id=id_)
+            WorkerReset(component_id=id_) | WorkerRemoved(component_id=id_) | FailureLifted(component_id=id_)
         ):
             return resolved(book, book.of(id_), now_wall_ms)
         case _:
@@ -141,8 +144,9 @@ def _heard_of_system(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
 
 
 def settled(book: Book, component_id: str, now_wall_ms: int) -> AlertStep:
-    """The worker has been healthy for long enough: resolve all of its alerts."""
-    return resolved(book, book.of(component_id), now_wall_ms)
+    """The worker has been healthy for long enough, or was stopped: resolve its alerts."""
+    over = [each for each in book.of(component_id) if each.kind is not Kind.OVERDUE]
+    return resolved(book, over, now_wall_ms)
 
 
 def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, now_wall_ms: int) -> AlertStep:
@@ -206,6 +210,14 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertS
         restart_available=died.action in ("notify_only", "none"),
     )
     return AlertStep(opened.book, (*absorbed.changes, *opened.changes))
+
+
+def _overdue(book: Book, event: RunOverdue, now_wall_ms: int) -> AlertStep:
+    """Nothing but a success ends it, however long a run lasts."""
+    ago = window_words(max(0, round((now_wall_ms - event.since_wall_ms) / 1000)))
+    reason = f"its last success was {ago} ago" if event.ever else f"it has never succeeded, for {ago}"
+    text = "has not succeeded for two periods of its schedule"
+    return raised(book, event.component_id, Kind.OVERDUE, Severity.CRITICAL, text, reason, now_wall_ms)
 
 
 def _released(book: Book, released: WorkReleased) -> AlertStep:

@@ -18,6 +18,7 @@ from ..facts.records import (
     EndKept,
     EventRecord,
     HealthMirrored,
+    MetaSet,
     Record,
     ReleaseNoted,
     RestartsCounted,
@@ -25,6 +26,7 @@ from ..facts.records import (
     StreakCleared,
     UsageNoted,
 )
+from ..facts.runs import RunKept
 from ..messages import EventsLost
 
 MOST_WAITING = 10_000
@@ -118,7 +120,7 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
                 latest[GenerationEnded, id_] = GenerationEnded(id_, record.generation)
             case DeathAmended() | ReleaseNoted():
                 others += [record] if record.generation > tallies[record.component_id].lost else []
-            case HealthMirrored() | UsageNoted() | EndKept():
+            case HealthMirrored() | UsageNoted() | EndKept() | RunKept():
                 pass
             case GenerationStarted() | GenerationEnded():
                 latest[type(record), record.component_id] = record
@@ -130,14 +132,23 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
 
 
 def _last_words(waiting: Iterable[Record]) -> list[Record]:
-    """The records with only the latest state of each alert: every record carries all of it."""
+    """The records with only the latest state of each alert and setting: every record carries all of it."""
     records = list(waiting)
-    last = {each.alert.id: index for index, each in enumerate(records) if isinstance(each, AlertKept)}
-    return [
-        each
-        for index, each in enumerate(records)
-        if not isinstance(each, AlertKept) or last[each.alert.id] == index
-    ]
+    last = {key: index for index, each in enumerate(records) if (key := _key(each)) is not None}
+    return [each for index, each in enumerate(records) if (key := _key(each)) is None or last[key] == index]
+
+
+def _key(record: Record) -> tuple[type, object] | None:
+    """What a later record of the same key replaces the record for."""
+    match record:
+        case AlertKept(alert=alert):
+            return AlertKept, alert.id
+        case MetaSet(key=key):
+            return MetaSet, key
+        case RunKept(run=run):
+            return RunKept, (run.component_id, run.number)
+        case _:
+            return None
 
 
 def without_long_parts(record: DeathRecord | DeathAmended) -> DeathRecord | DeathAmended:

@@ -50,6 +50,8 @@ def compare(before: Mapping[str, WorkerSpec], after: Iterable[WorkerSpec]) -> Ch
 
 def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
     """Whether the change takes effect only in a new process."""
+    if (before.schedule is None) != (after.schedule is None):
+        return True
     return _told_of_jobs(before) != _told_of_jobs(after) or any(
         getattr(before, name) != getattr(after, name)
         for name in ("run", "env", "inherit_env", "cwd", "user", "surroundings", "health")

@@ -21,11 +21,16 @@ def check_order(specs: Iterable[WorkerSpec], newcomer: str | None = None) -> Non
     Raises:
         SpecError: with the worker and the workers that it waits for.
     """
-    after = {spec.id: spec.after for spec in specs}
+    known = {spec.id: spec for spec in specs}
+    after = {id_: spec.after for id_, spec in known.items()}
     for id_, others in after.items():
         unknown = [other for other in others if other not in after]
         if unknown and newcomer in (None, id_):
             raise SpecError(id_, [Problem("after", f"unknown worker: {other!r}") for other in unknown])
+        by_clock = [other for other in others if other in known and known[other].schedule is not None]
+        if by_clock and newcomer in (None, id_):
+            reason = "has a schedule: only workers that run on, or once, can be waited for"
+            raise SpecError(id_, [Problem("after", f"{other!r} {reason}") for other in by_clock])
     cycle = find_cycle(after)
     if cycle:
         raise SpecError(cycle[0], [Problem("after", f"forms a cycle: {' → '.join(cycle)}")])

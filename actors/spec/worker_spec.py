@@ -22,7 +22,7 @@ from .policies.log_policy import LogPolicy
 from .policies.ready_policy import ReadyPolicy
 from .policies.resource_limits import RecyclePolicy, ResourceLimits
 from .policies.restart_policy import RestartOn, RestartPolicy
-from .policies.schedule import Kind
+from .policies.schedule import Kind, SchedulePolicy
 from .policies.stop_policy import StopPolicy
 from .policies.work_release import ReleasePolicy
 from .program import Command, PythonCall
@@ -83,7 +83,7 @@ class WorkerSpec:
     kind: Kind = setting(
         Kind.SERVICE,
         "service: the process is meant to run on; once: it is meant to end, and the worker is done when it "
-        "exits with success.",
+        "exits with success; scheduled: the same by the clock, which every or cron say by themselves.",
     )
     ready: ReadyPolicy | None = setting(None)
     surroundings: Surroundings = Surroundings()
@@ -94,6 +94,8 @@ class WorkerSpec:
         "Whether the supervisor stops, with the exit code of this worker, when the worker is given up or "
         "fails and is not restarted (true or on_failure), or also when it ends well (on_end).",
     )
+    schedule: SchedulePolicy | None = None
+    """Runs by the clock, if it has any; in a file its keys stand beside the others of the worker."""
     membership: tuple[Membership, ...] = ()
     """Its places in groups, innermost first; `System` and the file derive them from the groups."""
 
@@ -102,6 +104,8 @@ class WorkerSpec:
         for name, default in (("restart", RestartPolicy), ("health", HealthPolicy), ("stop", StopPolicy)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default())
+        if self.schedule is not None and self.kind in (Kind.SERVICE, Kind.ONCE):
+            object.__setattr__(self, "kind", Kind.SCHEDULED)
         if isinstance(self.env, Mapping):
             object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
         convert_words(self)
@@ -127,13 +131,18 @@ class WorkerSpec:
             yield Problem("jobs.queues", reason)
         if "kind" not in wrong and self.is_task and self.recycle is not None:
             yield Problem("recycle", "is for services only: the process of a task ends by itself")
+        if "kind" not in wrong and self.kind is Kind.SCHEDULED and self.schedule is None:
+            yield Problem("kind", "needs every or cron, which say when it runs", self.kind.value)
+        if "essential" not in wrong and self.schedule is not None and self.essential is not False:
+            reason = "is not for a worker with a schedule: its runs end, and it is never given up"
+            yield Problem("essential", reason)
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
 
     @property
     def is_task(self) -> bool:
         """Whether its process is meant to end: an exit with success is not followed by a restart."""
-        return self.kind is Kind.ONCE
+        return self.kind is not Kind.SERVICE
 
     @property
     def temporary(self) -> bool:

@@ -110,6 +110,8 @@ def is_held(worker: Worker) -> bool:
 
 def launch(worker: Worker, world: World) -> WorkerStep:
     """The one way in which a process comes to be, at the first start as after a death."""
+    if is_between_runs(worker):
+        return rest_between_runs(worker)
     generation = worker.generation + 1
     worker = replace(
         worker,
@@ -123,6 +125,18 @@ def launch(worker: Worker, world: World) -> WorkerStep:
         open_death=None,
     )
     return WorkerStep(worker, (CancelTimers(), *_moved_mark(worker), Launch(generation)))
+
+
+def is_between_runs(worker: Worker) -> bool:
+    """Whether it has a schedule, and no run of it is running: it has no process then."""
+    if worker.spec.schedule is None:
+        return False
+    return worker.timetable is None or not worker.timetable.is_running
+
+
+def rest_between_runs(worker: Worker) -> WorkerStep:
+    """Wait for the next run."""
+    return WorkerStep(replace(worker, phase=Idle(Rest.SCHEDULED), status=None), (CancelTimers(),))
 
 
 def _moved_mark(worker: Worker) -> tuple[KeepRecord, ...]:

@@ -11,7 +11,7 @@ from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
 from ..rules.restarts import RestartState
 from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import PauseMode
-from .backoff import back_off, held_back, is_up, launch
+from .backoff import back_off, held_back, is_between_runs, is_up, launch, rest_between_runs
 from .worker import (
     Announce,
     BackingOff,
@@ -46,6 +46,8 @@ def start(worker: Worker, world: World) -> WorkerStep:
         case Idle() | BackingOff():
             if world.paused:
                 return WorkerStep(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
+            if is_between_runs(worker):
+                return rest_between_runs(worker)
             if worker.lingering is not None:
                 waiting = Stopping(worker.lingering, Rest.STOPPED, relaunch=True, by_hand=world.by_hand)
                 return WorkerStep(replace(worker, phase=waiting), (CancelTimers(),))
@@ -147,12 +149,15 @@ def reset(worker: Worker, world: World) -> WorkerStep:
     match worker.phase:
         case Failed() | Idle() | BackingOff() as phase:
             # One that an operator stopped stays stopped: a later resume is not meant for it.
-            stays = isinstance(phase, Idle) and phase.rest in (Rest.STOPPED, Rest.HELD, Rest.GROUP)
+            stays = isinstance(phase, Idle) and phase.rest in _STAYS
             stays |= worker.is_done and worker.spec.is_task
             worker = replace(worker, phase=phase if stays else Idle(Rest.RESET), status=None)
             return WorkerStep(worker, (CancelTimers(), *clear, StopMonitoring()))
         case Up() | Stopping():
             return WorkerStep(worker, clear)
+
+
+_STAYS = frozenset({Rest.STOPPED, Rest.HELD, Rest.GROUP, Rest.SCHEDULED})
 
 
 def restart(worker: Worker, world: World) -> WorkerStep:

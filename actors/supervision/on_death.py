@@ -8,6 +8,7 @@ from ..deaths.crash_bundle import Bundle, bundle_of
 from ..deaths.death import HUNG, Action, Cause, Death, Exit
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, RestartReset, StreakCleared
+from ..facts.runs import Hindrance
 from ..messages import Budget, WorkerDied, WorkerFailed
 from ..rules.restarts import (
     DEFAULT_FAILURE,
@@ -40,10 +41,29 @@ from .worker import (
     World,
 )
 
+_RUN_FAILED = "the run failed: "
+
 
 def decision_on(worker: Worker, death: Death, world: World) -> Decision:
     """What the worker's own policy says."""
-    return decide(worker.spec.restart, worker.restarts, death, circumstances(worker, world))
+    decision = decide(worker.spec.restart, worker.restarts, death, circumstances(worker, world))
+    return decision if worker.spec.schedule is None else _in_run(worker, decision)
+
+
+def _in_run(worker: Worker, decision: Decision) -> Decision:
+    """The decision for a scheduled worker: it is never given up, only the run is."""
+    table = worker.timetable
+    if decision.done or table is None or table.current is None:
+        return decision
+    if table.current.reason is Hindrance.TIMEOUT:
+        return Decision(
+            action=Action.NONE, reason=f"not tried again: {table.current.detail}", state=decision.state
+        )
+    if decision.action is not Action.MARK_FAILED:
+        return decision
+    return replace(
+        decision, action=Action.NONE, failure_reason=None, reason=f"{_RUN_FAILED}{decision.reason}"
+    )
 
 
 def circumstances(worker: Worker, world: World) -> Circumstances:
@@ -169,6 +189,8 @@ def _at_rest(death: Death, decision: Decision, world: World) -> Idle:
         return Idle(Rest.DONE, f"finished: {death}")
     if world.paused or world.stopping:
         rest = Rest.PAUSED if world.paused else Rest.STOPPED
+    elif decision.action is Action.NONE and decision.exhausted:
+        return Idle(Rest.LEFT, decision.reason.removeprefix(_RUN_FAILED))
     elif decision.action is Action.NONE and death.ended_well:
         return Idle(Rest.DONE, f"finished: {death}")
     else:

@@ -67,7 +67,7 @@ def _anew(spec: WorkerSpec, known: RememberedWorker, world: World) -> WorkerStep
 
 def readmitted(spec: WorkerSpec, former: Worker) -> WorkerStep:
     """A worker that was removed and is added again: its counters and its failure belong to the id."""
-    worker = Worker(spec, generation=former.generation, restarts=former.restarts)
+    worker = Worker(spec, generation=former.generation, restarts=former.restarts, timetable=former.timetable)
     if isinstance(former.phase, Failed):
         return WorkerStep(replace(worker, phase=former.phase, status=Status.FAILED), (ReportFailed(),))
     return WorkerStep(worker)

@@ -15,8 +15,9 @@ from ..facts.health_status import Status
 from ..facts.records import DeathRecord, Record
 from ..messages import Event
 from ..messages.internal.to_desks import IncarnationEnded
-from ..messages.internal.to_supervisor import BackoffElapsed, HealthSustained
+from ..messages.internal.to_supervisor import BackoffElapsed, HealthSustained, RunOvertime
 from ..rules.restarts import RestartState
+from ..rules.schedules.timetable import Timetable
 from ..spec.policies.job_policy import JobPolicy
 from ..spec.policies.stop_policy import Urgency
 from ..spec.policies.work_release import ReleaseOrder
@@ -34,6 +35,8 @@ class Rest(StrEnum):
     DONE = "finished"
     HELD = "held"
     GROUP = "group_given_up"
+    SCHEDULED = "scheduled"
+    """Between two runs of its schedule."""
 
 
 class StopReason(StrEnum):
@@ -51,11 +54,23 @@ class StopReason(StrEnum):
     SHUTDOWN = "shutdown"
     REFUSED = "marked_failed"
     GROUP = "group_restart"
+    REPLACED = "replaced"
 
     @property
     def is_an_order(self) -> bool:
         """Whether an operator asked for the end of this worker in particular."""
-        return self not in (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED, StopReason.GROUP)
+        return self not in _OUR_OWN
+
+
+_OUR_OWN = frozenset(
+    {
+        StopReason.RECYCLE,
+        StopReason.SHUTDOWN,
+        StopReason.REFUSED,
+        StopReason.GROUP,
+        StopReason.REPLACED,
+    }
+)
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -143,6 +158,10 @@ class Worker(msgspec.Struct, frozen=True):
     """The work item of a dead worker whose process still lives: it is released when that has ended."""
     open_death: OpenDeath | None = None
     """The latest death, if it was decided before its process had ended."""
+    timetable: Timetable | None = None
+    """Its runs, if it has a schedule."""
+    begun_after: int | None = None
+    """The latest generation before the current run."""
 
     @property
     def id(self) -> str:
@@ -211,7 +230,7 @@ class Schedule(msgspec.Struct, frozen=True):
     """Deliver this timer message later, in place of an earlier one of its kind."""
 
     delay_ms: int
-    message: BackoffElapsed | HealthSustained
+    message: BackoffElapsed | HealthSustained | RunOvertime
 
 
 class AwaitSave(msgspec.Struct, frozen=True):
@@ -256,6 +275,16 @@ class SetCause(msgspec.Struct, frozen=True):
 
     generation: int
     detail: str
+    timeout: bool = False
+    """Its run took too long; otherwise it exceeded a limit."""
+
+
+class LookAtClock(msgspec.Struct, frozen=True):
+    """Have the Supervisor look at once which runs are due: one may have waited for what just ended."""
+
+
+class ShowScheduled(msgspec.Struct, frozen=True):
+    """Have views show that the worker waits for its next run."""
 
 
 class CompareHealth(msgspec.Struct, frozen=True):
@@ -292,6 +321,8 @@ Effect = (
     | ReportFailed
     | StopMonitoring
     | SetCause
+    | LookAtClock
+    | ShowScheduled
     | CompareHealth
     | ReleaseJobs
     | ReportStop

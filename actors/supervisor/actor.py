@@ -44,6 +44,8 @@ from ..messages.internal.to_supervisor import (
     ProcessReported,
     RecycleDue,
     RegistrationRefused,
+    RunOvertime,
+    RunsDue,
     SaveOverdue,
     StallCheckDue,
     SupervisorMessage,
@@ -63,6 +65,7 @@ from .orders.declarations import Declarations
 from .orders.pause_orders import PauseOrders
 from .orders.standing_orders import StandingOrders
 from .pending.pause_ends import PauseEnds
+from .schedules import Schedules
 from .stall_checks import StallChecks
 from .status_reports import StatusReports
 from .upkeep import Upkeep
@@ -100,6 +103,7 @@ class Supervisor(ResilientActor):
         workers = self._workers = Workers(runtime, links, max_concurrent_starts)
         breakers = self._breakers = Breakers(runtime, workers, orders, me, persistence, prober)
         groups = self._groups = Groups(runtime, workers, orders, breakers, persistence)
+        schedules = self._schedules = Schedules(runtime, workers, orders, breakers, links)
         self._stalls = StallChecks(runtime, workers, processes, supervisor=me, persistence=persistence)
         self._upkeep = Upkeep(
             runtime, workers, breakers=breakers, supervisor=me, processes=processes, persistence=persistence
@@ -108,13 +112,16 @@ class Supervisor(ResilientActor):
             runtime.clock, workers, orders, breakers, pause_ends, groups, monitor=monitor
         )
         self._pauses = PauseOrders(workers, orders, breakers, pause_ends, runtime.clock, persistence)
-        self._declarations = Declarations(workers, orders, breakers, groups, self._pauses, persistence)
+        self._declarations = Declarations(
+            workers, orders, breakers, groups, schedules, self._pauses, persistence
+        )
         self._operations = Operations(
             workers,
             orders,
             breakers,
             self._upkeep,
             groups=groups,
+            schedules=schedules,
             reports=self._reports,
             pauses=self._pauses,
             declarations=self._declarations,
@@ -131,6 +138,7 @@ class Supervisor(ResilientActor):
     def recover(self) -> None:
         """Keep what was decided, which a handler changes as a whole or not at all; ask what runs."""
         self._workers.ask_what_runs()
+        self._schedules.recover()
 
     def handle(self, message: SupervisorMessage) -> None:
         """Take one message: about a worker, about the system, or a command."""
@@ -169,6 +177,8 @@ class Supervisor(ResilientActor):
             case JobChanged(component_id=id_, generation=generation, job=job):
                 step(id_, lambda w: supervision.job_changed(w, generation, job))
                 self._upkeep.job_changed(id_, generation, job)
+            case RunOvertime():
+                self._schedules.overtime(message)
             case LimitExceeded():
                 self._upkeep.limit_exceeded(message)
             case RecycleDue():
@@ -186,6 +196,9 @@ class Supervisor(ResilientActor):
                 self._continue_without_store()
             case PauseElapsed():
                 self._pauses.end_elapsed()
+                self._schedules.look()
+            case RunsDue():
+                self._schedules.look()
             case StallCheckDue(at=at):
                 self._stalls.check(at)
             case MonitorReplaced():

@@ -23,6 +23,7 @@ from ..messages import (
     ResetWorker,
     RestartWorker,
     ResumeWorkers,
+    RunNow,
     Shutdown,
     StartWorkers,
     StopWorkers,
@@ -42,6 +43,7 @@ from .orders.chosen_workers import ChosenWorkers, Ids
 from .orders.declarations import Declarations
 from .orders.pause_orders import PauseOrders
 from .orders.standing_orders import StandingOrders
+from .schedules import Schedules
 from .status_reports import StatusReports
 from .upkeep import Upkeep
 from .workers import Workers
@@ -62,6 +64,7 @@ class Operations:
         upkeep: Upkeep,
         *,
         groups: Groups,
+        schedules: Schedules,
         reports: StatusReports,
         pauses: PauseOrders,
         declarations: Declarations,
@@ -72,6 +75,7 @@ class Operations:
         self._breakers = breakers
         self._upkeep = upkeep
         self._groups = groups
+        self._schedules = schedules
         self._reports = reports
         self._pauses = pauses
         self._declarations = declarations
@@ -83,6 +87,7 @@ class Operations:
         self._carry_out(command)
         if not isinstance(command, ReportStatus):  # a question changes nothing
             self._groups.start_restored()
+            self._schedules.look()
 
     def _carry_out(self, command: HostCommand) -> None:
         match command:
@@ -107,6 +112,9 @@ class Operations:
             case ResumeWorkers(ids=ids, reply_to=reply_to):
                 self._pauses.resume(ids, reply_to)
                 self._recheck()
+            case RunNow(component_id=id_, reply_to=reply_to):
+                refusal = self._choice.unknown((id_,)) or self._choice.refused_by_shutdown()
+                tell(reply_to, refusal or self._schedules.run_now(id_))
             case AddWorker(spec=spec, reply_to=reply_to, versions=versions):
                 self._declarations.add(spec, versions, reply_to)
                 self._breakers.watch()
@@ -118,6 +126,7 @@ class Operations:
                 self._declarations.replace(specs, versions, reply_to)
                 self._upkeep.specs_changed()
                 self._breakers.specs_changed()
+                self._schedules.specs_changed()
             case ReportStatus(reply_to=reply_to):
                 self._reports.send(reply_to)
             case Shutdown(reply_to=reply_to, urgency=urgency):
@@ -130,7 +139,7 @@ class Operations:
         self._breakers.check_canaries()
 
     def _shut_down(self, reply_to: Receiver | None, urgency: Urgency) -> None:
-        self._orders.stopping = True
+        self._orders.stopping = self._workers.shutting_down = True
         self._declarations.settle_numbers()
         self._stop(None, reply_to, urgency)
 
@@ -142,7 +151,7 @@ class Operations:
 
     def stand_down(self) -> None:
         """Another supervisor owns the store: stop all workers, firmly, and start none again."""
-        self._orders.stopping = True
+        self._orders.stopping = self._workers.shutting_down = True
         self._stop(None, None, Urgency.FIRM)
 
     # ── starting, stopping, restarting ───────────────────────────────────────────────────

@@ -73,6 +73,7 @@ class StatusReports:
         return worker_status(
             worker,
             round(self._clock.monotonic() * 1000),
+            wall_ms=self._clock.wall_ms(),
             pause=pauses.of(worker.id),
             pause_ends_in_s=self._pause_ends.left_s(pauses.key(worker.id)),
             waits_for=self._workers.waits_for(worker),

@@ -29,13 +29,13 @@ from ..messages.internal.to_proxy import (
     StopProcess,
     UseSpec,
 )
-from ..messages.internal.to_supervisor import WorkersDeclared
+from ..messages.internal.to_supervisor import RunsDue, WorkersDeclared
 from ..ports import Receiver, Runtime
 from ..runtime.pykka_internals import end_actor
 from ..runtime.resilient_actor import tell
 from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import WorkerSpec
-from ..supervision import groups
+from ..supervision import groups, on_schedule
 from ..supervision.stop_order import StopOrder
 from ..supervision.worker import (
     Announce,
@@ -48,6 +48,7 @@ from ..supervision.worker import (
     Idle,
     KeepRecord,
     Launch,
+    LookAtClock,
     ReleaseJobs,
     ReleaseWork,
     ReportFailed,
@@ -55,6 +56,7 @@ from ..supervision.worker import (
     Schedule,
     SetCause,
     SetIdle,
+    ShowScheduled,
     StopMonitoring,
     Stopping,
     StopReason,
@@ -79,6 +81,8 @@ class Workers:
     def __init__(self, runtime: Runtime, links: Links, max_concurrent_starts: int | None) -> None:
         self.stops = StopWatch()
         self.timers = WorkerTimers(runtime, links.supervisor)
+        self.shutting_down = False
+        """All workers end because the supervisor does."""
         self._runtime = runtime
         self._to = links
         self._table = WorkerTable()
@@ -188,6 +192,8 @@ class Workers:
         In that order: an effect that raises leaves a worker whose wishes can be reconciled
         with what runs. It does not keep the others from being carried out.
         """
+        if step.worker.timetable is not None:
+            step = self._with_end_of_run(step)
         worker = step.worker
         self._table.put(worker)
         if step.effects:
@@ -197,6 +203,15 @@ class Workers:
             self._continue_stopping()  # a worker that starts again does not hold up the stop of others
         if worker.spec.membership:
             self.start_ready()  # others of its group may wait for what it just did
+
+    def _with_end_of_run(self, step: WorkerStep) -> WorkerStep:
+        before = self.get(step.worker.id) or step.worker
+        now = self._runtime.clock.wall_ms()
+        step = on_schedule.settled(before, step, now, shutting_down=self.shutting_down)
+        if on_schedule.rests(step.worker) and not on_schedule.rests(before):
+            effects = (*step.effects, ShowScheduled())
+            return WorkerStep(step.worker, effects)
+        return step
 
     def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
         for index, effect in enumerate(effects, 1):
@@ -227,8 +242,12 @@ class Workers:
                 tell(self._to.monitor, MarkFailed(id_))
             case StopMonitoring():
                 tell(self._to.monitor, Unregister(id_))
-            case SetCause(generation=generation, detail=detail):
-                tell(self._to.monitor, ExpectLimitKill(id_, generation, detail))
+            case SetCause(generation=generation, detail=detail, timeout=timeout):
+                tell(self._to.monitor, ExpectLimitKill(id_, generation, detail, timeout))
+            case LookAtClock():
+                tell(self._to.supervisor, RunsDue())
+            case ShowScheduled():
+                tell(self._to.persistence, WorkerKnown(id_, shown(worker)))
             case SetIdle(generation=generation, paused=paused):
                 tell(self._to.monitor, SetPaused(id_, paused))
                 self.tell_proxy(id_, PauseProcess(generation, paused))

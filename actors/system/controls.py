@@ -21,6 +21,7 @@ from ..messages import (
     ResetWorker,
     RestartWorker,
     ResumeWorkers,
+    RunNow,
     StartWorkers,
     StopResult,
     StopWorkers,
@@ -92,6 +93,10 @@ class Controls:
     def reset(self, component_id: str) -> None:
         """Clear a worker's counters and failure."""
         self._requests.supervisor(lambda inbox: ResetWorker(component_id, inbox))
+
+    def run_now(self, component_id: str) -> None:
+        """Begin a run of a scheduled worker now."""
+        self._requests.supervisor(lambda inbox: RunNow(component_id, inbox))
 
     def signal(self, worker: WorkerStatus, signal: int | str) -> None:
         """Send the process of a worker a signal."""

@@ -195,6 +195,14 @@ class System(SystemView):
         """Clear a worker's counters and failure; it is not started."""
         self._controls.reset(component_id)
 
+    def run_now(self, component_id: str) -> None:
+        """Begin a run of a scheduled worker now, beside those of its schedule.
+
+        Raises:
+            RequestRefusedError: it has no schedule, is stopped or paused, or its `overlap` prevents it.
+        """
+        self._controls.run_now(component_id)
+
     def signal(self, component_id: str, signal: int | str) -> None:
         """Send a worker's process a signal, such as `SIGHUP`; SIGKILL goes to its whole process group.
 

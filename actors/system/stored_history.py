@@ -6,6 +6,7 @@ from ..deaths.crash_bundle import Bundle
 from ..errors import UnknownDeathError
 from ..facts.audit_entry import AuditEntry
 from ..facts.records import DeathRecord, EventPage
+from ..facts.runs import Run
 from ..ports import Store
 from ..views.timeline import Timeline
 from .timeline_reader import TimelineReader
@@ -23,6 +24,10 @@ class History:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths of one worker or of all, newest first."""
         return self._store.deaths(component_id, limit=limit)
+
+    def runs(self, component_id: str, limit: int = 100) -> tuple[Run, ...]:
+        """The latest runs of a scheduled worker, newest first."""
+        return self._store.runs(component_id, limit=limit)
 
     def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
         """The evidence of a worker's latest deaths, newest first."""

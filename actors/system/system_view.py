@@ -19,6 +19,7 @@ from ..facts.audit_entry import AuditEntry
 from ..facts.commit_times import CommitTimes
 from ..facts.health_status import Status
 from ..facts.records import DeathRecord, EventPage
+from ..facts.runs import Run
 from ..facts.usage import Usage
 from ..messages import (
     AlertReport,
@@ -199,6 +200,10 @@ class SystemView:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest persisted deaths of one worker or of all, newest first."""
         return self._history.deaths(component_id, limit)
+
+    def runs(self, component_id: str, limit: int = 100) -> tuple[Run, ...]:
+        """The latest runs of a scheduled worker, newest first, with those that were missed."""
+        return self._history.runs(component_id, limit)
 
     def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
         """The evidence of a worker's latest deaths, newest first."""

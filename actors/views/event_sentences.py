@@ -31,6 +31,14 @@ from ..messages import (
     ResourcesSampled,
     ResourceViolated,
     ResourceWarned,
+    RunDue,
+    RunFailed,
+    RunMissed,
+    RunOverdue,
+    RunSkipped,
+    RunStarted,
+    RunStopped,
+    RunSucceeded,
     StatusChanged,
     StopStepTaken,
     WorkerDied,
@@ -52,6 +60,7 @@ from .reason_words import stop_reason_words
 from .sentences.death_sentences import death_sentences
 from .sentences.group_sentences import group_sentence
 from .sentences.numbers_in_words import counted
+from .sentences.run_sentences import run_sentence
 from .sentences.sentence import Level, Sentence
 from .sentences.system_sentences import system_sentence
 from .sentences.usage_sentences import limit_sentence, usage_words
@@ -135,6 +144,17 @@ def _sentence(event: Event) -> Sentence:
             return Sentence("job", f"left work item {item}, which was not released: {reason}", Level.WARNING)
         case GroupRestarting() | GroupGivenUp() | GroupEscalated() | GroupRestored() | EssentialEnded():
             return group_sentence(event)
+        case (
+            RunDue()
+            | RunStarted()
+            | RunSucceeded()
+            | RunFailed()
+            | RunStopped()
+            | RunSkipped()
+            | RunMissed()
+            | RunOverdue()
+        ):
+            return run_sentence(event)
         case CanaryStarted(breaker=breaker):
             return Sentence("breaker", f"restarts first, as the canary of breaker {breaker}")
         case _:

@@ -22,6 +22,7 @@ from ..facts.records import DeathRecord
 from ..messages import GroupStatus, WorkerStatus
 from ..supervision.worker import Rest
 from .sentences.group_sentences import group_words
+from .sentences.run_sentences import schedule_sentences
 
 _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
 """Findings that add nothing to the exit code."""
@@ -84,6 +85,8 @@ def _sentences(
     stop: Stopped | None,
 ) -> Iterator[str]:
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
+    if worker.schedule is not None:
+        yield from schedule_sentences(worker.schedule)
     if worker.start_note:
         yield f"Its process was {worker.start_note}."
     if worker.said:
@@ -125,6 +128,8 @@ def _state(worker: WorkerStatus) -> str:
             return f"{name} was given up: {worker.failure_reason}."
         case ShownStatus.DONE:
             return f"{name} is done: it {worker.why}."
+        case ShownStatus.SCHEDULED:
+            return f"{name} waits for its next run."
         case _:
             return f"{name} is {worker.shown}: {worker.why}."
 
@@ -223,5 +228,7 @@ def _advice(worker: WorkerStatus, groups: Sequence[GroupStatus]) -> str:
             return f"To start it: rekindle start {name}."
         case ShownStatus.DONE:
             return f"To run it again: rekindle start {name}."
+        case ShownStatus.SCHEDULED:
+            return f"To run it now: rekindle run-now {name}; its runs: rekindle runs {name}."
         case _:
             return ""

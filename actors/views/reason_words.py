@@ -33,6 +33,8 @@ def stop_reason_words(code: str) -> str:
             return "it is marked as failed"
         case StopReason.GROUP:
             return "another worker of its group died"
+        case StopReason.REPLACED:
+            return "its next run replaces this one"
 
 
 def rest_words(rest: Rest) -> str:
@@ -54,3 +56,5 @@ def rest_words(rest: Rest) -> str:
             return "held back"
         case Rest.GROUP:
             return "its group is given up"
+        case Rest.SCHEDULED:
+            return "waits for its next run"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..facts.health_status import ShownStatus, Status
 from ..facts.records import HealthMirrored
-from ..messages import WorkerStatus
+from ..messages import ScheduleStatus, WorkerStatus
 from ..rules.restarts import budget
 from ..supervision.pauses import Pause
 from ..supervision.worker import (
@@ -23,6 +23,7 @@ def worker_status(
     worker: Worker,
     now_ms: int,
     *,
+    wall_ms: int | None = None,
     pause: Pause | None = None,
     pause_ends_in_s: float | None = None,
     waits_for: tuple[str, ...] = (),
@@ -57,6 +58,23 @@ def worker_status(
         pause_ends_in_s=pause_ends_in_s,
         retried_if_changed=is_retried_if_changed(worker),
         kind=worker.spec.kind,
+        schedule=None if wall_ms is None else _schedule(worker, wall_ms),
+    )
+
+
+def _schedule(worker: Worker, wall_ms: int) -> ScheduleStatus | None:
+    policy, table = worker.spec.schedule, worker.timetable
+    if policy is None or table is None:
+        return None
+    due = policy.calendar.next_after(max(table.until_ms, wall_ms))
+    return ScheduleStatus(
+        plan=str(policy.calendar),
+        next_due_wall_ms=due,
+        next_in_s=(due - wall_ms) / 1000,
+        current=table.current,
+        last=table.latest,
+        succeeded_at_wall_ms=table.succeeded_ms,
+        overdue=table.overdue,
     )
 
 
@@ -79,6 +97,8 @@ def shown(worker: Worker) -> ShownStatus:
             return ShownStatus.FAILED
         case Idle(rest=Rest.LEFT | Rest.HELD):
             return ShownStatus.CRASHED
+        case Idle(rest=Rest.SCHEDULED):
+            return ShownStatus.SCHEDULED
         case Idle(rest=Rest.DONE) if worker.spec.is_task:
             return ShownStatus.DONE
         case Idle():

@@ -20,21 +20,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 VERSION_TABLE = "rekindle_alembic_version"
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-    "0006",
-    "0007",
-    "0008",
-    "0009",
-    "0010",
-    "0011",
-    "0012",
-    "0013",
-)
+REVISIONS = tuple(f"{number:04}" for number in range(1, 15))
 """Every revision, oldest first; a test keeps this equal to what `migrations/versions` holds."""
 
 _LOCK_KEY = 0x52656B69_6D696772  # "Rekimigr"

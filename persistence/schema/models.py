@@ -149,6 +149,27 @@ class UsageRow(Model):
     descriptors: Mapped[int | None]
 
 
+class RunRow(Model):
+    """One run of a scheduled worker, or several missed ones in a row."""
+
+    __table__ = tables.RUN
+
+    component_id: Mapped[str]
+    number: Mapped[int]
+    state: Mapped[str]
+    trigger: Mapped[str]
+    due_wall_ms: Mapped[int]
+    last_due_wall_ms: Mapped[int | None]
+    times: Mapped[int]
+    started_at_wall_ms: Mapped[int | None]
+    ended_at_wall_ms: Mapped[int | None]
+    attempts: Mapped[int]
+    exit_code: Mapped[int | None]
+    signal: Mapped[int | None]
+    reason: Mapped[str | None]
+    detail: Mapped[str]
+
+
 class JobCrashRow(Model):
     """One death of a worker while it executed a job: the evidence against the job."""
 

@@ -101,6 +101,26 @@ USAGE = Table(
     # The samples of a worker are stored together: they are written and read only by worker and time.
     sqlite_with_rowid=False,
 )
+RUN = Table(
+    "rekindle_run",
+    METADATA,
+    Column("component_id", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", Text, nullable=False),
+    Column("trigger", Text, nullable=False),
+    Column("due_wall_ms", BigInteger, nullable=False),
+    Column("last_due_wall_ms", BigInteger, nullable=True),
+    Column("times", BigInteger, nullable=False),
+    Column("started_at_wall_ms", BigInteger, nullable=True),
+    Column("ended_at_wall_ms", BigInteger, nullable=True),
+    Column("attempts", Integer, nullable=False),
+    Column("exit_code", Integer, nullable=True),
+    Column("signal", Integer, nullable=True),
+    Column("reason", Text, nullable=True),
+    Column("detail", Text, nullable=False),
+    # The runs of a worker are stored together: they are written and read only by worker and number.
+    sqlite_with_rowid=False,
+)
 HEALTH = Table(
     "rekindle_health",
     METADATA,

@@ -61,6 +61,7 @@ def remembered(
         last_event_id=last_event_id,
         generations=MappingProxyType(used_generations(numbers, traces)),
         lost=lost_lives(numbers, {worker: row.generation for worker, row in last.items()}, seen_at_wall_ms),
+        seen_at_wall_ms=seen_at_wall_ms,
     )
 
 

@@ -39,6 +39,7 @@ from ..schema.tables import (
     USAGE,
 )
 from .generation_rows import GenerationUpserts, generation_upserts
+from .run_rows import keep_run
 
 _THIS_WORKER = POLICY.c.component_id == bindparam("worker")
 
@@ -63,6 +64,7 @@ class Upserts(msgspec.Struct, frozen=True):
     keep_alert: Insert
     keep_bundle: Insert
     note_usage: Insert
+    keep_run: Insert
     generation: GenerationUpserts
 
 
@@ -80,6 +82,7 @@ def upserts(dialect: str) -> Upserts:
         mirror=_replace(insert, HEALTH, "component_id"),
         keep_alert=_replace(insert, ALERT, "id"),
         keep_bundle=_replace(insert, BUNDLE, "component_id", "generation"),
+        keep_run=keep_run(insert),
         note_usage=insert(USAGE).on_conflict_do_nothing(index_elements=["component_id", "at_wall_ms"]),
         generation=generation_upserts(insert),
     )

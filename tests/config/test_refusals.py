@@ -406,7 +406,7 @@ def test_queues_of_a_command_without_a_channel_are_refused_with_their_line(tmp_p
 
 def test_a_kind_that_does_not_exist_is_refused_with_the_nearest_word() -> None:
     said = reason('[worker.a]\ncommand = ["true"]\nkind = "onec"\n', "worker.a.kind")
-    assert "must be one of service, once; did you mean 'once'?" in said
+    assert "must be one of service, once, scheduled; did you mean 'once'?" in said
 
 
 def test_a_task_is_not_recycled() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ...views.health_summary import HealthSummary
 from ..serving.call_pools import CallPool
 from ..serving.json_values import CommandResult
-from . import alert_handlers, evidence_handlers, handlers, health_handlers, job_handlers
+from . import alert_handlers, evidence_handlers, handlers, health_handlers, job_handlers, run_handlers
 from .openapi import document
 from .request_bodies import (
     LARGEST_ENQUEUE,
@@ -73,6 +73,13 @@ ROUTES: tuple[Route, ...] = (
         "The deaths of a worker and what the supervisor decided",
         handlers.history,
         handlers.History,
+        query=LimitQuery,
+    ),
+    _stored(
+        "/workers/{id}/runs",
+        "The runs of a scheduled worker, newest first, with those that were missed",
+        run_handlers.runs,
+        run_handlers.Runs,
         query=LimitQuery,
     ),
     _stored(
@@ -157,6 +164,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     _command("/workers/{id}/start", "start", "Start it now", handlers.start),
     _command("/workers/{id}/reset", "reset", "Clear its counters and failure", handlers.reset),
+    _command("/workers/{id}/run-now", "run_now", "Begin a run of its schedule now", run_handlers.run_now),
     _command("/workers/{id}/pause", "pause", "Pause it", handlers.pause, body=PauseArguments),
     _command("/workers/{id}/resume", "resume", "End its pause", handlers.resume),
     _command("/workers/{id}/signal", "signal", "Send it a signal", handlers.signal, body=SignalArguments),

@@ -98,11 +98,13 @@ class ProtocolViolated(msgspec.Struct, frozen=True):
 
 
 class ExpectLimitKill(msgspec.Struct, frozen=True):
-    """This incarnation is being killed because it exceeded a limit: record that as the cause of its death."""
+    """This incarnation is being ended because it exceeded a limit: record that as the cause of its death."""
 
     component_id: str
     generation: int
     detail: str
+    timeout: bool = False
+    """The limit is the time that a run may take."""
 
 
 class CompleteReport(msgspec.Struct, frozen=True):

@@ -65,6 +65,17 @@ class HealthSustained(msgspec.Struct, frozen=True):
     generation: int
 
 
+class RunsDue(msgspec.Struct, frozen=True):
+    """Timer: runs of scheduled workers may be due."""
+
+
+class RunOvertime(msgspec.Struct, frozen=True):
+    """Timer: this run of a scheduled worker takes longer than it may."""
+
+    component_id: str
+    run: int
+
+
 class LimitExceeded(msgspec.Struct, frozen=True):
     """An incarnation exceeds a resource limit and must be killed."""
 
@@ -124,6 +135,7 @@ OwnNews = (
     | Declare
     | SaveOverdue
     | PauseElapsed
+    | RunsDue
     | StallCheckDue
     | StoreDegraded
     | StoreRecovered
@@ -143,6 +155,7 @@ WorkerNews = (
     | JobChanged
     | BackoffElapsed
     | HealthSustained
+    | RunOvertime
     | LimitExceeded
     | RecycleDue
     | BatchCommitted

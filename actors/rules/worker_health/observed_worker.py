@@ -12,6 +12,7 @@ from ...deaths.evidence import Remains
 from ...facts.health_status import ShownStatus
 from ...facts.records import HealthMirrored
 from ...messages import StatusChanged, StatusReport, WorkerStatus
+from ...messages.internal.to_monitor import ExpectLimitKill
 from ...spec.policies.health_policy import HealthPolicy
 from . import progress, watchdog
 from .health import Change, Healthy, Lost, Pending, State, Unhealthy, deadline, healthy_for
@@ -56,8 +57,8 @@ class ObservedWorker(msgspec.Struct):
     """How often its deadline was extended since its last frame because the supervisor was suspended."""
     was_ready: bool = False
     """Whether this incarnation was healthy at any time."""
-    limit_exceeded: str | None = None
-    """The limit for which the supervisor is killing it, if it is."""
+    limit_exceeded: ExpectLimitKill | None = None
+    """The limit for which the supervisor is ending it, if it is."""
 
     @property
     def awaits_launch(self) -> bool:

@@ -27,6 +27,7 @@ from ...supervision.pauses import postponed
 from ...supervision.worker import Failed, StopReason
 from ..breakers import Breakers
 from ..groups import Groups
+from ..schedules import Schedules
 from ..workers import Workers
 from .chosen_workers import ChosenWorkers
 from .pause_orders import PauseOrders
@@ -42,6 +43,7 @@ class Declarations:
         orders: StandingOrders,
         breakers: Breakers,
         groups: Groups,
+        schedules: Schedules,
         pauses: PauseOrders,
         persistence: Receiver,
     ) -> None:
@@ -49,6 +51,7 @@ class Declarations:
         self._orders = orders
         self._breakers = breakers
         self._groups = groups
+        self._schedules = schedules
         self._choice = ChosenWorkers(workers, orders)
         self._pauses = pauses
         self._persistence = persistence
@@ -60,8 +63,10 @@ class Declarations:
         self._pauses.restore(remembered.meta)
         for life in remembered.lost:
             tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
+        self._schedules.restore(remembered.meta, remembered.seen_at_wall_ms)
         for spec in specs:
             self._adopt(spec)
+        self._schedules.close_others()
         self._groups.restore(remembered.meta)
         self._pauses.end_elapsed()
         self._breakers.restore(remembered.meta)
@@ -78,6 +83,7 @@ class Declarations:
     def _adopt(self, spec: WorkerSpec) -> None:
         known = self._remembered.of(spec.id)
         self._workers.adopt(spec, known, self._orders.world(None))
+        self._schedules.adopt(spec.id)
 
     def add(self, spec: WorkerSpec, versions: Versions, reply_to: Receiver | None) -> None:
         """Supervise one more worker."""

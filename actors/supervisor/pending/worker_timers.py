@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import heapq
 
-from ...messages.internal.to_supervisor import BackoffElapsed, HealthSustained, SaveOverdue
+from ...messages.internal.to_supervisor import BackoffElapsed, HealthSustained, RunOvertime, SaveOverdue
 from ...ports import Receiver, Runtime, Timer
 
-TimerMessage = BackoffElapsed | HealthSustained
+TimerMessage = BackoffElapsed | HealthSustained | RunOvertime
 
 
 class WorkerTimers:
@@ -33,7 +33,7 @@ class WorkerTimers:
         self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._supervisor, message)
 
     def cancel(self, component_id: str) -> None:
-        """Cancel the timers of this worker."""
+        """Cancel the timers of this worker; the time that its run may take goes on."""
         for kind in (BackoffElapsed, HealthSustained):
             timer = self._timers.pop((component_id, kind), None)
             if timer is not None:

@@ -34,6 +34,7 @@ SECTIONS = {
     "Investigate": {
         "explain": "Explain why a worker is in its state, and what you can do.",
         "history": "Show a worker's deaths and what the supervisor decided after each.",
+        "runs": "Show the runs of a scheduled worker, with those that were missed and why.",
         "report": "Write everything about a worker for a bug report, as Markdown.",
         "timeline": "Show what happened to a worker, the latest entry last.",
         "audit": "Show who gave which order, and its result.",
@@ -47,6 +48,7 @@ SECTIONS = {
         "restart": "Restart workers with their counters cleared.",
         "reset": "Clear the restart counters and the failure of workers without starting them.",
         "wait": "Wait until workers are ready, done or stopped.",
+        "run-now": "Begin a run of scheduled workers now, beside those of their schedules.",
         "signal": "Send the processes of workers a signal.",
         "reload": "Apply the changed configuration file.",
         "scale": "Run N workers of a group until the file is loaded again.",
@@ -64,7 +66,7 @@ SECTIONS = {
 
 def module_of(section: str, name: str) -> str:
     """The module of a command, relative to this package: `act.restart`."""
-    return f"{section.lower().replace(' ', '')}.{name}"
+    return f"{section.lower().replace(' ', '')}.{name.replace('-', '_')}"
 
 
 class Commands(MutableMapping[str, click.Command]):
@@ -77,7 +79,7 @@ class Commands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
             module = import_module(f"{_PACKAGE}.{self._modules[name]}")
-            self._loaded[name] = getattr(module, name)
+            self._loaded[name] = getattr(module, name.replace("-", "_"))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:

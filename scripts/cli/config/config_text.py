@@ -135,6 +135,8 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     breaker = None if spec.breaker is None else spec.breaker.name
     settings |= shown_surroundings(spec.surroundings)
     optional = {"cwd": spec.cwd, "user": spec.user, "breaker": breaker}
+    if spec.schedule is not None:
+        optional |= {key: value or None for key, value in as_table(spec.schedule).items()}
     return settings | {name: value for name, value in optional.items() if value is not None}
 
 

@@ -21,6 +21,7 @@ from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Group
 from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.surroundings import Surroundings
 from rekindle.actors.spec.validation import Setting, setting, settings_of
@@ -117,8 +118,8 @@ class File:
 
 
 _INCLUDED: Mapping[type, tuple[type, ...]] = {
-    Defaults: (Command, PythonCall, WorkerSpec, Surroundings),
-    Worker: (Command, PythonCall, WorkerSpec, Surroundings),
+    Defaults: (Command, PythonCall, WorkerSpec, Surroundings, SchedulePolicy),
+    Worker: (Command, PythonCall, WorkerSpec, Surroundings, SchedulePolicy),
     Alerts: (AlertPolicy,),
     NatsSettings: (Commands,),
 }

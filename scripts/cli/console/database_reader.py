@@ -33,6 +33,7 @@ READABLE = frozenset(
         "/workers/{id}/bundles",
         "/workers/{id}/bundles/{generation}",
         "/workers/{id}/history",
+        "/workers/{id}/runs",
         "/workers/{id}/timeline",
     }
 )

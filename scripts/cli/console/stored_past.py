@@ -8,6 +8,7 @@ from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.generations import EVERY_OTHER
 from rekindle.actors.facts.records import DeathRecord, EventPage
+from rekindle.actors.facts.runs import Run
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
 from rekindle.actors.system.stored_history import History, mentions_worker
@@ -43,6 +44,10 @@ class StoredPast:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths, newest first."""
         return self._history.deaths(component_id, limit)
+
+    def runs(self, component_id: str, limit: int = 100) -> tuple[Run, ...]:
+        """The latest runs of a scheduled worker, newest first."""
+        return self._history.runs(component_id, limit)
 
     def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
         """The evidence of a worker's latest deaths, newest first."""

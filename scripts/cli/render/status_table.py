@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .run_lines import run_outlook
 from .text import cells, countdown, cut, padded, printable, span
 
 Document = Mapping[str, Any]
@@ -22,6 +23,7 @@ COLOURS = {
     "stopping": "35",
     "stopped": "2",
     "done": "32",
+    "scheduled": "36",
 }
 _FLAGGED = "33"
 _HEADING = "1"
@@ -121,8 +123,12 @@ def outlook(worker: Document) -> str:
         return _pause(worker)
     if worker["next_attempt_in_ms"] is not None:
         return _attempt(worker)
+    if shown == "scheduled" and worker.get("schedule"):
+        return printable(run_outlook(worker["schedule"]))
     if worker["waits_for"]:
         return printable(f"waits for {', '.join(worker['waits_for'])}")
+    if shown == "healthy" and worker.get("schedule") and worker["schedule"]["current"]:
+        return f"run {worker['schedule']['current']['number']}"
     if shown == "healthy":
         return "" if worker["status"] == "healthy" else str(worker["status"] or "")
     if worker["why_code"] == "stopped":

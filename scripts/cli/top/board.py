@@ -19,6 +19,7 @@ STYLES = {
     "stopping": "magenta",
     "stopped": "dim",
     "done": "green",
+    "scheduled": "cyan",
 }
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 

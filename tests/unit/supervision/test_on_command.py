@@ -65,7 +65,13 @@ def test_sd_06_a_stopped_worker_is_announced_as_stopped_and_not_as_dead() -> Non
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_only_an_end_that_was_ordered_for_this_worker_leaves_evidence(reason: StopReason) -> None:
     stopping = supervision.stop(up(), reason=reason).worker
-    others = (StopReason.RECYCLE, StopReason.SHUTDOWN, StopReason.REFUSED, StopReason.GROUP)
+    others = (
+        StopReason.RECYCLE,
+        StopReason.SHUTDOWN,
+        StopReason.REFUSED,
+        StopReason.GROUP,
+        StopReason.REPLACED,
+    )
     ordered = reason not in others
     known, unknown = (
         supervision.process_gone(stopping, 1, exit_, None, world()) for exit_ in (Exit(0), Exit())

@@ -13,6 +13,7 @@ from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.deaths.findings import Confidence, Finding
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
 from rekindle.actors.facts.health_status import Status
+from rekindle.actors.facts.runs import Hindrance, Trigger
 from rekindle.actors.facts.usage import Usage
 from rekindle.actors.messages import (
     ActorReplaced,
@@ -42,6 +43,14 @@ from rekindle.actors.messages import (
     ResourcesSampled,
     ResourceViolated,
     ResourceWarned,
+    RunDue,
+    RunFailed,
+    RunMissed,
+    RunOverdue,
+    RunSkipped,
+    RunStarted,
+    RunStopped,
+    RunSucceeded,
     StatusChanged,
     StoodDown,
     StopStepTaken,
@@ -83,6 +92,9 @@ KILLED = Death(
 CHANGED = StatusChanged(component_id=TAG, generation=3, old=Status.HEALTHY, new=Status.DEAD, at=1.0)
 
 USED = "4 of 5 in 5 min, 11 of 20 in total"
+
+DUE = 1_772_334_000_000
+
 
 TEXTS: list[tuple[Event, str]] = [
     (WorkerStarted(TAG, 3, 4711), "started, pid 4711, generation 3"),
@@ -168,6 +180,23 @@ TEXTS: list[tuple[Event, str]] = [
         "was the last to die: group inner restarts as a member of group outer: it died",
     ),
     (GroupRestored("db", "pair"), "is back: group pair starts again"),
+    (RunDue("w", 7, DUE), "is due: run 7, due at 2026-03-01 03:00:00 UTC"),
+    (RunStarted("w", 7, DUE, Trigger.CATCH_UP), "began run 7, in place of those that were missed"),
+    (RunSucceeded("w", 7, 61_000, 2), "completed run 7 in 1 min 1 s, with 2 attempts"),
+    (RunFailed("w", 7, "exited with code 3"), "failed run 7: exited with code 3"),
+    (RunStopped("w", 7, Hindrance.REPLACED), "ended run 7 early: the next run replaces it"),
+    (
+        RunSkipped("w", 7, DUE, Hindrance.OVERLAP),
+        "skipped the run that was due at 2026-03-01 03:00:00 UTC: another run was still running",
+    ),
+    (
+        RunMissed("w", 7, DUE, DUE + 60_000, Hindrance.PAUSED, 2),
+        "missed 2 runs from 2026-03-01 03:00:00 UTC to 2026-03-01 03:01:00 UTC: the worker is paused",
+    ),
+    (
+        RunOverdue("w", DUE),
+        "has not succeeded for two periods: its last success was at 2026-03-01 03:00:00 UTC",
+    ),
     (
         EssentialEnded("db", "", "it died", 137),
         "is essential and has ended: everything stops with exit code 137: it died",

@@ -37,6 +37,8 @@ def order_findings(
             reason = _unknown(word, groups, {**together, **dict.fromkeys(known)})
             if word in together and group.name in tables:
                 reason = f"is a cycle: {group.name} → group {word} → {group.name}"
+            if reason is None and (timed := _scheduled(tables, groups)) is not None:
+                reason = f"{timed} has a schedule: only workers that run on, or once, can be waited for"
             if reason is None:
                 named[group.name] |= dict.fromkeys(tables, word)
             else:
@@ -44,6 +46,10 @@ def order_findings(
     by_group = _member_order(groups, together)
     for steps in _cycles(named, by_group):
         yield _cycle_finding(steps, groups, named, by_group)
+
+
+def _scheduled(tables: Iterable[str], groups: Mapping[str, Group]) -> str | None:
+    return next((name for name in tables if groups[name].template.schedule is not None), None)
 
 
 def _member_order(groups: Mapping[str, Group], together: GroupTables) -> dict[str, dict[str, str]]:

@@ -23,6 +23,7 @@ from ..paths import absolute
 from ..problems import NOTHING, Finding, shown
 from ..surroundings.settings import surroundings_of
 from ..tables.breakers import Breakers, breaker_of
+from ..tables.schedules import schedule_of
 from ..toml.syntax_errors import NAME_RULE
 from .layers import Layers
 
@@ -142,6 +143,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
     policies["release"] = _release(layers, policies["release"], folder, findings)
     policies["log"] = _log(layers, policies["log"], folder, findings)
     policies["breaker"] = breaker_of(layers, breakers, findings)
+    policies["schedule"] = schedule_of(layers, findings)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
     settings: dict[str, Any] = {"pause_mode": PRESETS[layers.preset].pause_mode}
     settings |= layers.settings(WorkerSpec) | policies

@@ -11,7 +11,7 @@ import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.j
 import { timeline } from "./timeline.js";
 import { count, elapsed, until } from "./words.js";
 
-const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "done", "healthy"];
+const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "done", "scheduled", "healthy"];
 
 export function fleet() {
   const parts = { alerts: alerts(), breakers: breakers(), queues: queues(), timeline: timeline(), feed: feed() };

@@ -1,0 +1,34 @@
+"""The handlers of the routes about the runs of scheduled workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...facts.runs import Run
+from ..serving.json_values import CommandResult, view, view_type
+from .route import Request
+
+RunView: Any = view_type(Run)
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """The runs of one worker, newest first."""
+
+    component_id: str
+    runs: list[RunView]
+
+
+def runs(request: Request) -> object:
+    """The runs of a worker; one that was removed still has them."""
+    found = request.operator.runs(request.target, limit=request.arguments.limit)
+    if not found:
+        request.operator.check(request.target)
+    return Runs(request.target, view(found))
+
+
+def run_now(request: Request) -> object:
+    """Begin a run."""
+    request.operator.run_now(request.target)
+    return CommandResult()
