@@ -72,6 +72,10 @@ class SchedulePolicy(Policy):
             if name not in wrong and (text or name == "timezone") and (reason := problem(text)):
                 yield Problem(name, reason, text)
 
+        period = duration_ms(self.every) if "every" not in wrong else None
+        if period and "jitter_s" not in wrong and self.jitter_s * 1000 >= period:
+            yield Problem("jitter_s", f"must be less than every ({self.every})", self.jitter_s)
+
     @property
     def calendar(self) -> Calendar:
         """When the worker is due."""

@@ -16,7 +16,7 @@ from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.records import DeathRecord, Record, RememberedWorker
-from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed, HealthSustained
+from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed, HealthSustained, RunOvertime
 from rekindle.actors.rules import stop_ladder
 from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.rules.stop_ladder import Absent, Alive, Spawning, Terms
@@ -32,6 +32,7 @@ from rekindle.actors.supervision.worker import (
     Halt,
     KeepRecord,
     Launch,
+    LookAtClock,
     ReleaseJobs,
     ReleaseWork,
     ReportFailed,
@@ -39,6 +40,7 @@ from rekindle.actors.supervision.worker import (
     Schedule,
     SetCause,
     SetIdle,
+    ShowScheduled,
     StopMonitoring,
     Worker,
     WorkerStep,
@@ -108,7 +110,10 @@ class WorkerHarness:
                 self._proxy(stop_ladder.Start(generation))
             case Halt(generation=generation, urgency=urgency):
                 self._proxy(stop_ladder.Stop(generation, urgency))
+            case Schedule(message=RunOvertime()) | LookAtClock() | ShowScheduled():
+                raise AssertionError("this worker has no schedule")
             case Schedule(message=message):
+                assert not isinstance(message, RunOvertime)
                 self._cancel(type(message))
                 self.timers[type(message)] = message
             case AwaitSave(generation=generation):

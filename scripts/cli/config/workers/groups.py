@@ -158,6 +158,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
             key = keys.get(problem.field, problem.field)
             value = NOTHING if "." in key else layers.setting(key)
             findings.append(layers.finding(tuple(key.split(".")), problem.reason, value))
+        policies["schedule"] = None  # it may be what the others do not go with
         return WorkerSpec(member_id(name, 0), Command(("true",), reports_health=True), **policies)
 
 
