@@ -15,6 +15,7 @@ from .reference.groups import Groups
 from .reference.health import Health
 from .reference.jobs import Jobs
 from .reference.promise import Deadlines, Promise
+from .reference.readiness import Readiness
 from .reference.recycles import Recycles
 from .reference.starts import Starts
 from .reference.stops import Order, Stops
@@ -32,6 +33,7 @@ PROMISES: tuple[type[Promise], ...] = (
     Health,
     Jobs,
     Order,
+    Readiness,
     Publications,
     Recycles,
     Starts,

@@ -298,6 +298,8 @@ def _wanted(hint: Any) -> str:
         return "a function"
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(_wanted(part) for part in get_args(hint))
+    if get_origin(hint) is Mapping and words(get_args(hint)[1]):
+        return "a table of words out of " + ", ".join(words(get_args(hint)[1]))
     if get_origin(hint) is tuple and words(get_args(hint)[0]):
         return "a list of words out of " + ", ".join(words(get_args(hint)[0]))
     if known := words(hint):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -30,6 +30,7 @@ from .surroundings import Surroundings
 from .validation import (
     convert_words,
     field_problems,
+    misfit,
     refuse,
     setting,
 )
@@ -42,6 +43,14 @@ class PauseMode(StrEnum):
 
     STOP = "stop"
     IDLE = "idle"
+
+
+class Until(StrEnum):
+    """What a worker must be before those after it start."""
+
+    READY = "ready"
+    DONE = "done"
+    """Only a task (`kind = "once"`) is ever done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,9 @@ class WorkerSpec:
         " address of the database; see worker_database.",
     )
     after: tuple[str, ...] = ()
-    """Ids of workers that must be healthy before this one starts; they are stopped after it."""
+    """Ids of workers that must be ready, tasks done, before this one starts; they are stopped after it."""
+    until: Mapping[str, Until] = field(default_factory=lambda: MappingProxyType({}))
+    """By id: what workers of `after` must be, where that is not what their kind implies."""
     kind: Kind = setting(
         Kind.SERVICE,
         "service: the process is meant to run on; once: it is meant to end, and the worker is done when it "
@@ -108,6 +119,9 @@ class WorkerSpec:
             object.__setattr__(self, "kind", Kind.SCHEDULED)
         if isinstance(self.env, Mapping):
             object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
+        if isinstance(self.until, Mapping) and not misfit(self.until, Mapping[str, Until]):
+            words = {id_: Until(word) for id_, word in self.until.items()}
+            object.__setattr__(self, "until", MappingProxyType(words))
         convert_words(self)
         refuse(self.id, self.problems())
 

@@ -65,7 +65,9 @@ def _ready(free: list[Worker], workers: WorkerMap) -> list[Worker]:
     """The workers of these that can start at once: no worker and no former process is in the way."""
     gone = [worker for worker in free if worker.lingering is None]
     return [
-        worker for worker in gone if not any(_keeps_waiting(workers.get(id_)) for id_ in worker.spec.after)
+        worker
+        for worker in gone
+        if not any(_keeps_waiting(workers.get(id_), worker) for id_ in worker.spec.after)
     ]
 
 
@@ -84,6 +86,6 @@ def _needs(worker: Worker, workers: WorkerMap) -> set[str]:
     return all_before(worker.id, {each.id: each.spec.after for each in workers.values()})
 
 
-def _keeps_waiting(worker: Worker | None) -> bool:
-    """Whether workers that start after it have to wait; a missing worker holds up no start."""
-    return worker is not None and not worker.is_healthy
+def _keeps_waiting(before: Worker | None, worker: Worker) -> bool:
+    """Whether a worker has to wait for one before it; a missing worker holds up no start."""
+    return before is not None and not before.lets_start(worker.spec)

@@ -21,7 +21,7 @@ from ..rules.schedules.timetable import Timetable
 from ..spec.policies.job_policy import JobPolicy
 from ..spec.policies.stop_policy import Urgency
 from ..spec.policies.work_release import ReleaseOrder
-from ..spec.worker_spec import WorkerSpec
+from ..spec.worker_spec import Until, WorkerSpec
 
 
 class Rest(StrEnum):
@@ -178,10 +178,13 @@ class Worker(msgspec.Struct, frozen=True):
         """Whether it runs, and is well."""
         return isinstance(self.phase, Up) and self.status is Status.HEALTHY
 
-    @property
-    def lets_others_start(self) -> bool:
-        """Whether the workers that start after it may start: it is healthy, or if it is a task, done."""
-        return self.is_done if self.spec.is_task else self.is_healthy
+    def lets_start(self, other: WorkerSpec) -> bool:
+        """Whether a worker after it may start: it is ready, or if it is a task, done."""
+        match other.until.get(self.id, Until.DONE if self.spec.is_task else Until.READY):
+            case Until.DONE:
+                return self.is_done
+            case Until.READY:
+                return self.is_healthy or self.is_done
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import W, lives, worker
 
@@ -86,3 +87,14 @@ def test_a_suspend_during_a_recovery_does_not_make_a_worker_ready(new_system: Sy
     system.actors.monitor.tell(ConditionChecked(W, 1, Condition.OUTPUT, is_met=True))
     system.run(1)
     assert system.status().status is HEALTHY
+
+
+@pytest.mark.parametrize(("until", "starts_at"), [({}, 9), ({"task": "done"}, 9), ({"task": "ready"}, 4)])
+def test_a_worker_waits_until_a_task_is_ready_or_done_as_its_spec_says(
+    new_system: SystemFactory, until: dict[str, str], starts_at: float
+) -> None:
+    task = worker("task", run=PLAIN, kind="once", ready=ReadyPolicy(after_s=4))
+    last = worker("last", after=("task",), until=until)
+    system = new_system(task, last, scripts={"task": lambda _: dies_after(9, exit=0)}).start()
+    system.run_to(20)
+    assert system.starts("last") == [starts_at]

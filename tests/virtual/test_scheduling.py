@@ -381,7 +381,7 @@ def test_a_worker_that_is_being_removed_cannot_be_started(new_system: SystemFact
 def test_a_plain_program_is_healthy_for_as_long_as_it_runs(new_system: SystemFactory) -> None:
     system = new_system(worker(run=command("sleep", "inf"))).start()
     system.run(24 * 3600)
-    assert system.changes() == [(0, Status.HEALTHY)]
+    assert system.changes() == [(1, Status.HEALTHY)]
     assert [event.generation for _, event in system.events(WorkerStarted)] == [1]
 
 

@@ -147,7 +147,7 @@ class Health(Promise):
 
     def _spawned(self, entry: Spawned) -> None:
         spec = self.facts.workers[entry.worker].spec
-        if spec.run.reports_health:
+        if spec.run.reports_health and spec.ready is None:
             life = _Life(entry.generation, spec.health, is_pending=True, seen=entry.at)
             self._lives[entry.worker] = life
             self._expect(entry.worker, life)

@@ -15,7 +15,7 @@ from ..probe import CommandProbe, HttpProbe, Probe, TcpProbe
 from ..search_pattern import pattern_problem
 from ..validation import SHORTEST_S, Policy, seconds, setting
 
-READY_AFTER_S = 0.0
+READY_AFTER_S = 1.0
 """How long a command that says nothing of itself must live before it is ready."""
 
 

@@ -51,7 +51,7 @@ class DueStarts:
         if not worker.spec.after and not worker.spec.membership:
             return ()
         others = (self._table.get(id_) for id_ in worker.spec.after)
-        ahead = tuple(other.id for other in others if other is not None and not other.lets_others_start)
+        ahead = tuple(other.id for other in others if other is not None and not other.lets_start(worker.spec))
         return ahead or self._ending_in_group(worker)
 
     def is_over(self, component_id: str, generation: int) -> None:

@@ -35,9 +35,20 @@ _TOP = (
 _GROUP = ("members", "strategy", "max_in_window", "window_s", "on_exhausted")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
-    "recycle", "group", "jobs", "does", "lives",
+    "recycle", "group", "jobs", "ready", "does", "lives",
 )  # fmt: skip
-_POLICIES = ("restart", "health", "stop", "after", "pause_mode", "breaker", "recycle", "group", "jobs")
+_POLICIES = (
+    "restart",
+    "health",
+    "stop",
+    "after",
+    "pause_mode",
+    "breaker",
+    "recycle",
+    "group",
+    "jobs",
+    "ready",
+)
 _MOST_COPIES = 1000
 
 

@@ -170,7 +170,7 @@ def _group_text(group: Group, folder: Path) -> str:
     settings = _settings(group.template, group) | {
         "count": group.count,
         "min_healthy": group.min_healthy,
-        "after": list(group.waits_for),
+        "after": {word: str(state) for word, state in group.until.items()} or list(group.waits_for),
     }
     settings |= file_settings(group, settings["env"])
     settings |= written_settings(group, folder) | expand_setting(group, settings)

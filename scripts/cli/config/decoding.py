@@ -35,6 +35,11 @@ def _no_table(path: KeyPath, value: object) -> str:
     return "must be a table"
 
 
+def _table_of(hint: Any) -> Any:
+    """The kind of table where a list may stand as well; else the same."""
+    return next((part for part in get_args(hint) if get_origin(part) is Mapping), hint)
+
+
 class _Reader:
     """Walks tables and their declarations side by side."""
 
@@ -54,7 +59,7 @@ class _Reader:
         return fitting
 
     def _read(self, value: object, declared: Setting, path: KeyPath) -> object:
-        hint = declared.hint
+        hint = _table_of(declared.hint) if isinstance(value, Mapping) else declared.hint
         by_name = get_origin(hint) is Mapping
         if by_name and isinstance(value, Mapping):
             return self.table(value, dict.fromkeys(value, Setting(get_args(hint)[1])), path)

@@ -25,7 +25,7 @@ from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.surroundings import Surroundings
 from rekindle.actors.spec.validation import Setting, setting, settings_of
-from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.spec.worker_spec import Until, WorkerSpec
 
 WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,47}")
 """Short enough for every id; without the dots and colons that divide subjects and ids."""
@@ -67,7 +67,11 @@ class Worker(Defaults):
     temporary: bool = setting(
         False, "Whether the worker is never restarted, by itself or with its group: restart_on = never."
     )
-    after: tuple[str, ...] = setting((), "Workers or groups that must be healthy before these start.")
+    after: tuple[str, ...] | Mapping[str, Until] = setting(
+        (),
+        "Workers or groups that must be ready, or done if they are tasks, before these start; a table names "
+        'what each must be: { db = "ready", migrate = "done" }.',
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from rekindle.actors.gateways.settings.nats_settings import NatsSettings
 from rekindle.actors.spec.group_order import placed
 from rekindle.actors.spec.policies.group import Group as GroupTable
 from rekindle.actors.spec.policies.retention_policy import Retention
-from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.spec.worker_spec import Until, WorkerSpec
 
 from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
 from .tables.alert_sinks import AlertSettings
@@ -34,6 +34,8 @@ class Group:
     """The first worker, without `after`: that depends on the other groups."""
     waits_for: tuple[str, ...] = ()
     """`after` as the file has it: names of groups and ids of workers."""
+    until: Mapping[str, Until] = field(default_factory=dict)
+    """What these must be, by the same names, if the file says so."""
     declared_min_healthy: int | None = None
     of_number: Callable[[int, list[Finding]], WorkerSpec] | None = field(
         default=None, compare=False, repr=False
@@ -121,7 +123,14 @@ class Config:
         result: list[WorkerSpec] = []
         for group in self.groups:
             after = members(group.waits_for, groups, together)
-            result += (replace(group.member(number), after=after) for number in range(group.count))
+            until = {
+                id_: state
+                for word, state in group.until.items()
+                for id_ in members((word,), groups, together)
+            }
+            result += (
+                replace(group.member(number), after=after, until=until) for number in range(group.count)
+            )
         return placed(result, self.together)
 
     def with_count(self, name: str, count: int) -> Config:

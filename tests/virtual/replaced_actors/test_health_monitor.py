@@ -116,7 +116,7 @@ def test_a_plain_program_is_healthy_although_the_monitor_missed_its_start(
     Mistake(HealthMonitor, at(ProcessStarted), times=2).put_in(monkeypatch)
     system = new_system(worker(run=command("app"))).start()
     system.run(300)
-    assert system.changes() == [(0, Status.HEALTHY)]
+    assert system.changes() == [(1, Status.HEALTHY)]
 
 
 def test_a_failure_is_published_although_the_monitor_missed_it(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from rekindle.actors.spec.validation import nearest
+from rekindle.actors.spec.worker_spec import Until
 
 from ..model import Group, member_id
 from ..problems import Finding, shown
@@ -41,6 +42,7 @@ def order_findings(
                 reason = f"{timed} has a schedule: only workers that run on, or once, can be waited for"
             if reason is None:
                 named[group.name] |= dict.fromkeys(tables, word)
+                yield from _never_done(group, word, [groups[name] for name in tables])
             else:
                 yield Finding(("worker", group.name, "after"), reason, list(group.waits_for))
     by_group = _member_order(groups, together)
@@ -50,6 +52,14 @@ def order_findings(
 
 def _scheduled(tables: Iterable[str], groups: Mapping[str, Group]) -> str | None:
     return next((name for name in tables if groups[name].template.schedule is not None), None)
+
+
+def _never_done(group: Group, word: str, others: Iterable[Group]) -> Iterator[Finding]:
+    """A wait for the end of a service."""
+    services = [other.name for other in others if not other.template.is_task]
+    if group.until.get(word) is Until.DONE and services:
+        reason = f'{services[0]} is a service, which is never done: write "ready", or set kind = "once"'
+        yield Finding(("worker", group.name, "after", word), reason, str(Until.DONE))
 
 
 def _member_order(groups: Mapping[str, Group], together: GroupTables) -> dict[str, dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,14 @@ def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Fi
     findings += _name_findings(layers)
     findings += _run_findings(layers)
     count: int = layers.setting("count", 1)
+    after = layers.setting("after", ())
     return Group(
         name=layers.name,
         count=count,
         preset=layers.preset,
         template=_template(layers, folder, breakers, findings),
-        waits_for=layers.setting("after", ()),
+        waits_for=tuple(after),
+        until=dict(after) if isinstance(after, Mapping) else {},
         env_files=_env_files(layers, folder),
         declared_min_healthy=_min_healthy(layers, count, findings),
     )
