@@ -96,6 +96,7 @@ from .messages import (
     WorkReleaseFailed,
 )
 from .processes.spawn.env_file import read_env_file
+from .spec.policies.alive_policy import AlivePolicy
 from .spec.policies.breaker_policy import BreakerPolicy
 from .spec.policies.group import Essential, Group, GroupExhausted, Strategy
 from .spec.policies.health_policy import HealthPolicy
@@ -120,6 +121,7 @@ logger.disable("rekindle")
 __all__ = [
     "PRESETS",
     "AddWorker",
+    "AlivePolicy",
     "BreakerClosed",
     "BreakerOpened",
     "BreakerPolicy",

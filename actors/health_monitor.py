@@ -22,12 +22,14 @@ from .facts.notices import Notice
 from .messages import StatusChanged, WorkerStarted
 from .messages.internal.to_monitor import (
     Attend,
+    BreakerTurned,
     ChannelClosed,
     CompleteReport,
     ConditionChecked,
     DeadlineReached,
     ExpectLimitKill,
     FrameReceived,
+    LifeProbed,
     MarkFailed,
     MirrorDue,
     MonitorMessage,
@@ -54,11 +56,9 @@ from .rules.worker_health.health import (
     Reported,
     Trigger,
     advance,
-    pending,
     triggers_of,
 )
-from .rules.worker_health.observed_worker import ObservedWorker, to_mirror, with_heartbeats
-from .rules.worker_health.watchdog import watchdog_of
+from .rules.worker_health.observed_worker import ObservedWorker, observed, to_mirror, with_heartbeats
 from .runtime.deadline_queue import Deadline, DeadlineQueue
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.health_policy import HealthPolicy
@@ -86,6 +86,7 @@ class HealthMonitor(ResilientActor):
         self._workers: dict[str, ObservedWorker] = {}
         self._deadlines = DeadlineQueue(runtime, self.actor_ref, DeadlineReached, self._is_wanted)
         self._unmirrored: set[str] = set()
+        self._open_breakers: set[str] = set()
 
     def recover(self) -> None:
         """Keep the states, which a handler replaces as a whole; ask for what was missed."""
@@ -121,6 +122,10 @@ class HealthMonitor(ResilientActor):
                     self._advance(worker, Checked(message.condition, message.is_met, message.words))
             case NoticeReceived(component_id=id_, generation=generation, notice=notice):
                 self._noticed(id_, generation, notice)
+            case LifeProbed():
+                self._probed(message)
+            case BreakerTurned(name=name, is_open=is_open):
+                (self._open_breakers.add if is_open else self._open_breakers.discard)(name)
             case ChannelClosed(component_id=id_, generation=generation):
                 self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
@@ -156,16 +161,7 @@ class HealthMonitor(ResilientActor):
         if known is not None and known.generation == request.generation:
             return
         now = self._runtime.clock.monotonic()
-        worker = ObservedWorker(
-            request.component_id,
-            request.generation,
-            request.policy,
-            request.reports_health,
-            pending(now, request.ready, request.reports_health),
-            now,
-            watchdog=watchdog_of(request.ready, request.stop_s),
-        )
-        self._workers[request.component_id] = worker
+        worker = self._workers[request.component_id] = observed(request, now)
         self._mirror(worker)
         self._watch(worker)
 
@@ -222,6 +218,12 @@ class HealthMonitor(ResilientActor):
         for trigger in triggers_of(notice):
             self._advance(worker, trigger)
         self._watch(worker)
+
+    def _probed(self, message: LifeProbed) -> None:
+        worker = self._current(message.component_id, message.generation)
+        if worker is not None:
+            now = self._runtime.clock.monotonic()
+            self._advance(worker, worker.probed(message.is_good, message.words, now, self._open_breakers))
 
     def _started(self, message: ProcessStarted) -> None:
         component_id, generation = message.component_id, message.generation

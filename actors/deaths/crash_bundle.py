@@ -50,6 +50,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The last line that it wrote about an error, if it ended with one."""
     cwd: str | None = None
     """The directory that it was told to work in, if its spec names one."""
+    probes: tuple[str, ...] = ()
+    """The latest answers of the probe of its liveness, newest first."""
     left: tuple[int, ...] | None = None
     """The processes that it left behind, which were ended; None: these were not looked for."""
     was_ready: bool = True
@@ -97,6 +99,7 @@ def bundle_of(
         last_words=_shortened(left.last_words),
         last_error=replace(death, exit=exit_, remains=remains).last_error,
         cwd=cwd,
+        probes=death.probes,
         left=left.left,
         was_ready=death.was_ready,
     )

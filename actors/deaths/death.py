@@ -20,6 +20,8 @@ class Cause(StrEnum):
     UNHEALTHY = "unhealthy"
     """By its own report, for longer than its policy allows; it was not silent."""
     NO_PROGRESS = "no_progress"
+    PROBE_FAILED = "probe_failed"
+    """It did not answer the probe of its liveness well, several times in a row."""
     STARTUP_TIMEOUT = "startup_timeout"
     RECOVERY_TIMEOUT = "recovery_timeout"
     CHANNEL_CLOSED = "channel_closed"
@@ -38,6 +40,7 @@ HUNG = frozenset(
         Cause.HEARTBEAT_LOST,
         Cause.UNHEALTHY,
         Cause.NO_PROGRESS,
+        Cause.PROBE_FAILED,
         Cause.STARTUP_TIMEOUT,
         Cause.RECOVERY_TIMEOUT,
     }
@@ -94,6 +97,8 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     """The time from its last message to its death; None without a message."""
     progress: Job | None = None
     """Its last mark of progress."""
+    probes: tuple[str, ...] = ()
+    """The latest answers of the probe of its liveness, newest first."""
     remains: Remains | None = None
     """What the process left behind; None until it has ended."""
 

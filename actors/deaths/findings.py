@@ -106,7 +106,8 @@ def _hung(death: Death, exit_: Exit, left: Remains) -> Diagnosis:
         end = f"; after {signal_name(left.sent)} it {_end(exit_)}"
     else:
         end = f"; it {_end(exit_)}"
-    finding = Finding.UNHEALTHY if death.cause is Cause.UNHEALTHY else Finding.HUNG
+    is_told = death.cause in (Cause.UNHEALTHY, Cause.PROBE_FAILED)
+    finding = Finding.UNHEALTHY if is_told else Finding.HUNG
     return Diagnosis(finding, Confidence.CERTAIN, f"{_hang(death)}{end}")
 
 
@@ -114,6 +115,8 @@ def _hang(death: Death) -> str:
     match death.cause:
         case Cause.UNHEALTHY:
             return f"unhealthy by its own report: {death.detail}"
+        case Cause.PROBE_FAILED:
+            return f"it did not answer well: {death.detail}"
         case Cause.NO_PROGRESS:
             return f"alive, but it made no progress: {death.detail}"
         case Cause.STARTUP_TIMEOUT:

@@ -120,6 +120,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions that a starting worker does not meet yet, in words, with the latest answer of each."""
     said: str = ""
     """What it last said of itself over its notify socket (STATUS=)."""
+    probes: tuple[str, ...] = ()
+    """The latest answers of the probe of its liveness, newest first: `tcp … failed 3 s ago: refused`."""
     start_note: str = ""
     """How its process was started, if it may be forked from a warm process: in words."""
     leaving: bool = False

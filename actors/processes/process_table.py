@@ -22,7 +22,7 @@ from ..ports import Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
-from .checks.ready_conditions import ReadyConditions
+from .checks.worker_checks import WorkerChecks
 from .child import Child
 from .code_lookups import CodeLookups
 from .ended_processes import EndedProcesses
@@ -88,10 +88,10 @@ class RealProcesses:
         left = self._marks and LeftProcesses(self.mark, self._marks, self._loop, self._known_pids)
         self._warm = WarmProcesses(self._loop, self._launcher.post, on_end=self._finish_end)
         self._spawner.warm = self._warm
-        self._conditions = ReadyConditions(self.mark, self._loop, self._outputs)
+        self._checks = WorkerChecks(self.mark, self._loop, self._outputs)
         self._ended = EndedProcesses(self._loop, self._outputs, self._lookups, left or None)
         self._watch = ChildWatch(
-            clock, self._loop, self._outputs, self._memory, self._conditions, self._ended, self._finish_end
+            clock, self._loop, self._outputs, self._memory, self._checks, self._ended, self._finish_end
         )
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
         if self._guardian is not None:
@@ -192,7 +192,7 @@ class RealProcesses:
         self._launcher.post(lambda: self._loop.post(self._begin_end))
         ended = self._loop.join(timeout_s)
         self._lookups.close()
-        self._conditions.close(timeout_s)
+        self._checks.close(timeout_s)
         # A process that writes may hold up the thread that reads: nothing depends on its end.
         self._outputs.join(0.2)
         self.logs.close()

@@ -105,6 +105,8 @@ def _move(word: str, worker: str, some: float, chance: random.Random) -> Move:
             return moves.SlowHeartbeats(worker, round(chance.uniform(1, 30), 3), some * 3)
         case "lose_heartbeats":
             return moves.LoseHeartbeats(worker, some)
+        case "probe_fails":
+            return moves.ProbeFails(worker, some * 2)
         case "garbage":
             return moves.Garbage(worker, chance.choice((1, 10, 150)))
         case "late_frame":

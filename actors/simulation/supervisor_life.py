@@ -208,6 +208,7 @@ class SupervisorLife:
                 life.thaw()
                 life.heartbeats.allow("lost")
                 life.heartbeats.set_interval(None)
+                life.pass_probes()
 
     def report(self) -> list[Reported]:
         """What the supervisor reports of every worker now, beside the state of its process."""

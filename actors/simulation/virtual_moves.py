@@ -89,6 +89,9 @@ class VirtualMoves:
                 self._undo_later(for_s, lambda: life.heartbeats.allow("lost"))
             case moves.Garbage(lines=lines):
                 life.heartbeats.send_garbage(lines)
+            case moves.ProbeFails(for_s=for_s):
+                life.fails_probes = True
+                self._undo_later(for_s, life.pass_probes)
 
     def _undo_later(self, for_s: float | None, undo: Callable[[], None]) -> None:
         if for_s is not None:

@@ -14,6 +14,7 @@ from .reference.durability import Durability
 from .reference.groups import Groups
 from .reference.health import Health
 from .reference.jobs import Jobs
+from .reference.liveness import Liveness
 from .reference.promise import Deadlines, Promise
 from .reference.readiness import Readiness
 from .reference.recycles import Recycles
@@ -32,9 +33,10 @@ PROMISES: tuple[type[Promise], ...] = (
     Groups,
     Health,
     Jobs,
+    Liveness,
     Order,
-    Readiness,
     Publications,
+    Readiness,
     Recycles,
     Starts,
     Stops,

@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ..errors import Problem, SpecError
+from .policies.alive_policy import AlivePolicy
 from .policies.breaker_policy import BreakerPolicy
 from .policies.group import Essential, Membership
 from .policies.health_policy import HealthPolicy
@@ -100,6 +101,7 @@ class WorkerSpec:
     surroundings: Surroundings = Surroundings()
     """What the supervisor sets up for its process: limits, priorities, groups, stdin, control group."""
     log: LogPolicy | None = setting(None)
+    alive: AlivePolicy | None = setting(None)
     essential: bool | Essential = setting(
         False,
         "Whether the supervisor stops, with the exit code of this worker, when the worker is given up or "
@@ -150,6 +152,8 @@ class WorkerSpec:
         if "essential" not in wrong and self.schedule is not None and self.essential is not False:
             reason = "is not for a worker with a schedule: its runs end, and it is never given up"
             yield Problem("essential", reason)
+        if "alive" not in wrong and self.alive is not None and self.alive.probe is None:
+            yield Problem("alive", "must name what is asked: http, tcp or command")
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from .. import supervision
 from ..facts.records import MetaSet
-from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted, Event
+from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted
 from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_prober import BreakerDue, Probe
 from ..ports import Receiver, Runtime, Timer
@@ -128,6 +128,7 @@ class Breakers:
             if text is not None and policy.name not in self._states:
                 since, why = _read(text, wall)
                 self._states[policy.name] = Open(now - max(0, wall - since), now, why)
+                self._workers.breaker_turned(policy.name, is_open=True)
         self.watch()
 
     def watch(self) -> None:
@@ -273,7 +274,8 @@ class Breakers:
             world = self.world(worker)
             self._workers.step(component_id, lambda w: supervision.start(w, world))
 
-    def _persist(self, record: MetaSet, event: Event) -> None:
+    def _persist(self, record: MetaSet, event: BreakerOpened | BreakerClosed) -> None:
+        self._workers.breaker_turned(event.breaker, is_open=isinstance(event, BreakerOpened))
         tell(self._persistence, Persist((record, event)))
 
     def _schedule_check(self, policy: BreakerPolicy, state: State) -> None:

@@ -19,7 +19,14 @@ from .. import supervision
 from ..facts.jobs import LAST_LINES
 from ..facts.records import RememberedWorker
 from ..messages.internal.to_broker import WorkerKnown
-from ..messages.internal.to_monitor import ExpectLimitKill, MarkFailed, Register, SetPaused, Unregister
+from ..messages.internal.to_monitor import (
+    BreakerTurned,
+    ExpectLimitKill,
+    MarkFailed,
+    Register,
+    SetPaused,
+    Unregister,
+)
 from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_proxy import (
     PauseProcess,
@@ -266,6 +273,10 @@ class Workers:
                 self.stops.settled(id_, exit_, forced)
                 self._came_to_rest(worker)
 
+    def breaker_turned(self, name: str, *, is_open: bool) -> None:
+        """While a breaker is open, the probes of its workers end none of them."""
+        tell(self._to.monitor, BreakerTurned(name, is_open))
+
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
     def waits_for(self, worker: Worker) -> tuple[str, ...]:
@@ -299,6 +310,8 @@ class Workers:
             spec.health,
             spec.run.reports_health,
             spec.ready,
+            spec.alive,
+            None if spec.breaker is None else spec.breaker.name,
             spec.stop.total_s,
         )
         tell(self._to.monitor, register)

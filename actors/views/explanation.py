@@ -89,6 +89,8 @@ def _sentences(
         yield from schedule_sentences(worker.schedule)
     if worker.start_note:
         yield f"Its process was {worker.start_note}."
+    if worker.probes:
+        yield f"Its probe: {worker.probes[0]}."
     if worker.said:
         yield f"It says: {worker.said}"
     if worker.paused:

@@ -1,10 +1,11 @@
 """Measures Rekindle, prints the figures, and writes them as JSON on request.
 
 The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `costs` (memory, threads
-and CPU time while nothing happens), `events` (from SIGKILL to the event at clients), `output` (how fast a
-worker can write, beside a plain pipe), `flood` (the same into a log file, and the restart of another worker
-meanwhile) and `chaos` (storms and scenarios in virtual time). With --against,
-each part but `output` and `flood` measures this checkout and another one by turns.
+and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes), `events` (from
+SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe), `flood` (the
+same into a log file, and the restart of another worker meanwhile) and `chaos` (storms and scenarios in
+virtual time). With --against, each part but `probes`, `output` and `flood` measures this checkout and
+another one by turns.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from .flood import flood_line, measure_flood
 from .floor import Programs, programs
 from .measure import Summary
 from .output import line, measure_output
+from .probes import line as probe_line
+from .probes import measure_probes
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
 
-PARTS = ("restarts", "costs", "events", "output", "flood", "chaos")
+PARTS = ("restarts", "costs", "probes", "events", "output", "flood", "chaos")
 
 
 def main() -> None:
@@ -91,6 +94,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
             f"an interpreter with the packages loaded and a database open: {packages:.1f} MB PSS", flush=True
         )
         figures |= {"costs": [asdict(cost) for cost in costs], "packages_pss_mb": packages}
+    if "probes" in options.parts:
+        print("measuring the cost of probes ...", flush=True)
+        probes = measure_probes()
+        print(probe_line(probes), flush=True)
+        figures["probes"] = asdict(probes)
     if "events" in options.parts:
         print("measuring events ...", flush=True)
         events = measure_events(built, rounds=options.rounds)

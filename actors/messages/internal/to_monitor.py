@@ -7,6 +7,7 @@ import msgspec
 from ...facts.frames import Frame
 from ...facts.notices import Notice
 from ...ports import Receiver
+from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.health_policy import HealthPolicy
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from ..replies import StatusReport
@@ -30,6 +31,10 @@ class Register(msgspec.Struct, frozen=True):
     reports_health: bool
     ready: ReadyPolicy | None = None
     """When it is ready, if its spec says so."""
+    alive: AlivePolicy | None = None
+    """How it is asked whether it is alive."""
+    breaker: str | None = None
+    """Its circuit breaker: while that is open, failed probes do not end it."""
     stop_s: float = 0.0
     """How long a worker that says that it is stopping may take."""
 
@@ -80,6 +85,22 @@ class NoticeReceived(msgspec.Struct, frozen=True):
     component_id: str
     generation: int
     notice: Notice
+
+
+class LifeProbed(msgspec.Struct, frozen=True):
+    """An answer of the probe that asks whether a worker is alive."""
+
+    component_id: str
+    generation: int
+    is_good: bool
+    words: str
+
+
+class BreakerTurned(msgspec.Struct, frozen=True):
+    """A circuit breaker opened or closed."""
+
+    name: str
+    is_open: bool
 
 
 class ChannelClosed(msgspec.Struct, frozen=True):
@@ -133,6 +154,8 @@ MonitorMessage = (
     | FrameReceived
     | ConditionChecked
     | NoticeReceived
+    | LifeProbed
+    | BreakerTurned
     | ChannelClosed
     | ProtocolViolated
     | ExpectLimitKill

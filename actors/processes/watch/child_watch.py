@@ -20,7 +20,7 @@ from ...ports import Clock, SpawnRequest
 from ...runtime.lanes import attempt
 from ...runtime.resilient_actor import tell
 from ..checks.notify_reader import NotifyReader
-from ..checks.ready_conditions import ReadyConditions
+from ..checks.worker_checks import WorkerChecks
 from ..child import Child
 from ..ended_processes import EndedProcesses
 from ..oom_kills import OomKills
@@ -43,7 +43,7 @@ class ChildWatch:
         loop: EpollLoop,
         outputs: EpollLoop,
         memory: OomKills,
-        conditions: ReadyConditions,
+        checks: WorkerChecks,
         ended: EndedProcesses,
         on_end: Callable[[], None],
     ) -> None:
@@ -51,7 +51,7 @@ class ChildWatch:
         self._outputs = outputs
         self._clock = clock
         self._memory = memory
-        self._conditions = conditions
+        self._checks = checks
         self._ended = ended
         self._on_end = on_end
         """Called after the end of each process was reported."""
@@ -72,7 +72,7 @@ class ChildWatch:
             report_to_both(request, failed)
             return
         report_to_both(request, ProcessStarted(child.id, child.generation, child.pid, child.start_note))
-        self._conditions.begin(child)
+        self._checks.begin(child)
 
     def _watch(self, child: Child) -> None:
         # Urgent: an exit must not wait for the output of other workers.

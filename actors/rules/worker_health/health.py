@@ -68,7 +68,7 @@ class Healthy(msgspec.Struct, frozen=True):
 
 
 class Unhealthy(msgspec.Struct, frozen=True):
-    """Silent for at least one interval, or unhealthy by its own report."""
+    """Silent for at least one interval, unhealthy by its own report, or its probe fails."""
 
     seen: float
     misses: int
@@ -76,6 +76,10 @@ class Unhealthy(msgspec.Struct, frozen=True):
     """When it last reported that it is unhealthy; None if it is only silent."""
     said: str = ""
     """Its own words in that report."""
+    failed: int = 0
+    """How many probes of its liveness failed in a row."""
+    failing: str = ""
+    """What the last of them said; a healthy frame does not outweigh it."""
     status = Status.UNHEALTHY
 
 
@@ -132,6 +136,15 @@ class Extended(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class Probed(msgspec.Struct, frozen=True):
+    """An answer of the probe of its liveness."""
+
+    is_good: bool
+    words: str = ""
+    most: int | None = None
+    """How many failures in a row end it; None: none do now."""
+
+
 class Lost(msgspec.Struct, frozen=True):
     """The process ended, its channel closed, or it broke the protocol."""
 
@@ -148,7 +161,7 @@ class Granted(msgspec.Struct, frozen=True):
     """The monitor was away, or the worker paused: the silence until now does not count."""
 
 
-Trigger = Reported | Elapsed | Launched | Checked | Extended | Lost | GivenUp | Granted
+Trigger = Reported | Elapsed | Launched | Checked | Extended | Probed | Lost | GivenUp | Granted
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -210,7 +223,9 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
         case Pending(since=since), Extended(seconds=seconds):
             until = max(since + policy.startup_timeout_s, now + seconds)
             return HealthStep(msgspec.structs.replace(state, since=until - policy.startup_timeout_s))
-        case _, Launched() | Checked() | Extended():
+        case Healthy() | Unhealthy(), Probed():
+            return _passed(state, now) if trigger.is_good else _failed(state, trigger)
+        case _, Launched() | Checked() | Extended() | Probed():
             return HealthStep(state)
         case _, Reported(frame=frame):
             return _reported(state, frame, policy, now)
@@ -260,6 +275,8 @@ def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> H
         case "unhealthy" if isinstance(state, Pending) and state.awaits:
             awaits = (FRAME, *without(state.awaits, Condition.FRAME))
             return HealthStep(msgspec.structs.replace(state, awaits=awaits))
+        case "healthy" if isinstance(state, Unhealthy) and state.failing:
+            return HealthStep(Unhealthy(now, 0, failed=state.failed, failing=state.failing))
         case "healthy":
             since = state.since if isinstance(state, Healthy) else now
             return _to(state, Healthy(since, now))
@@ -269,9 +286,29 @@ def _reported(state: State, frame: Frame, policy: HealthPolicy, now: float) -> H
             # Not a sign of health: misses are counted from the last healthy frame.
             return _to(state, Unhealthy(state.seen, 0, now, frame.detail), frame.detail)
         case "unhealthy" | "recovering" if isinstance(state, Unhealthy):
-            return HealthStep(Unhealthy(state.seen, state.misses, now, frame.detail))
+            return HealthStep(msgspec.structs.replace(state, reported=now, said=frame.detail))
         case _:
             return HealthStep(state)
+
+
+def _passed(state: Healthy | Unhealthy, now: float) -> HealthStep:
+    if not isinstance(state, Unhealthy) or not state.failing:
+        return HealthStep(state)
+    if state.misses or state.reported is not None:
+        return HealthStep(msgspec.structs.replace(state, failed=0, failing=""))
+    return _to(state, Healthy(now, state.seen))
+
+
+def _failed(state: Healthy | Unhealthy, answer: Probed) -> HealthStep:
+    before = state if isinstance(state, Unhealthy) else Unhealthy(state.seen, 0)
+    # Where failures do not end it, they do not count: the first one after that is the first.
+    failed = 0 if answer.most is None else before.failed + 1
+    if answer.most is not None and failed >= answer.most:
+        often = "a probe failed" if failed == 1 else f"{failed} probes failed in a row"
+        change = Change(state.status, Status.DEAD, Cause.PROBE_FAILED, detail=f"{often}: {answer.words}")
+        return HealthStep(Dead(), change)
+    new = msgspec.structs.replace(before, failed=failed, failing=answer.words or "failed")
+    return _to(state, new, f"its probe failed: {answer.words}")
 
 
 def _recovering(state: State, asked: float | None, policy: HealthPolicy, now: float) -> HealthStep:
@@ -372,7 +409,7 @@ def _granted(state: State, policy: HealthPolicy, now: float) -> State:
         case Healthy(since=since):
             return Healthy(since, now)
         case Unhealthy():
-            return msgspec.structs.replace(state, seen=now, misses=0)
+            return msgspec.structs.replace(state, seen=now, misses=0, failed=0)
         case Recovering(entered=entered, until=until):
             grace = max(0.0, now + (policy.recovery_min_s or 0.0) - until)
             return msgspec.structs.replace(state, entered=entered + grace, until=until + grace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -12,10 +12,12 @@ from ...deaths.evidence import Remains
 from ...facts.health_status import ShownStatus
 from ...facts.records import HealthMirrored
 from ...messages import StatusChanged, StatusReport, WorkerStatus
-from ...messages.internal.to_monitor import ExpectLimitKill
+from ...messages.internal.to_monitor import ExpectLimitKill, Register
+from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.health_policy import HealthPolicy
 from . import progress, watchdog
-from .health import Change, Healthy, Lost, Pending, State, Unhealthy, deadline, healthy_for
+from .health import Change, Healthy, Lost, Pending, Probed, State, Unhealthy, deadline, healthy_for, pending
+from .probe_answers import ProbeAnswer, ProbeAnswers
 from .progress import Progress
 from .readiness import FRAME
 from .watchdog import NO_WATCHDOG, Watchdog
@@ -48,6 +50,9 @@ class ObservedWorker(msgspec.Struct):
     watchdog: Watchdog = NO_WATCHDOG
     said: str = ""
     """What it last said of itself over its notify socket."""
+    alive: AlivePolicy | None = None
+    breaker: str | None = None
+    probes: ProbeAnswers = ProbeAnswers()
     paused: bool = False
     checked_at: float | None = None
     """The deadline of its check in the queue."""
@@ -93,6 +98,13 @@ class ObservedWorker(msgspec.Struct):
         missed = watchdog.missed(self.watchdog, now)
         return None if missed is None else Lost(missed.cause, detail=missed.words)
 
+    def probed(self, is_good: bool, words: str, now: float, breakers: Container[str]) -> Probed:
+        """What an answer of its probe means; failures count unless it is paused or its breaker is open."""
+        self.probes = self.probes.after(ProbeAnswer(now, is_good, words))
+        counts = self.alive is not None and not self.paused and self.breaker not in breakers
+        most = self.alive.failures if self.alive is not None and counts else None
+        return Probed(is_good, f"{self.probes.question}: {words}", most)
+
     def grant(self, now: float) -> None:
         """The monitor was away or the worker paused: start the times of its work over."""
         self.progress = progress.granted(self.progress, now)
@@ -130,6 +142,7 @@ class ObservedWorker(msgspec.Struct):
             pid=self.pid,
             silent_ms=None if self.heard_at is None else round((now - self.heard_at) * 1000),
             progress=self.progress.mark,
+            probes=self.probes.said(now),
             remains=remains,
         )
 
@@ -143,6 +156,22 @@ class ObservedWorker(msgspec.Struct):
             current_job=self.job,
             last_heartbeat_wall_ms=self.heartbeat_wall_ms,
         )
+
+
+def observed(request: Register, now: float) -> ObservedWorker:
+    """A new incarnation."""
+    return ObservedWorker(
+        request.component_id,
+        request.generation,
+        request.policy,
+        request.reports_health,
+        pending(now, request.ready, request.reports_health),
+        now,
+        watchdog=watchdog.watchdog_of(request.ready, request.stop_s),
+        alive=request.alive,
+        breaker=request.breaker,
+        probes=ProbeAnswers("" if request.alive is None else str(request.alive)),
+    )
 
 
 def to_mirror(
@@ -171,6 +200,8 @@ def _aged(status: WorkerStatus, worker: ObservedWorker | None, now: float) -> Wo
         return status
     if worker.start_note:
         status = replace(status, start_note=worker.start_note)
+    if worker.probes:
+        status = replace(status, probes=worker.probes.said(now))
     if worker.said:
         status = replace(status, said=worker.said)
     if isinstance(worker.state, Pending) and status.shown is ShownStatus.STARTING:

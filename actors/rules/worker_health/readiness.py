@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ...spec.policies.ready_policy import READY_AFTER_S, Condition, ReadyPolicy
+from ...spec.policies.ready_policy import READY_AFTER_S, Condition, ReadyPolicy, lifetime_words
 
 _FRAME_WORDS = "its first healthy frame"
 
@@ -33,7 +33,7 @@ def awaited(ready: ReadyPolicy | None, reports_health: bool) -> tuple[Awaited, .
     found = tuple(Awaited(condition, name) for condition, name in conditions.items())
     if reports_health:
         return (FRAME, *found)
-    return found or (Awaited(Condition.AFTER_S, f"to live for {READY_AFTER_S:g} s"),)
+    return found or (Awaited(Condition.AFTER_S, lifetime_words(READY_AFTER_S)),)
 
 
 def lifetime_s(ready: ReadyPolicy | None) -> float:

@@ -236,6 +236,8 @@ class Health(Promise):
         life = self._lives.get(entry.worker or "")
         if entry.event != "status_changed" or life is None or self.facts.an_actor_raised:
             return
+        if self.facts.workers[entry.worker or ""].spec.alive is not None:
+            return  # its probe changes its health, too
         name = f"{entry.worker} #{entry.generation}"
         if entry.new in ("healthy", "recovering") and (life.heard, life.heard_at) != (entry.new, entry.at):
             yield f"{name} is {entry.new}, but did not say so"

@@ -90,6 +90,14 @@ class ConditionMet(HistoryEntry, frozen=True, gc=False):
     condition: str
 
 
+class ProbeAnswered(HistoryEntry, frozen=True, gc=False):
+    """The monitor was told an answer of the probe of a worker's liveness; only in virtual time."""
+
+    worker: str
+    generation: int
+    is_good: bool
+
+
 class HostResumed(HistoryEntry, frozen=True, gc=False):
     """The host slept until now."""
 
@@ -259,6 +267,7 @@ AnyEntry = (
     | Asked
     | Heard
     | ConditionMet
+    | ProbeAnswered
     | HostResumed
     | DatabaseChanged
     | Ended

@@ -22,6 +22,7 @@ from .history import (
     Moved,
     Ordered,
     Overlapped,
+    ProbeAnswered,
     Reported,
     Spawned,
     SpawnRefused,
@@ -116,6 +117,7 @@ def _detail(
     | Asked
     | Heard
     | ConditionMet
+    | ProbeAnswered
     | EventPublished
     | TimerSet
     | TimerDropped
@@ -128,6 +130,8 @@ def _detail(
             return f"#{generation} says {status}"
         case ConditionMet(generation=generation, condition=condition):
             return f"#{generation} meets its condition {condition}"
+        case ProbeAnswered(generation=generation, is_good=is_good):
+            return f"#{generation} {'passes' if is_good else 'fails'} its probe"
         case Decided(generation=generation, cause=cause, action=action, delay_ms=delay):
             wait = f" in {delay / 1000:g} s" if action.startswith("restart") else ""
             return f"#{generation} died: {cause}; decided: {action}{wait}"

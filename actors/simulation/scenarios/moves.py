@@ -127,6 +127,14 @@ class Garbage:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeFails:
+    """Let the probe of a worker's liveness fail, for a while; only in virtual time."""
+
+    worker: str
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LateFrame:
     """Deliver a healthy frame of an older incarnation."""
 
@@ -248,6 +256,7 @@ Move = (
     | SlowHeartbeats
     | LoseHeartbeats
     | Garbage
+    | ProbeFails
     | LateFrame
     | StaleTimer
     | Database
@@ -264,7 +273,7 @@ Move = (
     | Enqueue
 )
 
-Touch = Kill | Freeze | Thaw | SlowHeartbeats | LoseHeartbeats | Garbage
+Touch = Kill | Freeze | Thaw | SlowHeartbeats | LoseHeartbeats | Garbage | ProbeFails
 """Moves on the process of a worker."""
 
 MOVES: dict[str, type[Move]] = {
@@ -274,6 +283,7 @@ MOVES: dict[str, type[Move]] = {
     "slow_heartbeats": SlowHeartbeats,
     "lose_heartbeats": LoseHeartbeats,
     "garbage": Garbage,
+    "probe_fails": ProbeFails,
     "late_frame": LateFrame,
     "stale_timer": StaleTimer,
     "database": Database,

@@ -9,16 +9,19 @@ Everything is immutable; every call returns a new scenario. A scenario file uses
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from ...errors import Problem, RekindleError, SpecError
 from ...messages.shapes import field_names
 from ...spec.group_order import arranged
+from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.breaker_policy import BreakerPolicy
 from ...spec.policies.group import Group
+from ...spec.policies.ready_policy import ReadyPolicy
 from ...spec.policies.resource_limits import RecyclePolicy
+from ...spec.probe import CommandProbe, HttpProbe, TcpProbe
 from ...spec.program import Command, PythonCall
 from ...spec.start_order import check_order
 from ...spec.worker_spec import WorkerSpec, served_by
@@ -29,10 +32,10 @@ from .moves import EVERY_WORKER, MOVES, Move, Phase, worker_of
 
 LONGEST_S = 366 * 86400.0
 
-RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start", "enqueue"))
+NAMED_WORDS = ("enqueue", "probe_fails")
+"""Words that a seed chooses only if the scenario names them: few workers serve queues or have probes."""
+RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start", *NAMED_WORDS))
 """The words that a seed may choose; what it freezes, pauses or stops, it also thaws, resumes or starts."""
-JOB_WORDS = ("enqueue",)
-"""Likewise, if the scenario asks for them: they need workers that serve queues."""
 
 
 class ScenarioError(RekindleError, ValueError):
@@ -142,6 +145,9 @@ class Scenario:
         others["breaker"] = _breaker(breaker) if isinstance(breaker, Mapping) else breaker
         if isinstance(recycle := others.get("recycle"), Mapping):
             others["recycle"] = _recycle(id, recycle)
+        for name, kind in (("ready", ReadyPolicy), ("alive", AlivePolicy)):
+            if isinstance(settings := others.get(name), Mapping):
+                others[name] = _with_probes(id, name, kind, settings)
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 
@@ -245,9 +251,9 @@ def chance_problems(chance: Chance, ids: tuple[str, ...]) -> list[Problem]:
     """The problems of moves at random."""
     found = [unknown_worker("random.workers", each, ids) for each in chance.workers if each not in ids]
     found += [
-        Problem("random.words", f"{word!r} is not one of {', '.join((*RANDOM_WORDS, *JOB_WORDS))}")
+        Problem("random.words", f"{word!r} is not one of {', '.join((*RANDOM_WORDS, *NAMED_WORDS))}")
         for word in chance.words
-        if word not in (*RANDOM_WORDS, *JOB_WORDS)
+        if word not in (*RANDOM_WORDS, *NAMED_WORDS)
     ]
     if chance.moves < 0 or chance.from_s < 0 or (chance.until_s or 0) < 0:
         found.append(Problem("random", "must not be negative"))
@@ -281,6 +287,16 @@ def _recycle(id: str, settings: Mapping[str, object]) -> RecyclePolicy:
     if unknown:
         raise SpecError(id, unknown)
     return RecyclePolicy(**settings)  # type: ignore[arg-type]
+
+
+def _with_probes(id: str, name: str, kind: type, settings: Mapping[str, object]) -> object:
+    unknown = [
+        Problem(f"{name}.{key}", "is not a setting") for key in settings if key not in field_names(kind)
+    ]
+    if unknown:
+        raise SpecError(id, unknown)
+    probes: dict[str, Callable[[Any], object]] = {"http": HttpProbe, "tcp": TcpProbe, "command": CommandProbe}
+    return kind(**{key: probes[key](value) if key in probes else value for key, value in settings.items()})
 
 
 class Moment:
@@ -318,6 +334,10 @@ class Moment:
     def garbage(self, worker: str, lines: int = 1) -> Scenario:
         """Let a worker send lines that are not frames."""
         return self.do(moves.Garbage(worker, lines))
+
+    def probe_fails(self, worker: str, for_s: float | None = None) -> Scenario:
+        """Let the probe of a worker's liveness fail."""
+        return self.do(moves.ProbeFails(worker, for_s))
 
     def late_frame(self, worker: str, generations: int = 1) -> Scenario:
         """Deliver a frame of an older incarnation."""

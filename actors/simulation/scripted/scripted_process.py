@@ -17,6 +17,7 @@ from ..scenarios.behaviours import Behaviour
 from ..scenarios.history import ConditionMet, Ended, History
 from .heartbeats import Heartbeats
 from .scripted_jobs import JobServer, ScriptedQueues
+from .scripted_probe import ScriptedProbe
 
 _DIES_WITHOUT_S = 0.1
 """How soon a worker that needs the database dies without it."""
@@ -31,8 +32,21 @@ class ScriptedProcess:
     """One process of a worker."""
 
     __slots__ = (
-        "_history", "_pending", "_runtime", "_timers", "alive", "behaviour", "frozen", "heartbeats", "hung",
-        "jobs", "pid", "request", "since",
+        "_history",
+        "_pending",
+        "_probe",
+        "_runtime",
+        "_timers",
+        "alive",
+        "behaviour",
+        "fails_probes",
+        "frozen",
+        "heartbeats",
+        "hung",
+        "jobs",
+        "pid",
+        "request",
+        "since",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +63,7 @@ class ScriptedProcess:
         self.behaviour = behaviour
         self.pid = pid
         self.alive = True
-        self.frozen = self.hung = False
+        self.frozen = self.hung = self.fails_probes = False
         self.since = runtime.clock.monotonic()
         self.heartbeats = Heartbeats(runtime, request, behaviour, changes, history.add)
         self._runtime = runtime
@@ -58,6 +72,10 @@ class ScriptedProcess:
         self._pending: tuple[int, str] | None = None
         """A signal that arrived while the process was frozen, and who sent it."""
         self._timers: list[Timer] = []
+        alive = request.spec.alive
+        self._probe = (
+            None if alive is None else ScriptedProbe(runtime, history, request, alive, self._why_not)
+        )
 
     def start(self, *, database_is_away: bool) -> None:
         """Schedule everything that the behaviour does by itself."""
@@ -90,6 +108,16 @@ class ScriptedProcess:
                     ConditionMet(self._runtime.clock.monotonic(), spec.id, generation, condition)
                 )
                 tell(self.request.monitor, ConditionChecked(spec.id, generation, condition, is_met=True))
+
+    def pass_probes(self) -> None:
+        """From now on its probe does not fail."""
+        self.fails_probes = False
+
+    def _why_not(self) -> str | None:
+        """Why it does not answer its probe now."""
+        if self.fails_probes:
+            return "connection refused"
+        return "no answer within 2 s" if self.hung or self.frozen else None
 
     def keep_alive(self, every_s: float) -> None:
         """Send keep-alives over its notify socket, until it hangs or falls silent."""
@@ -176,6 +204,8 @@ class ScriptedProcess:
             return
         self.alive = False
         self.heartbeats.stop()
+        if self._probe is not None:
+            self._probe.stop()
         for timer in self._timers:
             timer.cancel()
         request = self.request

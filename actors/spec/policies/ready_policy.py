@@ -73,7 +73,7 @@ class ReadyPolicy(Policy):
     def conditions(self) -> dict[Condition, str]:
         """The conditions that are set, each with the words by which people know it."""
         named = {
-            Condition.AFTER_S: None if self.after_s is None else f"to live for {self.after_s:g} s",
+            Condition.AFTER_S: None if self.after_s is None else lifetime_words(self.after_s),
             Condition.HTTP: None if self.http is None else f"http {self.http.url.partition('?')[0]}",
             Condition.TCP: None if self.tcp is None else f"tcp {self.tcp.address}",
             Condition.COMMAND: None if self.command is None else f"command {self.command.argv[0]}",
@@ -87,3 +87,8 @@ class ReadyPolicy(Policy):
         """The conditions that a probe looks at."""
         asked = {Condition.HTTP: self.http, Condition.TCP: self.tcp, Condition.COMMAND: self.command}
         return {condition: probe for condition, probe in asked.items() if probe is not None}
+
+
+def lifetime_words(seconds: float) -> str:
+    """The condition that a process has lived for a while, in words."""
+    return f"a lifetime of {seconds:g} s"

@@ -35,20 +35,12 @@ _TOP = (
 _GROUP = ("members", "strategy", "max_in_window", "window_s", "on_exhausted")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
-    "recycle", "group", "jobs", "ready", "does", "lives",
+    "recycle", "group", "jobs", "ready", "alive", "does", "lives",
 )  # fmt: skip
 _POLICIES = (
-    "restart",
-    "health",
-    "stop",
-    "after",
-    "pause_mode",
-    "breaker",
-    "recycle",
-    "group",
-    "jobs",
-    "ready",
-)
+    "restart", "health", "stop", "after", "pause_mode", "breaker", "recycle", "group", "jobs", "ready",
+    "alive",
+)  # fmt: skip
 _MOST_COPIES = 1000
 
 

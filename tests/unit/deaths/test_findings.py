@@ -69,7 +69,7 @@ def test_a_kill_of_ours_is_never_blamed_on_memory() -> None:
     assert finding(KILLED, sent=signal.SIGKILL, oom_kills=3)[0] is Finding.KILLED_BY_US
 
 
-@pytest.mark.parametrize("cause", sorted(HUNG - {Cause.UNHEALTHY}))
+@pytest.mark.parametrize("cause", sorted(HUNG - {Cause.UNHEALTHY, Cause.PROBE_FAILED}))
 def test_a_hung_worker_stays_hung_however_its_process_ended(cause: Cause) -> None:
     for exit_ in (Exit(), KILLED, Exit(signal=signal.SIGTERM), Exit(code=0)):
         verdict = diagnose(replace(DEATH, cause=cause), exit_, Remains(sent=signal.SIGTERM))

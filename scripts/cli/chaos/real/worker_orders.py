@@ -44,6 +44,8 @@ class WorkerOrders:
                 self._order(worker, do="lose", for_s=self._real(for_s))
             case moves.Garbage(lines=lines):
                 self._order(worker, do="garbage", lines=lines)
+            case moves.ProbeFails():
+                pass  # real workers of a scenario have no probes
 
     def calm(self, worker: str) -> None:
         """End what was done to a worker."""

@@ -161,6 +161,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
             value = NOTHING if "." in key else layers.setting(key)
             findings.append(layers.finding(tuple(key.split(".")), problem.reason, value))
         policies["schedule"] = None  # it may be what the others do not go with
+        policies["alive"] = None
         return WorkerSpec(member_id(name, 0), Command(("true",), reports_health=True), **policies)
 
 

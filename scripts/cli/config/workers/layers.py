@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.actors.errors import Problem, SpecError
+from rekindle.actors.spec.policies.alive_policy import AlivePolicy
 from rekindle.actors.spec.policies.job_policy import JobPolicy
 from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.ready_policy import ReadyPolicy
@@ -104,6 +105,7 @@ _EMPTY: Mapping[str, Any] = {
     "log": LogPolicy,
     "rlimits": Rlimits,
     "cgroup": CgroupPolicy,
+    "alive": AlivePolicy,
 }
 
 

@@ -16,59 +16,17 @@ from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from ...spec.probe import Probe
 from ..child import Child
 from ..probes.probe_pool import Answer, ProbePool, Question
-from ..watch.epoll_loop import EpollLoop
 
 FIRST_LOOK_S = 0.05
 GROWTH = 1.5
 SPREAD = 0.1
 """The share of a delay by which looks differ, so that those of many workers do not come together."""
 
-RETRY_S = 1.0
-"""When the first probe is asked again if this process has no thread or descriptor left for it."""
-
 LONGEST_LINE = 1000
 """How much of a line is compared with a pattern: a long one must not hold up the thread that reads."""
 
 
-class ReadyConditions:
-    """Used on the loop that watches the processes. Without a probe there is no thread."""
-
-    def __init__(self, mark: str, loop: EpollLoop, outputs: EpollLoop) -> None:
-        self._mark = mark
-        self._loop = loop
-        self._outputs = outputs
-        self._pool: ProbePool | None = None
-
-    def begin(self, child: Child) -> None:
-        """Look at the conditions of a process whose start was reported."""
-        ready = child.request.spec.ready
-        if ready is None:
-            return
-        if ready.output is not None:
-            search = partial(_matched, child, re.compile(ready.output))
-            self._outputs.post(partial(child.output.look_for, search))
-        if ready.probes:
-            self._begin_probes(child, ready)
-
-    def close(self, timeout_s: float) -> None:
-        """Ask nothing more."""
-        if self._pool is not None:
-            self._pool.close(timeout_s)
-
-    def _begin_probes(self, child: Child, ready: ReadyPolicy) -> None:
-        try:
-            self._pool = pool = self._pool or ProbePool(self._mark)
-        except (OSError, RuntimeError) as error:
-            for condition in ready.probes:
-                _tell(child, condition, Answer(False, str(error), 0.0))
-            if child.exit is None:
-                self._loop.after(RETRY_S, lambda: self._begin_probes(child, ready))
-            return
-        for condition, probe in ready.probes.items():
-            _ReadyProbe(pool, child, condition, probe, ready).ask_later()
-
-
-class _ReadyProbe:
+class ReadyProbe:
     """One probe of a starting process. Runs on the thread of the pool."""
 
     def __init__(
@@ -96,6 +54,11 @@ class _ReadyProbe:
             _tell(self._child, self._condition, answer)
             if not answer.is_good:
                 self.ask_later()
+
+
+def seek_line(child: Child, pattern: str) -> None:
+    """Look for a line of output that matches; the monitor is told of the first. On the thread that reads."""
+    child.output.look_for(partial(_matched, child, re.compile(pattern)))
 
 
 def _matched(child: Child, pattern: re.Pattern[str], line: str) -> bool:
