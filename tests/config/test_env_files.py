@@ -94,3 +94,15 @@ def test_a_host_reads_a_file_by_itself(folder: Path) -> None:
     assert read_env_file(folder / "a.env") == {"A": "1", "B": "file"}
     with pytest.raises(SpecError, match="No such file"):
         read_env_file(folder / "none.env")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+def test_a_link_of_another_user_does_not_lead_to_the_secrets_of_root(folder: Path) -> None:
+    """The owner of the folder of a file would get the variables of any file of root."""
+    link = folder / "app.env"
+    link.symlink_to(folder / "secret.env")
+    os.lchown(link, 65534, 65534)
+    (problem,) = refused(folder, 'env_file = "app.env"')
+    assert "a symbolic link of another user (uid 65534) is on its path" in problem
+    os.chown(folder / "secret.env", 65534, 65534)
+    assert dict(loaded(folder, 'env_file = "app.env"').specs()[0].env) == {"DB_PASSWORD": "hunter22"}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ...errors import RekindleError
-from .trusted_path import opened_folder
+from ..trusted_path import opened
 
 FOLDER_MODE = 0o750
 
@@ -138,7 +138,7 @@ def folder_of(path: str) -> Iterator[LogFolder]:
     """
     where = os.path.dirname(path) or "."
     try:
-        descriptor = opened_folder(where, FOLDER_MODE)
+        descriptor = opened(where, os.O_RDONLY | os.O_DIRECTORY, folders=FOLDER_MODE)
     except OSError as error:
         raise LogFileError(f"{where}: {error.strerror}") from None
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from ...errors import Problem, SpecError
 from ...spec.env_text import EnvText
 from ...views.redaction import is_secret, without_password
+from ..trusted_path import opened
 
 LARGEST = 1024 * 1024
 
@@ -44,7 +45,7 @@ def read_env_file(path: str | os.PathLike[str], known: Mapping[str, str] | None 
 
 def _read(file: Path) -> tuple[os.stat_result, str]:
     # Without waiting: the path may be that of a pipe.
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = opened(file, os.O_RDONLY | os.O_NONBLOCK)
     with open(descriptor, "rb") as stream:
         found = os.fstat(descriptor)
         is_read = stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST
