@@ -110,7 +110,7 @@ from .spec.policies.stop_policy import StopPolicy
 from .spec.policies.work_release import Release, ReleasePolicy
 from .spec.presets import PRESETS
 from .spec.program import Command, PythonCall, command
-from .spec.surroundings import Rlimits, Surroundings
+from .spec.surroundings import CgroupPolicy, Rlimits, Surroundings
 from .spec.worker_spec import PauseMode, WorkerSpec
 from .system.facade import System
 from .system.inboxes import EventStream
@@ -129,6 +129,7 @@ __all__ = [
     "Bundle",
     "CanaryStarted",
     "Cause",
+    "CgroupPolicy",
     "Command",
     "Confidence",
     "ConfigurationError",

@@ -4,6 +4,7 @@ A supervisor that is killed with SIGKILL cannot end its workers. The guardian is
 its own session, which only waits on a pipe from the supervisor. The first line is the mark of the system.
 Then follows:
 
+- `cgroup PATH` and a newline: the control group of all workers, if they have one.
 - `done` and a newline: the supervisor has ended all of its workers. Exit 0.
 - end of file without it, or the end of the supervisor's process while a fork of it holds the
   pipe open: the supervisor is gone. After a grace period in which workers end themselves, the
@@ -32,6 +33,8 @@ SWEEP_S = 10.0
 """How long the guardian keeps killing before it gives up."""
 
 PAUSE_S = 0.02
+LONGEST = 8192
+"""How much of what the supervisor sent is kept."""
 CALM_SCANS = 2
 """Empty scans in a row that end the sweep: a single one can miss a process that is forking."""
 
@@ -88,7 +91,25 @@ def main(arguments: list[str]) -> int:
     if mark is None or received.done(*map(int, arguments)):
         return 0
     time.sleep(GRACE_S)
+    for path in received.cgroups():
+        end_cgroup(path)
     return 0 if sweep(mark, SWEEP_S) else 1
+
+
+def end_cgroup(path: str) -> None:
+    """Kill everything in a control group, and remove it."""
+    try:
+        with open(os.path.join(path, "cgroup.kill"), "w") as file:
+            file.write("1")
+    except OSError:
+        return  # an old kernel: the marks must suffice
+    deadline = time.monotonic() + GRACE_S
+    while os.path.exists(path) and time.monotonic() < deadline:
+        try:
+            for folder, _, _ in os.walk(path, topdown=False):
+                os.rmdir(folder)
+        except OSError:
+            time.sleep(PAUSE_S)  # a process in it has not ended yet
 
 
 def sweep(mark: str, within_s: float) -> bool:
@@ -123,6 +144,11 @@ class _Received:
         mark, _, self._data = self._data.partition(b"\n")
         return os.fsdecode(mark)
 
+    def cgroups(self) -> list[str]:
+        """The control groups that the supervisor named."""
+        lines = self._data.split(b"\n")
+        return [os.fsdecode(line[7:]) for line in lines if line.startswith(b"cgroup /")]
+
     def done(self, supervisor: int | None = None) -> bool:
         """Whether `done` arrives before the supervisor ends."""
         import select
@@ -141,7 +167,7 @@ class _Received:
             data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
             if not data:
                 return False
-            self._data = self._data[-5:] + data
+            self._data = self._data[-LONGEST:] + data
         return True
 
 

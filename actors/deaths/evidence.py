@@ -80,6 +80,8 @@ class Remains(msgspec.Struct, frozen=True, kw_only=True):
     """The last signal that we sent to end it."""
     oom_kills: int | None = None
     """Out-of-memory kills in the cgroup during its life; None: not known."""
+    counted_alone: bool = False
+    """Whether that cgroup contained this process and what it started, and nothing else."""
     memory_limit_kb: int | None = None
     """The memory that was available to it, if known."""
     fingerprint: Fingerprint = Fingerprint()

@@ -161,7 +161,9 @@ def _killed(left: Remains) -> Diagnosis:
     share = _share_of_memory(left)
     if left.oom_kills:
         counted = "its cgroup counted an out-of-memory kill during its life"
-        if share is None or share >= HARDLY_ANY:
+        if left.counted_alone:
+            counted = "its own control group counted an out-of-memory kill"
+        if share is None or share >= HARDLY_ANY or left.counted_alone:
             return Diagnosis(Finding.OUT_OF_MEMORY, Confidence.CERTAIN, f"killed by SIGKILL, and {counted}")
         sentence = f"killed by SIGKILL; {counted}, but it used only {share:.0%} of the memory"
         return Diagnosis(Finding.OUT_OF_MEMORY_SUSPECTED, Confidence.GUESS, sentence)

@@ -67,6 +67,8 @@ class Child:
         self.output = WorkerOutput(self.id, self.generation, streams, transcript, log)
         self.exit: Exit | None = None
         self.start_note = spawned.note
+        self.cgroup = spawned.cgroup
+        """Its control group, if it has one of its own."""
         self.start = spawned.start
         """The number that marks the processes of this start."""
         self.left: tuple[int, ...] | None = None
@@ -137,6 +139,7 @@ class Child:
             signal.pidfd_send_signal(self.pidfd, signum)
         if signum == signal.SIGKILL:
             self._kill_group()
+            self.kill_cgroup()
 
     @property
     def can_show_stacks(self) -> bool:
@@ -182,12 +185,18 @@ class Child:
             output=self._last_lines(),
             last_words=self._crash_dump(),
             sent=self._last_signal,
-            oom_kills=memory.take(self._kills_before) if is_killed else None,
+            oom_kills=self._oom_kills(memory) if is_killed else None,
+            counted_alone=self.cgroup is not None and self.cgroup.oom_kills() is not None,
             memory_limit_kb=memory.limit_kb,
             fingerprint=self._fingerprint() or Fingerprint(),
             begun_jobs=self._begun_jobs() if self.request.spec.serves else None,
             left=self.left,
         )
+
+    def _oom_kills(self, memory: OomKills) -> int | None:
+        """The kills for lack of memory in its own control group, else in that of the supervisor."""
+        own = None if self.cgroup is None else self.cgroup.oom_kills()
+        return memory.take(self._kills_before) if own is None else own
 
     def _last_lines(self) -> tuple[Line, ...]:
         return tuple([(line.stream, line.text) for line in self.output.tail.last(LAST_LINES)])
@@ -201,6 +210,11 @@ class Child:
         if self._spawned.crash_dump == -1:
             return None
         return begun_jobs.read(os.pread(self._spawned.crash_dump, BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE))
+
+    def kill_cgroup(self) -> None:
+        """Kill everything in its control group."""
+        if self.cgroup is not None:
+            self.cgroup.kill()
 
     def _kill_group(self) -> None:
         try:  # noqa: SIM105  # faster, and the next start waits for this

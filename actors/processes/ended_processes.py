@@ -7,16 +7,23 @@ that still writes may hold up the thread that reads the output, a file system th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 
 from loguru import logger
 
 from ..runtime.lanes import Call, attempt
+from .cgroups.worker_cgroup import WorkerCgroup
 from .child import Child
 from .code_lookups import CodeLookups
 from .left_processes import LeftProcesses
 from .watch.epoll_loop import EpollLoop
+
+PAUSE_S = 0.002
+"""How long to wait before the next look at a killed control group."""
+CGROUP_S = 2.0
+"""How long the report of an end waits for it."""
 
 WAIT_S = 0.5
 """How long the report of an end waits for the last output, and for the lookup of the code."""
@@ -65,14 +72,30 @@ class EndedProcesses:
         self._loop.after(WAIT_S, answered)
 
     def _end_left(self, child: Child, report: Call) -> None:
-        if self._left is None or not child.request.spec.stop.end_detached:
-            self._report(child, report)
+        go_on = partial(self._report, child, report)
+        if not child.request.spec.stop.end_detached:
+            go_on()
+            return
+        if child.cgroup is not None:
+            child.kill_cgroup()
+            go_on = partial(self._await_cgroup, child.cgroup, go_on, time.monotonic() + CGROUP_S)
+        if self._left is None:
+            go_on()
         else:
-            self._left.end(child, partial(self._report, child, report))
+            self._left.end(child, go_on)
+
+    def _await_cgroup(self, cgroup: WorkerCgroup, go_on: Call, deadline: float) -> None:
+        """Go on when no process is left in the control group."""
+        if cgroup.is_empty() or time.monotonic() > deadline:
+            go_on()
+        else:
+            self._loop.after(PAUSE_S, lambda: self._await_cgroup(cgroup, go_on, deadline))
 
     def _report(self, child: Child, report: Call) -> None:
         self._unreported.discard(child)
         report()
+        if child.cgroup is not None:  # after the report, which reads its counters
+            child.cgroup.remove()
 
 
 def _drain(child: Child, done: Call) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from loguru import logger
 
@@ -35,6 +36,7 @@ class GuardianLink:
         self._restarts: list[float] = []
         self._pidfd = -1
         self._is_dismissed = False
+        self._cgroup: Path | None = None
 
     def start(self) -> None:
         """Start the guardian; without one, commands may outlive a killed supervisor, so it is tried again."""
@@ -60,6 +62,7 @@ class GuardianLink:
             )
         # Not as an argument: other users could read it, and start processes that seem to be ours.
         self._say(self._mark)
+        self._say_cgroup()
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.watch(self._pidfd, self._ended)
 
@@ -99,6 +102,15 @@ class GuardianLink:
         self._is_dismissed = True
         self._say("done")
         self._release()
+
+    def add_cgroup(self, path: Path) -> None:
+        """Have everything in a control group ended, too."""
+        self._cgroup = path
+        self._say_cgroup()
+
+    def _say_cgroup(self) -> None:
+        if self._cgroup is not None:
+            self._say(f"cgroup {self._cgroup}")
 
     @property
     def pid(self) -> int | None:

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from queue import Empty
 
 from ..facts.usage import Usage
@@ -22,6 +23,7 @@ from ..ports import Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
+from .cgroups.cgroups import Cgroups
 from .checks.worker_checks import WorkerChecks
 from .child import Child
 from .code_lookups import CodeLookups
@@ -88,6 +90,8 @@ class RealProcesses:
         left = self._marks and LeftProcesses(self.mark, self._marks, self._loop, self._known_pids)
         self._warm = WarmProcesses(self._loop, self._launcher.post, on_end=self._finish_end)
         self._spawner.warm = self._warm
+        self._cgroups = Cgroups(self.mark, moves=adopts, announce=self._announce_cgroup)
+        self._spawner.cgroups = self._cgroups
         self._checks = WorkerChecks(self.mark, self._loop, self._outputs)
         self._ended = EndedProcesses(self._loop, self._outputs, self._lookups, left or None)
         self._watch = ChildWatch(
@@ -284,6 +288,12 @@ class RealProcesses:
         guardian = None if self._guardian is None else self._guardian.pid
         return {*waited_for, guardian, *(child.pid for child in self._living())}
 
+    def _announce_cgroup(self, path: Path) -> None:
+        """Have the guardian end everything in the control group of all workers, if this process is killed."""
+        guardian = self._guardian
+        if guardian is not None:
+            self._loop.post(partial(guardian.add_cgroup, path))
+
     def _kill_all(self) -> None:
         for child in self._living():
             if child.pidfd != -1:
@@ -300,6 +310,7 @@ class RealProcesses:
             return
         if self._guardian is not None:
             self._guardian.dismiss()
+        self._cgroups.close()
         self._spawner.close()
         self._memory.close()
         self._outputs.post(self._outputs.end)

@@ -146,6 +146,7 @@ class Surroundings(Policy):
     )
     stdin: str = setting(NULL, 'What it reads from its standard input: "null", or a file.')
     rlimits: Rlimits | None = setting(None)
+    cgroup: CgroupPolicy | None = setting(None)
 
     def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
         """Values that do not have the form of their settings."""

@@ -19,6 +19,7 @@ oom_score_adj = -100
 groups = ["adm"]
 stdin = "songs.txt"
 rlimits = {{ nofile = 4096, as = "2G", core = "unlimited", nproc = "10:20" }}
+cgroup = {{ memory_max = "512M", cpu_max = 1.5, pids_max = 100 }}
 """
 
 
@@ -32,6 +33,7 @@ def test_every_setting_reaches_the_worker_and_is_shown_as_it_was_set() -> None:
         groups=("adm",),
         stdin="/srv/app/songs.txt",
         rlimits=Rlimits(nofile=4096, address_space="2G", core="unlimited", nproc="10:20"),
+        cgroup=CgroupPolicy(memory_max="512M", cpu_max=1.5, pids_max=100),
     )
     assert good(as_text(config)).specs() == config.specs()
     assert as_document(config)["workers"][0]["rlimits"]["as"] == "2G"
@@ -65,6 +67,20 @@ def test_all_problems_are_told_at_once() -> None:
         f'workers.toml:9: {here}.rlimits.as = "2X": {limit}',
         f'workers.toml:9: {here}.rlimits.nofile = "20:10": has a soft limit above its hard limit',
     ]
+
+
+def test_an_empty_table_is_a_control_group_without_limits() -> None:
+    config = good(f"{WEB}cgroup = {{}}\n")
+    assert config.specs()[0].surroundings.cgroup == CgroupPolicy()
+    assert good(as_text(config)).specs() == config.specs()
+
+
+def test_limits_of_a_control_group_that_are_none_are_refused() -> None:
+    told = refused(
+        WEB + 'cgroup = { memory_max = "much", cpu_max = 0, pids_max = 0, mem = 1 }\nmemory_max = "1G"'
+    )
+    assert len(told) == 5
+    assert "limits of its control group are set by cgroup" in told[-1]
 
 
 def test_a_change_of_the_surroundings_takes_effect_in_a_new_process() -> None:

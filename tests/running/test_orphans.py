@@ -11,6 +11,8 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 from tests.running.conftest import Run, Running
 
+from rekindle.actors.processes.cgroups.hierarchy import find
+
 AS_PID_1 = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child=SIGTERM")
 
 DEATHS = 4
@@ -154,6 +156,17 @@ def test_a_detached_process_with_a_clean_environment_ends_when_the_supervisor_is
     pids = tmp_path / "pids"
     running = run(detaching("daemon", pids, "exec sleep 1000"))
     running.wait_for("worker:daemon:0", status="healthy")
+    with Held(numbers(pids)) as held:
+        running.kill()
+        assert held.all_end(PATIENCE_S)
+
+
+@pytest.mark.skipif(isinstance(find(), str), reason=str(find()))
+def test_a_control_group_leaves_nothing_when_the_supervisor_is_killed(run: Run, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    hiding = f"prlimit --rttime=1000000000:1000000000 --pid $$; {DETACH.format(file=pids)}; exec sleep 1000"
+    running = run(SIMPLE.format(name="hiding", script=hiding, restarts=3) + "cgroup = {}\n")
+    assert eventually(lambda: numbers(pids))
     with Held(numbers(pids)) as held:
         running.kill()
         assert held.all_end(PATIENCE_S)

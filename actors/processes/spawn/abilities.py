@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import Problem
-from ...spec.surroundings import NULL, Rlimits, Surroundings
+from ...spec.surroundings import NULL, CgroupPolicy, Rlimits, Surroundings
+from ..cgroups.hierarchy import find
 from .settlement import IOPRIO_SET, known_group
 
 SETGID, SETUID, SYS_ADMIN, SYS_NICE, SYS_RESOURCE = 6, 7, 21, 23, 24
@@ -44,6 +45,8 @@ def lacking(wanted: Surroundings, machine: Machine) -> Iterator[Problem]:
         yield from _limits(wanted.rlimits, machine)
     if wanted.groups is not None:
         yield from _groups(wanted.groups, machine)
+    if wanted.cgroup is not None and (reason := _no_cgroup(wanted.cgroup)) is not None:
+        yield Problem("cgroup", reason)
     if wanted.stdin != NULL and not os.path.exists(wanted.stdin):
         yield Problem("stdin", f'there is no file "{wanted.stdin}"')
 
@@ -90,6 +93,12 @@ def _groups(names: tuple[str, ...], machine: Machine) -> Iterator[Problem]:
             yield Problem("groups", f'there is no group "{name}"')
     if not machine.may(SETGID):
         yield Problem("groups", cannot(SETGID))
+
+
+def _no_cgroup(wanted: CgroupPolicy) -> str | None:
+    """Why the machine cannot give it such a control group."""
+    found = find()
+    return found if isinstance(found, str) else found.lacks(name.partition(".")[0] for name in wanted.files())
 
 
 def _text(file: Path) -> str:

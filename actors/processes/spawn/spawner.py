@@ -31,6 +31,8 @@ from ...runtime.lanes import Call
 from ...spec.policies.job_policy import JobPolicy
 from ...spec.program import Command, PythonCall
 from ...spec.worker_spec import RESERVED, WorkerSpec
+from ..cgroups.cgroups import Cgroups
+from ..cgroups.worker_cgroup import WorkerCgroup
 from ..channel import Channel, channel_pair
 from ..notify_socket import NotifySocket
 from .pipes import Descriptors, crash_dump_file
@@ -64,6 +66,8 @@ class Spawned(msgspec.Struct):
     """The number that marks the processes of this start."""
     note: str = ""
     """How a worker was started that may be forked from a warm process, in words."""
+    cgroup: WorkerCgroup | None = None
+    """The control group of the process, if it has one of its own."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -73,6 +77,7 @@ class Begun(msgspec.Struct, frozen=True):
     descriptors: Descriptors
     start: int
     note: str = ""
+    cgroup: WorkerCgroup | None = None
 
     def finish(self) -> Spawned:
         """Open its pidfd.
@@ -97,6 +102,7 @@ class Begun(msgspec.Struct, frozen=True):
             descriptors.notify,
             self.start,
             self.note,
+            self.cgroup,
         )
 
 
@@ -111,6 +117,8 @@ class Spawner:
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
         self.warm: WarmProcesses | None = None
         """Where workers are forked that ask for it."""
+        self.cgroups: Cgroups | None = None
+        """Where the control groups of workers are made that ask for one."""
 
     def close(self) -> None:
         """Close the descriptor of /dev/null."""
@@ -135,24 +143,47 @@ class Spawner:
             OSError: it could not be started; the text comes from the system.
         """
         program = self._prepare(spec)
+        cgroup = self._cgroup(spec, generation)
+        try:
+            return self._begin(spec, generation, program, cgroup)
+        except BaseException:
+            if cgroup is not None:
+                cgroup.kill()
+                cgroup.remove()
+            raise
+        finally:
+            if cgroup is not None:
+                cgroup.close_entrance()
+
+    def _cgroup(self, spec: WorkerSpec, generation: int) -> WorkerCgroup | None:
+        policy = spec.surroundings.cgroup
+        return (
+            None if policy is None or self.cgroups is None else self.cgroups.make(spec.id, generation, policy)
+        )
+
+    def _begin(
+        self, spec: WorkerSpec, generation: int, program: Program, cgroup: WorkerCgroup | None
+    ) -> Begun:
         descriptors = Descriptors.with_output()
+        entrance = None if cgroup is None else cgroup.entrance
         try:
             handed = self._fill(descriptors, spec)
             with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
                 extra = {"REKINDLE_GENERATION": str(generation)}
                 if descriptors.notify is not None:
                     extra[NOTIFY_SOCKET] = descriptors.notify.address
-                pid = self._fork(spec, program, extra, descriptors, handed, start)
+                pid = self._fork(spec, program, extra, descriptors, handed, start, entrance)
                 if pid is None:
                     stdin = self._null if descriptors.stdin == -1 else descriptors.stdin
                     stdio = (stdin, descriptors.theirs[0], descriptors.theirs[1])
-                    pid = start_process(program, extra, stdio=stdio, handed=handed)
+                    pid = start_process(program, extra, stdio=stdio, handed=handed, cgroup=entrance)
         except BaseException:
             descriptors.close_ours()
             raise
         finally:
             descriptors.close_theirs()
-        return Begun(pid, descriptors, start, self.warm.note(spec.id) if _is_warm(spec) and self.warm else "")
+        note = self.warm.note(spec.id) if _is_warm(spec) and self.warm else ""
+        return Begun(pid, descriptors, start, note, cgroup)
 
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
         """Open the channel and the crash dump, by the variables that hold their numbers."""
@@ -179,6 +210,7 @@ class Spawner:
         descriptors: Descriptors,
         handed: Mapping[str, int],
         start: int,
+        cgroup: int | None,
     ) -> int | None:
         """The pid of a worker that its warm process forked; None: it has to be executed."""
         if self.warm is None or not _is_warm(spec):
@@ -186,6 +218,7 @@ class Spawner:
         limit = None if self._marks is None else limit_mark(self._mark, start)
         stdout, stderr = descriptors.theirs
         own = {} if descriptors.stdin == -1 else {"stdin": descriptors.stdin}
+        own |= {} if cgroup is None else {"cgroup": cgroup}
         return self.warm.fork(spec, program, extra, (stdout, stderr), {**own, **handed}, limit)
 
     def _prepare(self, spec: WorkerSpec) -> Program:

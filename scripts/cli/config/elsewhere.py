@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+_CGROUP = 'limits of its control group are set by cgroup, such as cgroup = { memory_max = "512M" }'
 _LIMITS = "resource limits are set by rlimits, such as rlimits = { nofile = 4096 }"
 _COUNT = "the number of workers is called count"
 _DIRECTORY = "the working directory is called cwd"
@@ -35,6 +36,11 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "minfds": _LIMITS,
         "ulimits": _LIMITS,
         "oom_score": "how likely the kernel kills it for lack of memory is set by oom_score_adj",
+        "mem_limit": _CGROUP,
+        "memory_max": _CGROUP,
+        "memory_high": _CGROUP,
+        "cpu_max": _CGROUP,
+        "pids_max": _CGROUP,
         "envfile": "files of environment variables are set by env_file",
         "environment_file": "files of environment variables are set by env_file",
         "working_dir": _DIRECTORY,

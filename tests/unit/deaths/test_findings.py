@@ -42,6 +42,11 @@ def finding(exit_: Exit, **remains: object) -> tuple[Finding, Confidence]:
     return verdict.finding, verdict.confidence
 
 
+def test_a_kill_that_its_own_control_group_counted_is_certain_however_little_it_used() -> None:
+    found, sure = finding(KILLED, usage=SMALL, memory_limit_kb=1 << 40, oom_kills=1, counted_alone=True)
+    assert (found, sure) == (Finding.OUT_OF_MEMORY, Confidence.CERTAIN)
+
+
 @pytest.mark.parametrize(
     ("usage", "limit_kb", "oom_kills", "expected"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.spec.surroundings import NULL, Surroundings
+from rekindle.actors.spec.surroundings import NULL, CgroupPolicy, Surroundings
 
 from ..paths import absolute
 from ..problems import Finding
@@ -14,13 +14,15 @@ from ..problems import Finding
 if TYPE_CHECKING:
     from ..workers.layers import Layers
 
-TABLES = ("rlimits",)
+TABLES = ("rlimits", "cgroup")
 
 
 def surroundings_of(layers: Layers, folder: Path, findings: list[Finding]) -> Surroundings:
     """What the file says about them; problems are added to the findings."""
     settings: dict[str, Any] = layers.settings(Surroundings)
     settings |= {table: layers.policy(table, findings) for table in TABLES}
+    if settings["cgroup"] is None and layers.setting("cgroup") is not None:
+        settings["cgroup"] = CgroupPolicy()  # an empty table: a group without limits
     stdin = settings.get("stdin", NULL)
     if stdin not in (NULL, ""):
         try:
