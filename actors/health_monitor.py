@@ -242,7 +242,7 @@ class HealthMonitor(ResilientActor):
             self._advance(worker, Launched())
 
     def _start_delayed(self, component_id: str, generation: int) -> None:
-        """The machine has no room for it yet: its time to become healthy begins anew."""
+        """The machine has no room for it yet: its time to become healthy starts again."""
         worker = self._current(component_id, generation)
         if worker is not None:
             self._grant(worker)

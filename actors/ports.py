@@ -170,7 +170,7 @@ class Jobs(Protocol):
     ) -> tuple[JobView, ...]:
         """Jobs, newest first; optionally only those of one queue or in one state.
 
-        With `longest`, here and below, no more than so many characters of payload and result are read.
+        With `longest`, here and below, at most this many characters of payload and result are read.
         """
         ...
 

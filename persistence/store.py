@@ -6,7 +6,6 @@ its own, so a gateway may read while the store writer commits.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -35,6 +34,7 @@ from rekindle.worker.jobs.notice import remove_notices
 from .database.database_file import SameFile
 from .database.driver_errors import commit_failure, failure, translated
 from .database.ownership import Ownership, Unowned
+from .database.wall_clock import wall_ms
 from .database.write_connection import Writing
 from .database.write_priority import Precedence
 from .jobs.job_queue import JobQueue
@@ -51,10 +51,6 @@ from .sql.usage_rows import usage_noted, usages_of
 from .sql.witness import witness
 
 
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class SqlStore:
     """The `Store` port over SQLAlchemy. Opened by `open_store`; no SQLAlchemy exception leaves it."""
 
@@ -68,7 +64,7 @@ class SqlStore:
         database: Path | None = None,
         ownership: Ownership | None = None,
         when_connected: Callable[[], None] | None = None,
-        wall_ms: Callable[[], int] = _wall_ms,
+        wall_ms: Callable[[], int] = wall_ms,
         spool: Path | None = None,
     ) -> None:
         self.name = name

@@ -45,8 +45,8 @@ SYSTEM_BITS, START_BITS = 26, 36
 def limit_mark(mark: str, start: int) -> int:
     """The limit of real-time CPU time (RLIMIT_RTTIME, soft) that marks the processes of one start.
 
-    A child inherits it whatever it does to its session, its parents and its environment, and everybody may
-    read it in /proc. It limits nothing: it is more than 100,000 years, and counts for real-time tasks only.
+    A child inherits it whatever it does to its session, its parents and its environment, and it can be read
+    in /proc. It limits nothing: it is more than 100,000 years, and counts for real-time tasks only.
     """
     return (1 << 62) | (_system_number(mark) << START_BITS) | (start & ((1 << START_BITS) - 1))
 

@@ -101,7 +101,7 @@ def _read_tagged(tag: str, item: object) -> object:
 
 
 def _checked(elements: list[object]) -> list[object]:
-    """The elements, unless so many have the same hash that a set of them takes quadratic time.
+    """The elements, unless too many have the same hash that a set of them takes quadratic time.
 
     The hashes of numbers are known beforehand: a hostile worker can choose numbers that all have the same.
     """

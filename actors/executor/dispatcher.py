@@ -39,9 +39,9 @@ from ..system.facade import System
 from .assignments import Assignments, Task
 from .calls import Calls
 from .connection import Connection
-from .listener import Listener
 from .remote_errors import raised
 from .task_output import TaskOutput
+from .task_socket import TaskSocket
 
 
 class Dispatcher:
@@ -67,7 +67,7 @@ class Dispatcher:
         self._ended = threading.Event()
         self._process = os.getpid()
         self._selector = selectors.DefaultSelector()
-        self._listener = Listener()
+        self._listener = TaskSocket()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rekindle-executor", daemon=True)

@@ -55,7 +55,7 @@ class WorkerDied(msgspec.Struct, frozen=True):
     last_error: str = ""
     """The last line that the worker wrote about an error, if it ended with one."""
     exhausted: bool = False
-    """A limit is reached: there is no automatic restart any more."""
+    """A limit is reached: the supervisor no longer restarts the worker by itself."""
     done: bool = False
     """It completed the task of a worker with `kind = "once"`."""
 

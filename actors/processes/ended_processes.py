@@ -17,7 +17,7 @@ from ..runtime.lanes import Call, attempt
 from .cgroups.worker_cgroup import WorkerCgroup
 from .child import Child
 from .code_lookups import CodeLookups
-from .left_processes import LeftProcesses
+from .detached_processes import DetachedProcesses
 from .watch.epoll_loop import EpollLoop
 
 PAUSE_S = 0.002
@@ -33,7 +33,7 @@ class EndedProcesses:
     """Ended processes that are not reported yet. Used on the loop that watches the processes."""
 
     def __init__(
-        self, loop: EpollLoop, outputs: EpollLoop, lookups: CodeLookups, left: LeftProcesses | None
+        self, loop: EpollLoop, outputs: EpollLoop, lookups: CodeLookups, left: DetachedProcesses | None
     ) -> None:
         self._loop = loop
         self._outputs = outputs

@@ -27,10 +27,10 @@ from .cgroups.cgroups import Cgroups
 from .checks.worker_checks import WorkerChecks
 from .child import Child
 from .code_lookups import CodeLookups
+from .detached_processes import DetachedProcesses, stray_processes
 from .ended_processes import EndedProcesses
 from .fingerprints import Fingerprints
 from .guardian_link import GuardianLink
-from .left_processes import LeftProcesses, stray_processes
 from .logs.log_writer import LogWriter
 from .oom_kills import OomKills
 from .spawn.launcher import Launcher
@@ -87,7 +87,7 @@ class RealProcesses:
             undo.callback(self._outputs.post, self._outputs.end)
             self._loop = EpollLoop("watcher")
             undo.pop_all()
-        left = self._marks and LeftProcesses(self.mark, self._marks, self._loop, self._known_pids)
+        left = self._marks and DetachedProcesses(self.mark, self._marks, self._loop, self._known_pids)
         self._warm = WarmProcesses(self._loop, self._launcher.post, on_end=self._finish_end)
         self._spawner.warm = self._warm
         self._cgroups = Cgroups(self.mark, moves=adopts, announce=self._announce_cgroup)

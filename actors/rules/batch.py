@@ -97,7 +97,7 @@ class Batch:
 
 def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
     """The records with the oldest deaths reduced to their counts; the last ones are kept in full."""
-    records = _last_words(waiting)
+    records = _latest_states(waiting)
     split = max(0, len(records) - keep)
     tallies: dict[str, _Tally] = defaultdict(_Tally)
     others: list[Record] = []
@@ -131,7 +131,7 @@ def compacted(waiting: Iterable[Record], keep: int) -> list[Record]:
     return [*others, *rest, *latest.values(), *records[split:]]
 
 
-def _last_words(waiting: Iterable[Record]) -> list[Record]:
+def _latest_states(waiting: Iterable[Record]) -> list[Record]:
     """The records with only the latest state of each alert and setting: every record carries all of it."""
     records = list(waiting)
     last = {key: index for index, each in enumerate(records) if (key := _key(each)) is not None}

@@ -8,15 +8,15 @@ from typing import Any
 from ..spec.worker_spec import WorkerSpec
 from .reference.alerts import Alerts
 from .reference.announcements import Announcements, Publications
-from .reference.breakers import Breakers
 from .reference.decisions import Decisions
 from .reference.durability import Durability
-from .reference.groups import Groups
-from .reference.health import Health
-from .reference.jobs import Jobs
+from .reference.expected_breakers import Breakers
+from .reference.expected_groups import Groups
+from .reference.expected_health import Health
+from .reference.expected_jobs import Jobs
+from .reference.expected_readiness import Readiness
 from .reference.liveness import Liveness
 from .reference.promise import Deadlines, Promise
-from .reference.readiness import Readiness
 from .reference.recycles import Recycles
 from .reference.starts import Starts
 from .reference.stops import Order, Stops

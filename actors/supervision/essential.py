@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ..deaths.death import Death, Exit
 from ..messages import EssentialEnded
 from ..spec.policies.group import Essential, Group, ends_with
-from .groups import Ruling, is_over
+from .group_rules import Ruling, is_over
 from .worker import Failed, Worker
 
 FAILURE = 1

@@ -27,7 +27,7 @@ from .worker import (
 def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> WorkerStep:
     """A worker as the former run left it: counters, failure, and a delay that is not over.
 
-    A task runs anew with each supervisor, so nothing of its former execution holds it back.
+    A task runs again with each supervisor, so nothing of its former execution holds it back.
     """
     if spec.is_task:
         return _anew(spec, known, world)

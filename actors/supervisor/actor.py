@@ -55,7 +55,7 @@ from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
 from ..rules.restarts import judged
 from ..runtime.resilient_actor import ResilientActor, tell
-from ..supervision.groups import NO_RULING
+from ..supervision.group_rules import NO_RULING
 from ..supervision.worker import Announce, Worker, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
@@ -294,11 +294,11 @@ class Supervisor(ResilientActor):
             self._workers.carry_out(WorkerStep(step.worker, (Announce(changed), *step.effects)))
             ruling = NO_RULING
         else:
-            verdict = self._groups.judge(worker, death, world)
-            step = supervision.died(worker, death, world, verdict.decision, verdict.effects)
+            decided = self._groups.judge(worker, death, world)
+            step = supervision.died(worker, death, world, decided.decision, decided.effects)
             self._workers.carry_out(WorkerStep(step.worker, (Announce(changed), *step.effects)))
-            self._groups.follow(worker, verdict)
-            ruling = verdict.ruling
+            self._groups.follow(worker, decided)
+            ruling = decided.ruling
         ended = self._groups.essential_end(step.worker, death, ruling)
         if ended is not None:
             self._operations.end_all(ended)

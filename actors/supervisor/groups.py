@@ -28,9 +28,9 @@ from ..ports import Receiver, Runtime
 from ..rules.restarts import Decision
 from ..runtime.resilient_actor import tell
 from ..spec.policies.group import Group
-from ..supervision import groups
+from ..supervision import group_rules as groups
 from ..supervision.essential import essential_end, is_essential
-from ..supervision.groups import Ruling
+from ..supervision.group_rules import Ruling
 from ..supervision.worker import (
     Announce,
     Effect,
@@ -56,7 +56,7 @@ class GivenUp(msgspec.Struct, frozen=True):
     why: str
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class GroupDecision(msgspec.Struct, frozen=True):
     """The decision on the death of a member, and what it means for its groups."""
 
     decision: Decision
@@ -127,34 +127,34 @@ class Groups:
 
     # ── a death ──────────────────────────────────────────────────────────────────────────
 
-    def judge(self, worker: Worker, death: Death, world: World) -> Verdict:
+    def judge(self, worker: Worker, death: Death, world: World) -> GroupDecision:
         """Decide on the death of a member, and note what it means for its groups."""
         decision = supervision.decision_on(worker, death, world)
         if decision.action.restarts and self._workers.is_to_fall(worker):
-            return Verdict(decision)  # it was about to be stopped, so the others know already
+            return GroupDecision(decision)  # it was about to be stopped, so the others know already
         ruling = groups.rule(worker.spec.membership, decision.action, self._budgets, world.now_ms)
         if ruling == groups.NO_RULING:
-            return Verdict(decision)
+            return GroupDecision(decision)
         around = supervision.circumstances(worker, world)
         decided = groups.decision_in_group(worker, decision, ruling, death, around)
         begins_anew = decision.action is Action.MARK_FAILED and decided.action is Action.RESTART
         first = (KeepRecord(RestartReset(worker.id, world.wall_ms)),) if begins_anew else ()
         changed = self._note(worker, ruling, decided.reason, world)
         falls = groups.affected(worker, ruling, self._members(ruling))
-        return Verdict(
+        return GroupDecision(
             decided, ruling, (*first, *changed, *self._news(worker, ruling, falls, decided)), falls
         )
 
-    def follow(self, worker: Worker, verdict: Verdict) -> None:
+    def follow(self, worker: Worker, decided: GroupDecision) -> None:
         """Stop the members that fall with this one; those that finished start again with it."""
-        if not verdict.falls:
+        if not decided.falls:
             return
-        given_up = verdict.ruling.given_up
+        given_up = decided.ruling.given_up
         down = self._given_up[given_up[-1].name] if given_up else None
         why = None if down is None else f"group {given_up[-1].name} is given up because of {worker.id}"
-        self._workers.fall(verdict.falls, worker.id, why if down is None else f"{why}: {down.why}")
+        self._workers.fall(decided.falls, worker.id, why if down is None else f"{why}: {down.why}")
         if not given_up:
-            self._start(filter(self._is_finished, verdict.falls))
+            self._start(filter(self._is_finished, decided.falls))
 
     def essential_end(self, worker: Worker, death: Death, ruling: Ruling) -> EssentialEnded | None:
         """What is announced if the supervisor stops because of this death; None if it does not."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, ValuesView
 
-from ..supervision import groups
+from ..supervision import group_rules as groups
 from ..supervision.worker import Worker
 
 

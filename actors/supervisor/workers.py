@@ -42,7 +42,8 @@ from ..runtime.pykka_internals import end_actor
 from ..runtime.resilient_actor import tell
 from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import WorkerSpec
-from ..supervision import groups, on_schedule
+from ..supervision import group_rules as groups
+from ..supervision import on_schedule
 from ..supervision.stop_order import StopOrder
 from ..supervision.worker import (
     Announce,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -29,6 +28,7 @@ from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
 from ..database.driver_errors import failure, translated
+from ..database.wall_clock import wall_ms
 from ..database.write_connection import Writing
 from ..database.write_priority import Precedence
 from ..schema.tables import META
@@ -115,7 +115,7 @@ class JobQueue:
         The settings are those of `enqueue`.
         """
         checked_queue(queue, self.served())
-        return self.add(queue, new_jobs(payloads, _wall_ms(), **settings), session=session)
+        return self.add(queue, new_jobs(payloads, wall_ms(), **settings), session=session)
 
     def served(self) -> tuple[str, ...]:
         """The queues that the workers of the latest supervisor serve."""
@@ -127,7 +127,7 @@ class JobQueue:
         """Put the jobs into the queue, all or none; return their numbers."""
         if not jobs:
             return ()
-        now = _wall_ms()
+        now = wall_ms()
         if session is not None:
             from .host_transaction import add_in_transaction  # it loads the ORM, which a store does without
 
@@ -158,7 +158,7 @@ class JobQueue:
     ) -> tuple[JobView, ...]:
         """Jobs, newest first; only those of one queue or in one state if given.
 
-        With `longest`, here and below, no more than so many characters of payload and result are read.
+        With `longest`, here and below, at most this many characters of payload and result are read.
         """
         statement = sql.found(queue, state, limit, longest)
         with self._reading() as connection:
@@ -200,7 +200,7 @@ class JobQueue:
                     raise RequestRefusedError(
                         f"job {job_id} is {state}: only a toxic or failed job is retried"
                     )
-            connection.execute(sql.RETRY, [{"job": job_id, "at": _wall_ms()} for job_id in job_ids])
+            connection.execute(sql.RETRY, [{"job": job_id, "at": wall_ms()} for job_id in job_ids])
             notify_workers(connection)
         self.wake_workers(self.served())
 
@@ -264,7 +264,3 @@ def _lots(job_ids: Collection[int]) -> Iterator[tuple[int, ...]]:
     possible = sorted({job_id for job_id in job_ids if 0 < job_id <= LARGEST_NUMBER})
     for begin in range(0, len(possible), LOT):
         yield tuple(possible[begin : begin + LOT])
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000

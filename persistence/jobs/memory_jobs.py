@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -30,20 +29,17 @@ from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerCla
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.worker.jobs.claims import Claimant
 
+from ..database.wall_clock import wall_ms
 from .memory_claims import MemoryClaims
 
 Deaths = Mapping[tuple[str, int], DeathRecord]
 """The recorded deaths, by worker and generation."""
 
 
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class MemoryJobs:
     """Keeps the jobs in a dictionary. No process but this one can reach them."""
 
-    def __init__(self, wall_ms: Callable[[], int] = _wall_ms) -> None:
+    def __init__(self, wall_ms: Callable[[], int] = wall_ms) -> None:
         self.wall_ms = wall_ms
         """The clock; a simulation sets its own."""
         self._numbers = itertools.count(1)

@@ -1,6 +1,6 @@
 """Wakes the workers that wait for jobs of an SQLite file, whichever process adds them.
 
-SQLite cannot notify anybody, so each queue has a named pipe beside the database. A process that adds jobs
+SQLite has no notifications, so each queue has a named pipe beside the database. A process that adds jobs
 writes one byte to it after its commit; one of the waiting workers takes the byte, looks for jobs, and passes
 the byte on when it has claimed one, so that the next worker looks too. One byte is enough however many jobs
 there are, and a second one is not written while the first is unread. Without a waiting worker nothing is

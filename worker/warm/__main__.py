@@ -29,7 +29,7 @@ LONGEST_REQUEST = 64 * 1024
 LONGEST_REASON = 8 * 1024
 MOST_DESCRIPTORS = 6
 STDIN, CGROUP = "stdin", "cgroup"
-"""Descriptors that are no variables of the worker."""
+"""Descriptors that are not variables of the worker."""
 
 
 def main(arguments: list[str]) -> int:

@@ -75,7 +75,7 @@ class Sessions:
         return name
 
     def role_of(self, name: str) -> Role | None:
-        """The role of a session; None if there is no such session any more."""
+        """The role of a session; None if the session does not exist or is over."""
         if not name.startswith(PREFIX) or len(name) > LONGEST:
             return None
         session = self._sessions.pop(_hash(name), None)

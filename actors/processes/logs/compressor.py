@@ -57,7 +57,7 @@ class Compressor:
             try:
                 call()
             except FileNotFoundError:
-                pass  # so many were rotated meanwhile that it is deleted already
+                pass  # later rotations have already deleted it
             except Exception as error:  # noqa: BLE001  # the next file may work
                 logger.warning("logs: a rotated file is not compressed: {}", str(error))
 

@@ -1,7 +1,7 @@
 """The folder of a log file: it is opened once, and every name is looked up in it.
 
-The names in it may be another user's: a symbolic link, a second link to another file, or a pipe that nobody
-reads. None of them is written to. A folder in which every user can rename files is refused.
+The names in it may be another user's: a symbolic link, a second link to another file, or a pipe without a
+reader. None of them is written to. A folder in which every user can rename files is refused.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class WarmProcess:
 
         Raises:
             OSError: the machine has no room for another process.
-            WarmStartError: this process can fork no worker any more.
+            WarmStartError: this process cannot fork a worker any longer.
         """
         request = {"target": target, "variables": variables, "descriptors": list(handed), "limit": limit}
         try:

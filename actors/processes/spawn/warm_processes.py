@@ -30,7 +30,7 @@ REST_S = 60.0
 """How long no warm process is started after one that could not be used."""
 MOST_FORKS = 10_000
 MOST_AGE_S = 86_400.0
-"""A warm process is replaced after so many forks, and at this age."""
+"""A warm process is replaced after this many forks, and at this age."""
 
 OWN = ("REKINDLE_WORKER", "REKINDLE_HEARTBEAT_S", "REKINDLE_JOBS")
 """The variables that differ between the workers of a warm process."""
@@ -124,7 +124,7 @@ class WarmProcesses:
         return f"executed, not forked from a warm process: {place.problem}"
 
     def forget(self, component_id: str) -> None:
-        """The worker is gone, or is not warm any more; the last one takes the warm process with it."""
+        """The worker is gone, or is no longer warm; the last one takes the warm process with it."""
         key = self._keys.pop(component_id, None)
         place = self._places.get(key) if key is not None else None
         if place is None:
@@ -244,5 +244,5 @@ class WarmProcesses:
 def _dismiss(process: WarmProcess | None) -> None:
     if process is not None:
         process.is_ready = False
-        process.problem = process.problem or "it is not used any more"
+        process.problem = process.problem or "it is no longer used"
         process.end()

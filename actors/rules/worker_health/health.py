@@ -339,7 +339,7 @@ def _met(state: Pending, condition: Condition) -> Pending:
 
 
 def _settled(before: Pending | Recovering, state: Pending, now: float) -> HealthStep:
-    """Healthy if nothing is awaited any more, else still to become ready."""
+    """Healthy if nothing else is awaited, else still to become ready."""
     if state.ripe is not None and state.ripe <= now:
         state = _met(state, Condition.AFTER_S)
     new = state if state.awaits else Healthy(now, now)

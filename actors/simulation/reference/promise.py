@@ -16,7 +16,7 @@ SETTLED_S = 20.0
 """How long the database must be available before nothing waits for it; retries wait at most 16 s."""
 
 Why = Callable[[], str | None]
-"""Evaluated when a deadline has passed: the broken promise in words, or None if it does not hold any more."""
+"""Evaluated when a deadline has passed: the broken promise in words, or None if it no longer applies."""
 
 
 class Deadlines:

@@ -72,7 +72,7 @@ class Declarations:
         self._breakers.restore(remembered.meta)
 
     def settle_numbers(self) -> None:
-        """Give back the reserved numbers: no process will be started any more."""
+        """Give back the reserved numbers: no further process will be started."""
         known = {*self._remembered.generations, *self._remembered.workers}
         latest = {id_: self._remembered.of(id_).last_generation for id_ in known}
         latest[EVERY_OTHER] = self._remembered.generations.get(EVERY_OTHER, 0)

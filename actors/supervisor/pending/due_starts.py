@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...supervision import groups
+from ...supervision import group_rules as groups
 from ...supervision.stop_order import StopOrder
 from ...supervision.worker import Up, Worker
 from ..worker_table import WorkerTable

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rekindle.actors.deaths.death import Death
 from rekindle.actors.rules import restarts
 from rekindle.actors.spec.policies.restart_policy import RestartPolicy
-from rekindle.actors.supervision import groups
+from rekindle.actors.supervision import group_rules as groups
 from rekindle.actors.supervision.worker import Worker, WorkerStep
 from rekindle.actors.supervisor import actor
 

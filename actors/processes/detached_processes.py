@@ -31,7 +31,7 @@ MOST_S = 2.0
 """How long the report of an end waits for them."""
 
 
-class LeftProcesses:
+class DetachedProcesses:
     """Looks for what workers left, and ends it. Used on the loop only."""
 
     def __init__(

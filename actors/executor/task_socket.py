@@ -20,7 +20,7 @@ LONGEST_FOLDER = 70
 """A socket's address has at most 107 bytes."""
 
 
-class Listener:
+class TaskSocket:
     """A listening socket; its directory exists until it is closed."""
 
     def __init__(self) -> None:

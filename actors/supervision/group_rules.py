@@ -100,7 +100,7 @@ def decision_in_group(
     if ruling.restarts is None or not ruling.renewed:
         return decision
     escalated = f"group {ruling.renewed[-1].name} escalates to group {ruling.restarts.name}"
-    if decision.action is Action.MARK_FAILED:  # in the enclosing group it begins anew
+    if decision.action is Action.MARK_FAILED:  # in the enclosing group it starts afresh
         again = restarted(worker.spec.restart, RestartState(), around)
         return replace(again, reason=f"{again.reason}; {escalated}: {decision.reason}")
     return replace(decision, reason=f"{decision.reason}; {escalated}: {ruling.why}")
