@@ -15,6 +15,8 @@ from .start_order import find_cycle
 from .validation import nearest
 from .worker_spec import WorkerSpec
 
+BY_CLOCK = "has a schedule: a group holds workers that run on, or once"
+
 
 def group_problems(groups: Mapping[str, Group], names: Collection[str]) -> Iterator[tuple[str, Problem]]:
     """What is wrong with these groups, by the name of the group; `names`: what members may be called."""
@@ -44,7 +46,14 @@ def arranged(specs: Iterable[WorkerSpec], groups: Iterable[Group]) -> tuple[Work
     specs, by_name = tuple(specs), _by_name(groups)
     for name, problem in group_problems(by_name, _tables(specs)):
         raise SpecError(name, [problem], "group")
-    return placed(specs, by_name.values())
+    arranged_specs = placed(specs, by_name.values())
+    for spec in arranged_specs:
+        if spec.schedule is not None and spec.membership:
+            group = spec.membership[0].group
+            raise SpecError(
+                group.name, [Problem("members", f"{spec.id!r} {BY_CLOCK}", group.members)], "group"
+            )
+    return arranged_specs
 
 
 def placed(specs: Iterable[WorkerSpec], groups: Iterable[Group]) -> tuple[WorkerSpec, ...]:

@@ -5,6 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.config.files import good, reason
 
+from rekindle.actors.errors import SpecError
+from rekindle.actors.spec.group_order import arranged
+from rekindle.actors.spec.policies.group import Group
+from rekindle.actors.spec.policies.schedule import SchedulePolicy
+from rekindle.actors.spec.program import command
+from rekindle.actors.spec.worker_spec import WorkerSpec
+
 
 def worker_table(**keys: str) -> str:
     """A worker with these keys."""
@@ -48,3 +55,12 @@ def test_the_time_zone_of_all_schedules_stands_in_the_defaults() -> None:
     assert spec.schedule is not None
     assert spec.schedule.timezone == "Europe/Berlin"
     assert good(zone + worker_table()).specs()[0].schedule is None
+
+
+def test_a_worker_with_a_schedule_is_not_in_a_group() -> None:
+    text = worker_table(every='"5m"') + '[worker.b]\ncommand = ["true"]\n[group.g]\nmembers = ["b", "a"]\n'
+    said = "a has a schedule: a group holds workers that run on, or once"
+    assert said in reason(text, "group.g.members")
+    timed = WorkerSpec("a", command("true"), schedule=SchedulePolicy(every="5m"))
+    with pytest.raises(SpecError, match="has a schedule"):
+        arranged([timed], [Group("g", members=("a",))])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
+from rekindle.actors.spec.group_order import BY_CLOCK
 from rekindle.actors.spec.validation import nearest
 from rekindle.actors.spec.worker_spec import Until
 
@@ -45,6 +46,7 @@ def order_findings(
                 yield from _never_done(group, word, [groups[name] for name in tables])
             else:
                 yield Finding(("worker", group.name, "after"), reason, list(group.waits_for))
+    yield from _scheduled_members(groups, together)
     by_group = _member_order(groups, together)
     for steps in _cycles(named, by_group):
         yield _cycle_finding(steps, groups, named, by_group)
@@ -60,6 +62,13 @@ def _never_done(group: Group, word: str, others: Iterable[Group]) -> Iterator[Fi
     if group.until.get(word) is Until.DONE and services:
         reason = f'{services[0]} is a service, which is never done: write "ready", or set kind = "once"'
         yield Finding(("worker", group.name, "after", word), reason, str(Until.DONE))
+
+
+def _scheduled_members(groups: Mapping[str, Group], together: GroupTables) -> Iterator[Finding]:
+    for group in together.values():
+        timed = _scheduled([word for word in group.members if word in groups], groups)
+        if timed is not None:
+            yield Finding(("group", group.name, "members"), f"{timed} {BY_CLOCK}", list(group.members))
 
 
 def _member_order(groups: Mapping[str, Group], together: GroupTables) -> dict[str, dict[str, str]]:
