@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 
 from ..facts.records import DeathRecord, StreakCleared
+from ..facts.runs import Run
 from ..messages import AlertChanged, Event, JobConvicted, JobRequeued, StatusChanged, WorkerDied
 from ..messages.internal.to_supervisor import BackoffElapsed
 from .scenarios.history import Announced, Decided, EventPublished, StreakEnded, TimerDropped, TimerSet
+from .scenarios.run_entries import RunRecorded
 
 _names: dict[type, str] = {}
 
@@ -79,6 +81,22 @@ def decided(
         died_at if died_at is not None and died_at < at else None,
         record.bundle is None or record.bundle.was_ready,
         record.uptime_ms,
+    )
+
+
+def run_recorded(at: float, run: Run, wall_ms: int) -> RunRecorded:
+    """The entry of the state of a run."""
+    return RunRecorded(
+        at,
+        run.component_id,
+        run.number,
+        run.state.value,
+        None if run.reason is None else run.reason.value,
+        run.trigger.value,
+        run.due_wall_ms,
+        run.last_due_wall_ms or run.due_wall_ms,
+        run.times,
+        wall_ms,
     )
 
 

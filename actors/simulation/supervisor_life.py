@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 
 from .. import messages
+from ..facts.runs import RunKept
 from ..messages import ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers, is_event
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Commit, Flush, Persist
@@ -136,6 +137,8 @@ class SupervisorLife:
         now = self.run.clock.now
         if is_event(item):
             self.run.note(observer.announced(now, item))
+        elif isinstance(item, RunKept):
+            self.run.note(observer.run_recorded(now, item.run, self.run.clock.wall_ms()))
         elif (entry := observer.decided(now, item, self._silent_s, died_at)) is not None:
             self.run.note(entry)
 

@@ -18,10 +18,11 @@ from .reference.expected_readiness import Readiness
 from .reference.liveness import Liveness
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
+from .reference.schedules import Schedules
 from .reference.starts import Starts
 from .reference.stops import Order, Stops
 from .scenarios.history import AnyEntry, HostResumed, SupervisorStarted
-from .scenarios.invariants import RULES, Rule, Slack, Violation
+from .scenarios.invariants import FOR_SCHEDULED, RULES, Rule, Slack, Violation
 from .scenarios.known_state import Facts
 
 PROMISES: tuple[type[Promise], ...] = (
@@ -38,6 +39,7 @@ PROMISES: tuple[type[Promise], ...] = (
     Publications,
     Readiness,
     Recycles,
+    Schedules,
     Starts,
     Stops,
 )
@@ -88,10 +90,15 @@ class Watch:
         elif entry.at > deadlines.soonest and facts.is_up:
             for name, what in deadlines.passed(entry.at):
                 self.violations.append(Violation(name, entry.at, what, self._seen))
+        by_clock = getattr(entry, "worker", None) in facts.scheduled
         for name, rule in _BY_ENTRY.get(kind, ()):
+            if by_clock and name not in FOR_SCHEDULED:
+                continue
             for what in rule(facts, entry, slack):
                 self.violations.append(Violation(name, entry.at, what, self._seen))
         for name, hearer in self._hearers.get(kind, ()):
+            if by_clock and name != Schedules.rule:
+                continue
             for what in hearer(entry) or ():
                 self.violations.append(Violation(name, entry.at, what, self._seen))
         facts.take(entry)

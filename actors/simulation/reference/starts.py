@@ -44,7 +44,7 @@ class Starts(Promise):
         }
 
     def _supervisor_started(self, entry: SupervisorStarted) -> None:
-        for id_ in self.facts.workers:
+        for id_ in self.facts.workers.keys() - self.facts.scheduled:
             self.by(id_, entry.at, lambda id_=id_: self._begin(id_))  # type: ignore[misc]
 
     def _begin(self, id_: str) -> str | None:

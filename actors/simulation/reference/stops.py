@@ -67,7 +67,7 @@ class Stops(Promise):
         if entry.order in ("stop", "shutdown", "restart"):
             needed = {id_ for each in self.facts.workers.values() for id_ in each.spec.after}
             for worker in self.facts.each(entry.worker):
-                if worker.living is not None and worker.spec.id not in needed:
+                if worker.living is not None and worker.spec.id not in needed | self.facts.scheduled:
                     self._must_begin(worker, entry.at)
 
     def _decided(self, entry: Decided) -> None:

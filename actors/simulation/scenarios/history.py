@@ -15,6 +15,7 @@ import msgspec
 
 from .history_entry import HistoryEntry
 from .job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
+from .run_entries import RunRecorded
 
 
 class SupervisorStarted(HistoryEntry, frozen=True, gc=False):
@@ -283,6 +284,7 @@ AnyEntry = (
     | JobAnswered
     | JobReleased
     | JobKept
+    | RunRecorded
     | TimerSet
     | TimerDropped
     | TimerFired

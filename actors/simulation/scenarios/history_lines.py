@@ -35,6 +35,7 @@ from .history import (
     TimerSet,
 )
 from .job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
+from .run_entries import RunRecorded
 
 
 def lines(entries: Iterable[AnyEntry], *, every: bool = True) -> Iterator[str]:
@@ -88,6 +89,9 @@ def _what(entry: AnyEntry) -> str:
             return f"end of the run; processes left over: {', '.join(left) or 'none'}"
         case JobAdded() | JobClaimed() | JobBegun() | JobAnswered() | JobReleased() | JobKept():
             return _of_job(entry)
+        case RunRecorded(number=number, state=state, reason=reason, times=times):
+            many = "" if times == 1 else f", {times} due times"
+            return f"run {number} is {state}{'' if reason is None else f': {reason}'}{many}"
         case _:
             return _detail(entry)
 

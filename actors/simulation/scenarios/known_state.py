@@ -39,6 +39,10 @@ class Facts:
 
     def __init__(self, specs: Iterable[WorkerSpec]) -> None:
         self.workers = {spec.id: WorkerFacts(spec) for spec in specs}
+        self.scheduled = frozenset(
+            id_ for id_, each in self.workers.items() if each.spec.schedule is not None
+        )
+        """The workers that run by the clock: most rules are about workers that should always run."""
         self.life = 0
         self.life_began_at = -1.0
         self.is_up = False

@@ -21,6 +21,7 @@ from ...spec.policies.breaker_policy import BreakerPolicy
 from ...spec.policies.group import Group
 from ...spec.policies.ready_policy import ReadyPolicy
 from ...spec.policies.resource_limits import RecyclePolicy
+from ...spec.policies.schedule import SchedulePolicy
 from ...spec.probe import CommandProbe, HttpProbe, TcpProbe
 from ...spec.program import Command, PythonCall
 from ...spec.start_order import check_order
@@ -143,11 +144,9 @@ class Scenario:
         # Scenarios do not cover resource usage, and sampling it every few seconds costs time.
         others.setdefault("limits", None)
         others["breaker"] = _breaker(breaker) if isinstance(breaker, Mapping) else breaker
-        if isinstance(recycle := others.get("recycle"), Mapping):
-            others["recycle"] = _recycle(id, recycle)
-        for name, kind in (("ready", ReadyPolicy), ("alive", AlivePolicy)):
+        for name, kind in _POLICIES.items():
             if isinstance(settings := others.get(name), Mapping):
-                others[name] = _with_probes(id, name, kind, settings)
+                others[name] = _policy(id, name, kind, settings)
         spec = WorkerSpec.from_preset(id, run, preset, restart=restart, health=health, stop=stop, **others)
         return replace(self, roles=(*self.roles, Role(spec, lives or (Behaviour(),))))
 
@@ -281,15 +280,15 @@ def _breaker(settings: Mapping[str, object]) -> BreakerPolicy:
         raise SpecError("breaker", wrong) from error
 
 
-def _recycle(id: str, settings: Mapping[str, object]) -> RecyclePolicy:
-    known = field_names(RecyclePolicy)
-    unknown = [Problem(f"recycle.{name}", "is not a setting") for name in settings if name not in known]
-    if unknown:
-        raise SpecError(id, unknown)
-    return RecyclePolicy(**settings)  # type: ignore[arg-type]
+_POLICIES: Mapping[str, type] = {
+    "ready": ReadyPolicy,
+    "alive": AlivePolicy,
+    "recycle": RecyclePolicy,
+    "schedule": SchedulePolicy,
+}
 
 
-def _with_probes(id: str, name: str, kind: type, settings: Mapping[str, object]) -> object:
+def _policy(id: str, name: str, kind: type, settings: Mapping[str, object]) -> object:
     unknown = [
         Problem(f"{name}.{key}", "is not a setting") for key in settings if key not in field_names(kind)
     ]

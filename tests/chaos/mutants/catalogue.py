@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.chaos.mutants import alerts, breakers, decisions, durability, groups, health, jobs, processes
+from tests.chaos.mutants import (
+    alerts,
+    breakers,
+    decisions,
+    durability,
+    groups,
+    health,
+    jobs,
+    processes,
+    schedules,
+)
 from tests.chaos.mutants.mutant import Mutant
 
 CATALOGUE = (
@@ -109,4 +119,8 @@ CATALOGUE = (
     Mutant(jobs.takes_jobs_beside_a_suspect, "jobs_at_random"),
     Mutant(jobs.retries_errors_without_growing_delays, "jobs_at_random"),
     Mutant(jobs.announces_no_requeued_job, "jobs_at_random"),
+    Mutant(schedules.begins_a_run_beside_another, "schedules_at_random"),
+    Mutant(schedules.forgets_what_was_due_without_a_supervisor, "schedules_at_random"),
+    Mutant(schedules.forgets_what_was_due_during_a_pause, "schedules_at_random"),
+    Mutant(schedules.never_looks_at_the_clock_again, "schedules_at_random"),
 )
