@@ -72,6 +72,17 @@ WEB = '[worker.web]\ncommand = ["sleep", "1"]\n'
             ),
         ),
         (
+            WEB + 'log = "web.log"',
+            (
+                'workers.toml:3: worker.web.log = "web.log": '
+                'must be a table, such as log = { file = "web.log" }'
+            ),
+        ),
+        (
+            WEB + "count = 1\ncount = 2\n",
+            "workers.toml:4:10: is not TOML: count stands twice in its table",
+        ),
+        (
             '[[worker]]\nname = "web"\ncommand = ["true"]',
             (
                 'workers.toml:1: worker = [{name = "web", command = ["true"]}]: '

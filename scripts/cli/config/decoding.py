@@ -13,6 +13,9 @@ from rekindle.actors.spec.validation import Setting, from_file, settings_of
 from .file_tables import Given, arguments, is_table, keys_of, short_key
 from .problems import NOTHING, Finding, KeyPath
 
+_USUAL_KEYS = {"log": "file", "ready": "http", "release": "recipe"}
+"""What is meant by a text in place of a table."""
+
 Unknown = Callable[[KeyPath, Iterable[str]], str]
 """Returns the reason for an unknown key, given its path and the known keys of the table."""
 
@@ -32,6 +35,8 @@ def _no_table(path: KeyPath, value: object) -> str:
     word = value.replace("-", "_") if isinstance(value, str) else ""
     if key == "restart" and word in [each.value for each in RestartOn]:
         return f'must be a table: restart = {{ restart_on = "{word}" }}'
+    if isinstance(value, str) and key in _USUAL_KEYS:
+        return f'must be a table, such as {key} = {{ {_USUAL_KEYS[key]} = "{value}" }}'
     return "must be a table"
 
 

@@ -11,6 +11,7 @@ from .line_numbers import line_numbers
 _TWICE = re.compile(r"Cannot (?:declare|overwrite|mutate).*?(?P<path>\(.*\))")
 _WORD = re.compile(r"[A-Za-z_.~$/-][^\s,\]}\"']*")
 _OPEN_TABLE = re.compile(r"(?P<key>[A-Za-z0-9_.-]+)\s*=\s*\{[^}]*$")
+_KEY = re.compile(r"\s*[A-Za-z0-9_.-]+(?=\s*=)")
 _YAML = re.compile(r"[A-Za-z0-9_-]+:(\s.*)?")
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<table>[A-Za-z0-9_.\"' -]+?)\s*\]")
 
@@ -22,6 +23,8 @@ def explained(message: str, text: str, line: int, column: int) -> str:
     twice = _TWICE.match(message)
     if twice is not None:
         return _twice(twice["path"], text) or message
+    if message == "Cannot overwrite a value" and (key := _KEY.match(written)) is not None:
+        return f"{key[0].strip()} stands twice in its table"
     opened = _OPEN_TABLE.search(written[: max(0, column)])
     if opened is not None and ("key part" in message or "inline table" in message):
         table = next(
