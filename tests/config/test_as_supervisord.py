@@ -115,10 +115,11 @@ def test_what_supervisord_does_not_replace_is_not_replaced_after_the_import() ->
 
 def test_a_number_that_only_names_a_process_makes_no_further_worker() -> None:
     settings = "numprocs=2\nprocess_name=a_%(process_num)d\nstdout_logfile=/var/%(process_num)d.log\n"
-    assert list(specs(from_supervisord(f"[program:a]\ncommand=run\n{settings}"))) == [
-        "worker:a:0",
-        "worker:a:1",
-    ]
+    found = specs(from_supervisord(f"[program:a]\ncommand=run\n{settings}"))
+    assert {id_: spec.log and spec.log.file for id_, spec in found.items()} == {
+        "worker:a:0": "/var/0.log",
+        "worker:a:1": "/var/1.log",
+    }
 
 
 def test_an_expression_that_cannot_be_written_so_is_refused() -> None:

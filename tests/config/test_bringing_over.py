@@ -75,6 +75,8 @@ def test_a_program_of_supervisord_keeps_what_it_says() -> None:
     assert (web.cwd, dict(web.env)) == ("/srv/web", {"A": "1,2", "B": "two", "C": "x y", "D": "100%"})
     assert (web.restart.restart_on, web.restart.max_consecutive) == (RestartOn.ALWAYS, 5)
     assert (web.stop.signal, web.stop.ask_s) == ("SIGQUIT", 20)
+    assert web.log is not None
+    assert (web.log.file, web.log.max_mb, web.log.keep) == ("/var/log/web.log", 50.0, 10)
     assert cron.restart.restart_on is RestartOn.ON_FAILURE, "supervisord's own default"
 
 
@@ -87,7 +89,6 @@ def test_what_supervisord_has_and_we_have_not_stands_in_comments() -> None:
         "after max_consecutive runs in a row shorter than reset_after_healthy_s.",
         "Was called web.app.",
         "Left out: priority = 999.",
-        "Its output goes to Rekindle's log; to show it: rekindle output web-app",
         "Replace %(ENV_HOME) with its value.",
     ]
 

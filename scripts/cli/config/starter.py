@@ -22,6 +22,7 @@ max_concurrent_starts = 4                                 # limits the load afte
 # Defaults for every worker: they override the preset, and the settings of a worker override them.
 [defaults]
 preset = "service"                # service, steady, patient, notify or plugin
+# log = { file = "logs/{name}-{n}.log" }   # keeps what workers write; `rekindle output` reads it back
 # inherit_env = ["DATABASE_URL", "AWS_*"]  # further variables to inherit from the supervisor
 
 [defaults.restart]

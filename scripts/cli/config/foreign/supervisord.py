@@ -16,6 +16,7 @@ from ..file_tables import MOST_MEMBERS
 from ..problems import ConfigError, ConfigProblem
 from ..surroundings.foreign_text import is_marked, translated, translated_words
 from .imported_worker import ImportedWorker, file_text
+from .shell_lines import megabytes
 from .supervisord_values import FALSE, TRUE, Expressions, variables, whole, words
 
 Section = Mapping[str, str]
@@ -28,6 +29,7 @@ HANDED_ON = ("directory", "umask")
 """Keys that supervisord sets for itself and that its programs inherit."""
 
 OUTPUT = re.compile(r"(stdout|stderr)_\w+|redirect_stderr")
+LOG_SIZE, LOG_BACKUPS = "50MB", "10"
 SAME_ANYWAY = {"stopasgroup", "killasgroup", "process_name"}
 """Rekindle always ends the process group, and always numbers ids."""
 
@@ -143,7 +145,31 @@ def _numbered(
 
 
 def _is_numbered(said: Section) -> bool:
-    return any("%(process_num)" in value for key, value in said.items() if not _is_same_anyway(key))
+    numbered = [key for key, value in said.items() if "%(process_num)" in value]
+    return any(not _is_same_anyway(key) for key in numbered) or "%(process_num)" in _log_file(said)
+
+
+def _log_file(said: Section) -> str:
+    """The file of the standard output; empty if there is none with a name of its own."""
+    file = said.get("stdout_logfile", "").strip()
+    return file if file.startswith("/") and not file.startswith("/dev/") else ""
+
+
+def _take_output(worker: ImportedWorker, said: Section, expressions: Expressions) -> None:
+    """Write to the same file; Rekindle writes both streams to it."""
+    file = _log_file(said)
+    if not file:
+        worker.tell_of_output()
+        return
+    worker.set("log", "file", translated(expressions.expanded("stdout_logfile", file)))
+    size = said.get("stdout_logfile_maxbytes", LOG_SIZE).strip()
+    worker.set("log", "max_mb", None if size == "0" else megabytes("stdout_logfile_maxbytes", size))
+    kept = said.get("stdout_logfile_backups", LOG_BACKUPS).strip()
+    worker.set("log", "keep", whole("stdout_logfile_backups", kept))
+    if "stderr_logfile" in said:
+        worker.remarks.append(
+            f"The log file has both streams; before: stderr_logfile = {said['stderr_logfile']}"
+        )
 
 
 def _is_same_anyway(key: str) -> bool:
@@ -178,7 +204,7 @@ def _program(
         if not _take(worker, key, value.strip()):
             worker.leave_out(key, value)
     if any(OUTPUT.fullmatch(key) for key in said):
-        worker.tell_of_output()
+        _take_output(worker, said, expressions)
     _tell_of_unknown(worker, expressions)
     return worker
 
