@@ -63,7 +63,7 @@ def test_without_a_supervisor_the_files_are_read(talkers: Running) -> None:
     talkers.kill()
     assert client("output", "filed", "-n", "1", "--grep", "start").lines == ["start 1"]
     answer = client("output", "kept")
-    assert (answer.code, answer.out) == (4, "")
+    assert (answer.code, answer.out) == (3, "")
     named = client("output", "-c", str(talkers.file), "--grep", "start")
     assert named.lines == ["worker:filed:0 out | start 1"]
 

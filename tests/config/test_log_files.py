@@ -28,6 +28,7 @@ def test_every_key_can_be_set_and_is_shown_as_it_was_set() -> None:
         mode="0600",
     )
     assert good(as_text(config)).specs() == config.specs()
+    assert 'file = "/srv/app/logs/{name}.log"' in as_text(config), "from any folder"
     assert warned(text) == []
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
+import pytest
 from tests.processes.waiting import eventually
 from tests.running.conftest import Run
 
@@ -63,3 +65,40 @@ def test_a_log_file_that_could_not_be_opened_is_refused_before_anything_starts(
     assert running.end() == 2
     assert "workers.toml:3: worker.talk.log.file" in running.text()
     assert "is a symbolic link" in running.text()
+
+
+FULL = """
+[worker.loud]
+command = ["sh", "-c", "yes one line and another | head -c 50000000; touch done; exec sleep 1000"]
+cwd = "."
+log = { file = "logs/loud.log", compress = false }
+[worker.calm]
+command = ["sleep", "1000"]
+restart = { initial_delay_s = 0, min_delay_s = 0 }
+"""
+
+
+def in_a_small_room(folder: Path) -> list[str]:
+    """A command that runs another one with a folder in which hardly anything fits."""
+    room = f'mount -t tmpfs -o size=256k rekindle {folder} && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", room, "--"]
+
+
+def can_have_a_small_room(folder: Path) -> bool:
+    found = subprocess.run([*in_a_small_room(folder), "true"], capture_output=True, timeout=20, check=False)
+    return found.returncode == 0
+
+
+def test_a_full_disk_stops_neither_a_worker_nor_the_restart_of_another(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    if not can_have_a_small_room(tmp_path / "logs"):
+        pytest.skip("this machine allows no mounts")
+    running = run(FULL, within=in_a_small_room(tmp_path / "logs"))
+    calm = running.wait_for("worker:calm:0", status="healthy")
+    assert eventually((tmp_path / "done").exists), "the worker wrote 50 MB, and the disk took 256 kB"
+    os.kill(calm["pid"], signal.SIGKILL)
+    running.wait_for("worker:calm:0", status="healthy", generation=2)
+    (alert,) = [each for each in running.client.get("/alerts")["alerts"] if each["kind"] == "log"]
+    assert "cannot be written" in alert["message"]
+    assert alert["reason"] == "No space left on device"
+    assert running.stop() == 0

@@ -177,7 +177,8 @@ def _group_text(group: Group, folder: Path) -> str:
     parts = [_members(group), table_text(("worker", group.name), settings)]
     for table in POLICIES:
         if (policy := _policy(group.template, table)) is not None:
-            parts += ("\n", table_text(("worker", group.name, table), policy | written_table(group, table)))
+            written = written_table(group, table, folder)
+            parts += ("\n", table_text(("worker", group.name, table), policy | written))
     return "".join(parts)
 
 

@@ -50,10 +50,12 @@ def written_settings(group: Group, folder: Path) -> dict[str, Any]:
     return plain | {key: _in_folder(plain[key], folder) for key in _PATHS if key in plain}
 
 
-def written_table(group: Group, table: str) -> dict[str, Any]:
-    """The settings with placeholders of a policy, as they are in the file."""
+def written_table(group: Group, table: str, folder: Path) -> dict[str, Any]:
+    """The settings with placeholders of a policy, as they are in the file, but with absolute paths."""
     value = group.written.get(table, {})
-    return dict(value) if isinstance(value, Mapping) else {}
+    settings = dict(value) if isinstance(value, Mapping) else {}
+    is_path = table == "log" and "file" in settings
+    return settings | {"file": _in_folder(settings["file"], folder)} if is_path else settings
 
 
 def expand_setting(group: Group, settings: Mapping[str, Any]) -> dict[str, Any]:

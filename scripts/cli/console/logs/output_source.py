@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -73,9 +74,8 @@ class OutputSource:
             NoSupervisorError: no supervisor runs, and there are no log files.
         """
         self._client = client
-        files = {**known_files(state), **declared}
-        files = {id_: path for id_, path in files.items() if rotations(path)}
-        known = self._known(files)
+        files = _readable({**known_files(state), **declared})
+        known = self._known(files, names)
         found = dict.fromkeys(id_ for name in names for id_ in known.found(name))
         self.chosen = list(found) if names else list(known.ids)
         self._files = {id_: files[id_] for id_ in self.chosen if id_ in files}
@@ -115,14 +115,19 @@ class OutputSource:
             exit_if_unread()
             time.sleep(GLANCE_S)
 
-    def _known(self, files: Mapping[str, str]) -> Known:
-        """All workers; without a supervisor those that have log files."""
+    def _known(self, files: Mapping[str, str], names: Sequence[str]) -> Known:
+        """All workers; without a supervisor those that have log files.
+
+        Raises:
+            NoSupervisorError: no supervisor runs, and there is no log file for one of the names.
+        """
         try:
             running = Known.of(self._client.get("/workers"))
         except NoSupervisorError:
-            if not files:
+            offline = Known(tuple(files), {})
+            if not files or not all(map(offline.matching, names)):
                 raise
-            return Known(tuple(files), {})
+            return offline
         return Known((*running.ids, *(id_ for id_ in files if id_ not in running.ids)), running.together)
 
     def _by_path(self) -> dict[str, list[str]]:
@@ -163,6 +168,18 @@ class OutputSource:
             say("some lines are missing: the workers wrote faster than they could be read")
         yield from (line for line in answer["lines"] if query.matches(line))
         return run, answer["newest"]
+
+
+def _readable(files: Mapping[str, str]) -> dict[str, str]:
+    """The files that exist and that this user may read."""
+    return {id_: path for id_, path in files.items() if (found := rotations(path)) and _may_read(found)}
+
+
+def _may_read(files: Sequence[str]) -> bool:
+    denied = [path for path in files if not os.access(path, os.R_OK)]
+    if denied:
+        say(f"{denied[0]} cannot be read by this user; only lines in the supervisor's memory are shown")
+    return not denied
 
 
 def _path(names: Sequence[str], **numbers: int) -> str:
