@@ -83,7 +83,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def restarts(self) -> int:
         """How often it was started again."""
-        return self.lives[-1].decision.state.restart_count if self.lives else 0
+        return sum(life.restarted for life in self.lives)
 
     @property
     def reason(self) -> str:
@@ -248,6 +248,7 @@ def _recalled(record: DeathRecord, healthy_after_ms: int) -> Death:
         exit=Exit(record.exit_code, record.signal),
         uptime_ms=max(0, record.uptime_ms),
         healthy_for_ms=max(0, record.uptime_ms - healthy_after_ms),
+        was_ready=record.uptime_ms >= healthy_after_ms,
         job=record.job,
     )
 
@@ -260,4 +261,5 @@ def _death(exit_: Exit, uptime_ms: int, healthy_after_ms: int) -> Death:
         exit=exit_,
         uptime_ms=uptime_ms,
         healthy_for_ms=max(0, uptime_ms - healthy_after_ms),
+        was_ready=uptime_ms >= healthy_after_ms,
     )

@@ -92,7 +92,7 @@ def died(
         death: its death.
         world: the moment of it.
         decision: the decision of its groups, if it is in any.
-        first: what is carried out before, in the same transaction.
+        first: what its groups persist before it, and announce after it, in the same transaction.
     """
     if not is_up(worker, death.generation):
         return WorkerStep(worker)
@@ -113,7 +113,9 @@ def died(
     event = _died_event(
         death, decision, budget(worker.spec.restart, worker.restarts, world.now_ms), record.bundle
     )
-    effects: list[Effect] = [*first, CancelTimers(), KeepRecord(record), Announce(event)]
+    news = [each for each in first if isinstance(each, Announce)]
+    kept = [each for each in first if not isinstance(each, Announce)]
+    effects: list[Effect] = [*kept, CancelTimers(), KeepRecord(record), Announce(event), *news]
     if release is not None and not alive:
         effects.append(ReleaseWork(release))
     if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:

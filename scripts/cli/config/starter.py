@@ -52,6 +52,12 @@ max_delay_s = 30                  # at most this many
 max_in_window = 5                 # it is failed after 5 restarts
 window_s = 300                    # within 5 minutes
 
+# Workers that stand and fall together: if one of them dies, all restart in this order.
+# [group.all]
+# members = ["tag", "clock"]
+# strategy = "one_for_all"        # or one_for_one, rest_for_one
+# essential = true                # if the group is given up, everything stops and `rekindle run` exits
+
 [worker.clock.stop]
 # signal = "SIGINT"               # the signal that stops it (default: SIGTERM)
 ask_s = 5                         # seconds to wait before it is killed

@@ -165,3 +165,17 @@ def test_a_replay_of_a_forecast_under_its_own_policy_is_that_forecast(policy: Re
     assert [(life.started_ms, life.decision) for life in again.lives] == [
         (life.started_ms, life.decision) for life in first.lives
     ]
+
+
+def test_restarts_that_no_limit_counts_go_on_and_are_told_as_restarts() -> None:
+    policy = replace(STEADY, uncounted_exit_codes=(75,))
+    seen = forecast(policy, dying(3 * SECOND, Exit(code=75)), until_ms=MINUTE)
+    assert (seen.verdict, seen.restarts) == (ForecastEnd.STILL_DYING, 20)
+    assert delays(seen) == [0] * 20
+
+
+def test_a_worker_that_dies_before_it_is_healthy_uses_the_budget_of_boot_failures() -> None:
+    policy = replace(STEADY, max_boot_failures=2)
+    seen = forecast(policy, dying(SECOND, CRASH, healthy_after_ms=5 * SECOND))
+    assert (seen.verdict, seen.restarts) == (ForecastEnd.GIVEN_UP, 2)
+    assert seen.reason.startswith("2 restarts in a row before it was ready (limit 2)")
