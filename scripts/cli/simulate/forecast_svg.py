@@ -199,9 +199,10 @@ def _y(value: int, most: int, canvas: _Canvas) -> float:
 
 def _steps(forecast: Forecast, most: int, canvas: _Canvas) -> str:
     path, seen = f"M{_LEFT} {canvas.chart_bottom}", 0.0
-    for number, at in enumerate(forecast.restarts_ms(), start=1):
+    restarts = forecast.restarts_ms()
+    for number, at in enumerate(restarts, start=1):
         x = canvas.x(at)
-        if x - seen < 0.5 and number < forecast.restarts:
+        if x - seen < 0.5 and number < len(restarts):
             continue  # too close to distinguish
         seen = x
         path += f"H{x:g}V{_y(number, most, canvas):g}"
