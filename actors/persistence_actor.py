@@ -212,7 +212,7 @@ class PersistenceActor(ResilientActor):
         self._batch.events.append(record)
         lost = self._batch.give_up_events()
         if lost is not None:
-            logger.warning("store: gave up {} events that could not be persisted", lost.count)
+            logger.warning("store: {} events could not be persisted and are lost", lost.count)
             self.actor_ref.tell(lost)
 
     # ── to the store ─────────────────────────────────────────────────────────────────────

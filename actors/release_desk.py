@@ -132,7 +132,7 @@ class ReleaseDesk:
 
     def _carry_out(self, order: ReleaseOrder) -> ReleaseResult:
         if self._over:
-            raise ReleaseError("the supervisor stopped before it was its turn")
+            raise ReleaseError("the supervisor stopped before this work item was released")
         refusal = unfit(order.release.work_item)
         if refusal is not None:
             raise ReleaseError(refusal)

@@ -41,20 +41,6 @@ def payload_text(payload: object) -> str:
     return _short_enough(text)
 
 
-def checked_text(text: str) -> str:
-    """The JSON text of a caller, on one line.
-
-    Raises:
-        PayloadError: it is not JSON, or too long.
-    """
-    try:
-        return payload_text(json.loads(_short_enough(text), parse_constant=_no_number))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, PayloadError):
-            raise
-        raise PayloadError(f"the payload is not JSON: {error}") from None
-
-
 def new_job(
     text: str,
     now_wall_ms: int,
@@ -112,10 +98,6 @@ def _short_enough(text: str) -> str:
     if len(text) > LONGEST_PAYLOAD:
         raise PayloadError(f"the payload is too long: {len(text)} bytes, the limit is {LONGEST_PAYLOAD}")
     return text
-
-
-def _no_number(word: str) -> Any:
-    raise PayloadError(f"the payload is not JSON: {word} is not a number")
 
 
 def _is_seconds(value: object) -> bool:

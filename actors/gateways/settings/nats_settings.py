@@ -57,11 +57,6 @@ class Login:
         if sum(way is not None for way in ways) > 1:
             yield Problem("", "must have only one of credentials, user with password_file, and token_file")
 
-    @property
-    def is_secret_word(self) -> bool:
-        """Whether the secret itself is sent to the server; a .creds file only signs."""
-        return self.password_file is not None or self.token_file is not None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:

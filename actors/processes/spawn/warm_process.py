@@ -102,7 +102,7 @@ class WarmProcess:
             try:
                 self.channel.hand_over(line, [*output, *handed.values()])
             except OSError as error:
-                raise WarmStartError(f"it takes no request: {error}") from None
+                raise WarmStartError(f"it does not accept a request: {error}") from None
             answer = self._answer(ANSWER_S)
             if answer.errno is not None:
                 raise OSError(answer.errno, os.strerror(answer.errno))
@@ -135,7 +135,7 @@ class WarmProcess:
             except BlockingIOError:
                 continue
             except (OSError, DescriptorSentError) as error:
-                raise WarmStartError(f"it broke off: {error}") from None
+                raise WarmStartError(f"its answer broke off: {error}") from None
             if not data:
                 raise WarmStartError("it ended")
             self._received += data

@@ -217,7 +217,7 @@ class WarmProcesses:
         if problem != place.problem:
             place.problem = problem
             workers = ", ".join(sorted(place.users))
-            logger.warning("warm start: not for {}; they are executed: {}", workers, problem)
+            logger.warning("warm start: not possible for {}; each start executes it: {}", workers, problem)
 
     def _resume(self, place: _Place) -> None:
         if place.process is not None and place.process.is_ready:

@@ -10,7 +10,6 @@ from .history import (
     AnyEntry,
     Counted,
     Decided,
-    Ended,
     EventPublished,
     Ordered,
     Reported,
@@ -292,11 +291,6 @@ def _both(status: str, ended_well: bool) -> tuple[str, ...]:
 def starts_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
     """When processes of the worker were started, or refused."""
     return [each.at for each in history if isinstance(each, Spawned | SpawnRefused) and each.worker == worker]
-
-
-def ends_of(history: Sequence[AnyEntry], worker: str) -> list[float]:
-    """When processes of the worker ended."""
-    return [each.at for each in history if isinstance(each, Ended) and each.worker == worker]
 
 
 def _words(published: EventPublished, worker: str) -> tuple[str, ...]:
