@@ -44,7 +44,8 @@ from .messages.internal.to_proxy import ProcessExited, ProcessFound, ProcessStar
 from .messages.internal.to_supervisor import JobChanged, MonitorReplaced, RegistrationRefused
 from .ports import Processes, Receiver, Runtime
 from .rules.worker_health import progress, watchdog
-from .rules.worker_health.health import (
+from .rules.worker_health.health import advance, triggers_of
+from .rules.worker_health.health_states import (
     Change,
     Checked,
     Elapsed,
@@ -55,8 +56,6 @@ from .rules.worker_health.health import (
     Lost,
     Reported,
     Trigger,
-    advance,
-    triggers_of,
 )
 from .rules.worker_health.observed_worker import ObservedWorker, observed, to_mirror, with_heartbeats
 from .runtime.deadline_queue import Deadline, DeadlineQueue

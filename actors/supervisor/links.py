@@ -7,11 +7,11 @@ import msgspec
 from ..facts.records import Record, StateRemoved
 from ..messages import Event, WorkerRemoved, is_event
 from ..messages.internal.to_broker import WorkerForgotten
-from ..messages.internal.to_monitor import Unregister
+from ..messages.internal.to_monitor import Register, Unregister
 from ..messages.internal.to_persistence import Persist
 from ..ports import Processes, Receiver
 from ..runtime.resilient_actor import tell
-from ..supervision.worker import Announce, Effect, KeepRecord
+from ..supervision.worker import Announce, Effect, KeepRecord, Worker
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -38,6 +38,21 @@ class Links(msgspec.Struct, frozen=True):
             tell(self.persistence, items[0])
         elif items:
             tell(self.persistence, Persist(tuple(items)))
+
+    def register(self, worker: Worker) -> None:
+        """Have the monitor watch the current incarnation of a worker."""
+        spec = worker.spec
+        register = Register(
+            spec.id,
+            worker.generation,
+            spec.health,
+            spec.run.reports_health,
+            spec.ready,
+            spec.alive,
+            None if spec.breaker is None else spec.breaker.name,
+            spec.stop.total_s,
+        )
+        tell(self.monitor, register)
 
     def forget(self, component_id: str) -> None:
         """A worker was removed, and nothing is left of its process."""

@@ -23,7 +23,6 @@ from ..messages.internal.to_monitor import (
     BreakerTurned,
     ExpectLimitKill,
     MarkFailed,
-    Register,
     SetPaused,
     Unregister,
 )
@@ -260,7 +259,7 @@ class Workers:
                 tell(self._to.monitor, SetPaused(id_, paused))
                 self.tell_proxy(id_, PauseProcess(generation, paused))
             case CompareHealth(found=found):
-                self._register(worker)
+                self._to.register(worker)
                 tell(self._to.monitor, ProcessFound(id_, found))
             case ReleaseJobs(end=end):
                 # A process that was ended by us, later than its death, was not asked for its last words.
@@ -300,22 +299,8 @@ class Workers:
 
     def _launch(self, worker: Worker) -> None:
         # Registered first: the monitor must know the worker before its first frame.
-        self._register(worker)
+        self._to.register(worker)
         self.tell_proxy(worker.spec.id, StartProcess(worker.generation))
-
-    def _register(self, worker: Worker) -> None:
-        spec = worker.spec
-        register = Register(
-            spec.id,
-            worker.generation,
-            spec.health,
-            spec.run.reports_health,
-            spec.ready,
-            spec.alive,
-            None if spec.breaker is None else spec.breaker.name,
-            spec.stop.total_s,
-        )
-        tell(self._to.monitor, register)
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────
 

@@ -132,16 +132,8 @@ def _sentence(event: Event) -> Sentence:
             return limit_sentence(event)
         case ResourcesSampled():
             return Sentence("sample", usage_words(event.noted), Level.TRACE)
-        case JobRequeued(job_id=job, queue=queue, counted=is_counted, crash_count=crashes):
-            so_far = f", after {counted(crashes, 'crash', 'crashes')}" if is_counted else ""
-            return Sentence("job", f"left job {job} of queue {queue}, which is pending again{so_far}")
-        case JobConvicted(job_id=job, queue=queue, crash_count=crashes):
-            text = f"died on job {job} of queue {queue}, which is toxic now: {crashes} workers died on it"
-            return Sentence("job", text, Level.ERROR)
-        case WorkReleased(work_item=item, detail=detail):
-            return Sentence("job", f"left work item {item}: {detail}")
-        case WorkReleaseFailed(work_item=item, reason=reason):
-            return Sentence("job", f"left work item {item}, which was not released: {reason}", Level.WARNING)
+        case JobRequeued() | JobConvicted() | WorkReleased() | WorkReleaseFailed():
+            return _work_sentence(event)
         case GroupRestarting() | GroupGivenUp() | GroupEscalated() | GroupRestored() | EssentialEnded():
             return group_sentence(event)
         case (
@@ -183,6 +175,20 @@ def _stop_sentence(
         case WorkerUnkillable(pid=pid):
             text = f"survived SIGKILL as pid {pid}; no new process starts until it is gone"
             return Sentence("stop", text, Level.ERROR)
+
+
+def _work_sentence(event: JobRequeued | JobConvicted | WorkReleased | WorkReleaseFailed) -> Sentence:
+    match event:
+        case JobRequeued(job_id=job, queue=queue, counted=is_counted, crash_count=crashes):
+            so_far = f", after {counted(crashes, 'crash', 'crashes')}" if is_counted else ""
+            return Sentence("job", f"left job {job} of queue {queue}, which is pending again{so_far}")
+        case JobConvicted(job_id=job, queue=queue, crash_count=crashes):
+            text = f"died on job {job} of queue {queue}, which is toxic now: {crashes} workers died on it"
+            return Sentence("job", text, Level.ERROR)
+        case WorkReleased(work_item=item, detail=detail):
+            return Sentence("job", f"left work item {item}: {detail}")
+        case WorkReleaseFailed(work_item=item, reason=reason):
+            return Sentence("job", f"left work item {item}, which was not released: {reason}", Level.WARNING)
 
 
 def _status_changed(event: StatusChanged) -> Sentence:

@@ -16,7 +16,8 @@ from ...messages.internal.to_monitor import ExpectLimitKill, Register
 from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.health_policy import HealthPolicy
 from . import progress, watchdog
-from .health import Change, Healthy, Lost, Pending, Probed, State, Unhealthy, deadline, healthy_for, pending
+from .health import deadline, healthy_for, pending
+from .health_states import Change, Healthy, Lost, Pending, Probed, State, Unhealthy
 from .probe_answers import ProbeAnswer, ProbeAnswers
 from .progress import Progress
 from .readiness import FRAME

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.actors import health_monitor
 from rekindle.actors.health_monitor import HealthMonitor
-from rekindle.actors.rules.worker_health import health
+from rekindle.actors.rules.worker_health import health, health_states
 
 
 def accepts_frames_of_older_generations(patch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def never_notices_silence(patch: pytest.MonkeyPatch) -> None:
     def missed(state: Any, seen: float, policy: Any, now: float) -> Any:
         step = right(state, seen, policy, now)
         if step.change is not None and step.change.cause is not None:
-            return health.HealthStep(health.Unhealthy(now, 0))
+            return health_states.HealthStep(health_states.Unhealthy(now, 0))
         return step
 
     patch.setattr(health, "_missed", missed)
@@ -62,7 +62,7 @@ def tolerates_one_miss_too_many(patch: pytest.MonkeyPatch) -> None:
 def starts_have_no_deadline(patch: pytest.MonkeyPatch) -> None:
     """A worker that never becomes healthy is never given up."""
     right = health.deadline
-    wrong = lambda state, policy: None if isinstance(state, health.Pending) else right(state, policy)  # noqa: E731
+    wrong = lambda state, policy: None if isinstance(state, health_states.Pending) else right(state, policy)  # noqa: E731
     patch.setattr(health, "deadline", wrong)
     patch.setattr("rekindle.actors.rules.worker_health.observed_worker.deadline", wrong)
 
@@ -97,8 +97,8 @@ def restarts_the_clock_of_health_at_each_frame(patch: pytest.MonkeyPatch) -> Non
 
     def reported(state: Any, frame: Any, policy: Any, now: float) -> Any:
         step = right(state, frame, policy, now)
-        if isinstance(step.state, health.Healthy):
-            return replace(step, state=health.Healthy(now, now))
+        if isinstance(step.state, health_states.Healthy):
+            return replace(step, state=health_states.Healthy(now, now))
         return step
 
     patch.setattr(health, "_reported", reported)

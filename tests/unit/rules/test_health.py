@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
-from rekindle.actors.rules.worker_health.health import (
+from rekindle.actors.rules.worker_health.health import advance, clamp_recovery, deadline, healthy_for
+from rekindle.actors.rules.worker_health.health_states import (
     Change,
     Dead,
     Elapsed,
@@ -27,10 +28,6 @@ from rekindle.actors.rules.worker_health.health import (
     State,
     Trigger,
     Unhealthy,
-    advance,
-    clamp_recovery,
-    deadline,
-    healthy_for,
 )
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
 from rekindle.actors.spec.presets import PRESETS

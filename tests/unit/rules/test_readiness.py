@@ -7,7 +7,8 @@ import pytest
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
-from rekindle.actors.rules.worker_health.health import (
+from rekindle.actors.rules.worker_health.health import advance, deadline, pending
+from rekindle.actors.rules.worker_health.health_states import (
     Change,
     Checked,
     Elapsed,
@@ -20,9 +21,6 @@ from rekindle.actors.rules.worker_health.health import (
     Reported,
     State,
     Trigger,
-    advance,
-    deadline,
-    pending,
 )
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
 from rekindle.actors.spec.policies.ready_policy import Condition, ReadyPolicy
