@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 from ..facts.records import DeathRecord, StreakCleared
 from ..facts.runs import Run
-from ..messages import AlertChanged, Event, JobConvicted, JobRequeued, StatusChanged, WorkerDied
+from ..messages import (
+    AlertChanged,
+    Event,
+    JobConvicted,
+    JobRequeued,
+    StatusChanged,
+    WorkerDied,
+    WorkerStopping,
+)
 from ..messages.internal.to_supervisor import BackoffElapsed
 from .scenarios.history import Announced, Decided, EventPublished, StreakEnded, TimerDropped, TimerSet
 from .scenarios.run_entries import RunRecorded
@@ -27,6 +35,8 @@ def announced(at: float, event: object) -> Announced:
         return Announced(
             at, name, alert.component_id, alert.id, old=str(alert.kind), new=str(event.happening)
         )
+    if isinstance(event, WorkerStopping):
+        return Announced(at, name, worker, event.generation, new=event.reason, about=event.because)
     about = getattr(event, "breaker", None)
     if isinstance(event, JobRequeued | JobConvicted):
         about = str(event.job_id)

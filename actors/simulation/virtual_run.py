@@ -94,7 +94,7 @@ class VirtualRun:
         self.store = store
         self.watch = Watch(
             (role.spec for role in scenario.roles),
-            starts_are_paced=scenario.max_concurrent_starts is not None,
+            most_starts=scenario.max_concurrent_starts,
         )
         self.history = History(hear=self.watch.take)
         self.note = self.history.add

@@ -19,7 +19,7 @@ from .reference.liveness import Liveness
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
 from .reference.schedules import Schedules
-from .reference.starts import Starts
+from .reference.starts import Pacing, Starts
 from .reference.stops import Order, Stops
 from .scenarios.history import AnyEntry, HostResumed, SupervisorStarted
 from .scenarios.invariants import FOR_SCHEDULED, RULES, Rule, Slack, Violation
@@ -36,6 +36,7 @@ PROMISES: tuple[type[Promise], ...] = (
     Jobs,
     Liveness,
     Order,
+    Pacing,
     Publications,
     Readiness,
     Recycles,
@@ -56,17 +57,17 @@ class Watch:
         specs: Iterable[WorkerSpec],
         slack: Slack = Slack(),  # noqa: B008  # immutable
         *,
-        starts_are_paced: bool = False,
+        most_starts: int | None = None,
     ) -> None:
         """Begin with an empty history.
 
         Args:
             specs: the workers.
             slack: how exactly times are known.
-            starts_are_paced: starts may wait for each other.
+            most_starts: how many workers may start at the same time; None: all of them.
         """
         self.facts = Facts(specs)
-        self.facts.starts_are_paced = starts_are_paced
+        self.facts.most_starts = most_starts
         self.violations: list[Violation] = []
         self._slack = slack
         self._seen = 0

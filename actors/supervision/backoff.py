@@ -90,8 +90,9 @@ def bar(worker: Worker, why: str) -> WorkerStep:
 
 
 def hold(worker: Worker, why: str) -> WorkerStep:
-    """What would start now waits for the breaker instead."""
-    return WorkerStep(replace(worker, phase=Idle(Rest.HELD, f"held back: {why}")), (CancelTimers(),))
+    """What would start now waits for the breaker instead, also of a delay that a former run decided."""
+    held = replace(worker, phase=Idle(Rest.HELD, f"held back: {why}"), not_before_ms=None)
+    return WorkerStep(held, (CancelTimers(),))
 
 
 def call_off(worker: Worker, why: str) -> WorkerStep:

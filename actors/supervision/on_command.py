@@ -99,7 +99,9 @@ def stop(
             halt = (CancelTimers(), begun, StopMonitoring(), Halt(generation, urgency))
             return WorkerStep(replace(worker, phase=phase), halt)
         case Stopping() as phase:
-            urgency, why = max(urgency, phase.urgency), None if phase.reason is None else reason
+            # Its group waits for the end of what it stopped, also if an operator stops it meanwhile.
+            keeps = phase.reason in (None, StopReason.GROUP)
+            urgency, why = max(urgency, phase.urgency), phase.reason if keeps else reason
             phase = replace(phase, rest=rest, relaunch=False, by_hand=False, urgency=urgency, reason=why)
             return WorkerStep(replace(worker, phase=phase), (Halt(phase.generation, phase.urgency),))
         case BackingOff():

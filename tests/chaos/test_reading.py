@@ -167,6 +167,12 @@ def test_a_scenario_that_makes_no_sense_is_refused_with_its_line(
     assert reason in str(first)
 
 
+def test_a_file_declares_tasks() -> None:
+    text = '[worker.setup]\nkind = "once"\n[worker.web]\nafter = ["setup"]\n'
+    setup, web = (role.spec for role in parse_scenario(text, Path("tasks.toml")).roles)
+    assert (setup.is_task, web.is_task) == (True, False)
+
+
 def test_every_problem_of_a_file_is_named_at_once() -> None:
     text = WORKER + '[[move]]\nat = -1\nkill = "nobody"\n[[move]]\nat = 1\nexplode = 1\n'
     with pytest.raises(ConfigError) as refused:

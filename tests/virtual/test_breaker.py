@@ -131,6 +131,20 @@ def test_a_supervisor_that_restarts_during_the_outage_begins_with_a_canary(
     assert system.events(WorkerFailed) == []
 
 
+def test_a_delay_of_a_former_run_does_not_outlast_the_breaker() -> None:
+    """The first one waited for the rest of its 60 s when the breaker closed, or when it was the canary."""
+    first, second = ids(2)
+    delays = {"initial_delay_s": 60.0, "max_delay_s": 60.0}
+    scripts = {first: uptimes(10), second: uptimes(11)}
+    system = SimulatedSystem(*workers(2, breaker=TWO, restart=delays), scripts=scripts).start()
+    system.run(12)
+    system.restart_application()
+    system.start()
+    system.run(11)
+    assert sorted((system.starts(first), system.starts(second))) == [[0], [10]]
+    system.close()
+
+
 def test_an_operator_may_try_one_by_hand(guarded: tuple[SimulatedSystem, Outage]) -> None:
     system, _ = guarded
     system.run_to(103)

@@ -8,19 +8,30 @@ from typing import Any, ClassVar
 
 from ..scenarios.history import (
     Announced,
+    Asked,
     Concluded,
     Decided,
     Ended,
     EventPublished,
     EventsStored,
+    Ordered,
     Spawned,
     SupervisorStarted,
 )
 from ..scenarios.known_state import Facts
-from .promise import Deadlines, Promise
+from .promise import EXACT_S, Deadlines, Promise
 
 PUBLISHED_S = 2.1
 """An event is published after its commit; from memory if that takes longer than two seconds."""
+
+
+_ANNOUNCED = {
+    "pause": "pause_began",
+    "resume": "pause_ended",
+    "reset": "worker_reset",
+    "restart": "worker_reset",
+}
+"""What is announced of an order."""
 
 
 class Publications(Promise):
@@ -98,6 +109,12 @@ class Announcements(Promise):
 
     rule: ClassVar[str] = "everything is announced"
 
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._told: dict[tuple[str, str | None], int] = {}
+        """The generation of the last event of a kind, of each worker."""
+        self._told_at: dict[tuple[str, str | None], float] = {}
+
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """What happens, and what is announced."""
         return {
@@ -105,7 +122,26 @@ class Announcements(Promise):
             Ended: self._ended,
             Decided: self._decided,
             Announced: self._announced,
+            Asked: self._asked,
+            Ordered: self._ordered,
         }
+
+    def _asked(self, entry: Asked) -> Iterator[str]:
+        """A stop is announced before the process is told; an end after a death is part of the death."""
+        is_told = self._told.get(("worker_stopping", entry.worker)) == entry.generation
+        if is_told or entry.generation in self.facts.workers[entry.worker].decided:
+            return
+        if not self.facts.an_actor_raised:
+            yield f"worker_stopping of {entry.worker} #{entry.generation} is not announced"
+
+    def _ordered(self, entry: Ordered) -> Iterator[str]:
+        """What an operator orders is announced in the moment in which it is answered."""
+        event = _ANNOUNCED.get(entry.order)
+        scope = self.facts if entry.worker is None else self.facts.workers[entry.worker]
+        if event is None or (entry.order == "resume" and scope.paused_at is None):
+            return
+        if self._told_at.get((event, entry.worker), -1.0) < entry.at - EXACT_S:
+            yield f"{event} of {entry.worker or 'the system'} is not announced"
 
     def _expect(self, event: str, worker: str | None, generation: int, at: float) -> None:
         name = worker or "the system"
@@ -141,3 +177,5 @@ class Announcements(Promise):
 
     def _announced(self, entry: Announced) -> None:
         self.done((entry.event, entry.worker, entry.generation))
+        self._told[entry.event, entry.worker] = entry.generation
+        self._told_at[entry.event, entry.worker] = entry.at

@@ -55,6 +55,8 @@ class Decisions(Promise):
     def _action(self, worker: WorkerFacts, entry: Decided, at: float, cleared: bool) -> set[str]:
         """The actions that are right; more than one where two things happen in the same moment."""
         policy, id_ = worker.spec.restart, entry.worker
+        if worker.spec.is_task and entry.cause == "exited" and entry.code == 0:
+            return {"none"}  # it is done
         right = set()
         if self.facts.shut_down_at is not None or worker.stopped_at is not None:
             right.add("none")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ..scenarios.history import Announced, Concluded, Decided, Ordered, SupervisorStarted
-from .promise import Promise
+from ..scenarios.history import Announced, Concluded, Decided, Ended, Ordered, SupervisorStarted
+from ..scenarios.known_state import Facts
+from .promise import Deadlines, Promise
 
 STORED_S = 3.0
 """How soon a record is in a database that is available."""
@@ -17,6 +18,11 @@ class Durability(Promise):
 
     rule: ClassVar[str] = "what a restart must remember is stored"
 
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._lost: list[tuple[str, int]] = []
+        """What ended with the last supervisor, and must be recorded by the next one."""
+
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Decisions, orders, announcements, and the end."""
         return {
@@ -24,8 +30,29 @@ class Durability(Promise):
             Decided: self._decided,
             Ordered: self._ordered,
             Announced: self._announced,
+            Ended: self._ended,
             Concluded: self._concluded,
         }
+
+    def _ended(self, entry: Ended) -> None:
+        """It ended with its supervisor: the next one knows that, if its start had time to be stored."""
+        worker, since = self.facts.workers[entry.worker], self.facts.database_since
+        awake_since = max(worker.spawned_at, self.facts.resumed_at)
+        is_known = since is not None and since <= worker.spawned_at and awake_since <= entry.at - STORED_S
+        if entry.by == "cleanup" and is_known and not self.facts.an_actor_raised:
+            self._lost.append((entry.worker, entry.generation))
+
+    def _expect_lost(self, at: float) -> None:
+        for id_, generation in self._lost:
+
+            def why(id_: str = id_, generation: int = generation) -> str | None:
+                is_away = self.facts.database_since is None or self.facts.database_since > at
+                if generation in self.facts.workers[id_].stored or is_away:
+                    return None
+                return f"the end of {id_} #{generation} with its supervisor is not recorded"
+
+            self.by((id_, generation), at + STORED_S, why)
+        self._lost.clear()
 
     def _decided(self, entry: Decided) -> None:
         worker = self.facts.workers[entry.worker]
@@ -41,6 +68,7 @@ class Durability(Promise):
     # ── pauses ───────────────────────────────────────────────────────────────────────────
 
     def _supervisor_started(self, entry: SupervisorStarted) -> None:
+        self._expect_lost(entry.at)
         for id_ in ("", *self.facts.workers):
             self.by(("pause ends", id_), entry.at, lambda id_=id_: self._look_at_pause(id_))  # type: ignore[misc]
 

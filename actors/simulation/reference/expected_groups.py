@@ -50,7 +50,8 @@ class Groups(Promise):
             self._must_be_down(place, entry)
         else:
             return
-        lives = {id_: self.facts.workers[id_].living for id_ in together if id_ != entry.worker}
+        others = [self.facts.workers[id_] for id_ in together if id_ != entry.worker]
+        lives = {each.spec.id: each.living for each in others if each.ordered_at < each.spawned_at}
         falling = {(id_, living): frozenset(together) for id_, living in lives.items() if living is not None}
         self._to_end |= falling
 
@@ -89,9 +90,12 @@ class Groups(Promise):
 
     def _ordered(self, entry: Ordered) -> None:
         """An operator's order about a member: what runs then is what the operator wants."""
-        for worker in self.facts.each(entry.worker):
-            for place in worker.spec.membership:
+        chosen = {worker.spec.id for worker in self.facts.each(entry.worker)}
+        for id_ in chosen:
+            for place in self.facts.workers[id_].spec.membership:
                 self.done(place.group.name)
+        if entry.order in ("stop", "pause", "restart"):  # they end on the operator's account
+            self._to_end = {life: ids for life, ids in self._to_end.items() if life[0] not in chosen}
 
     def _announced(self, entry: Announced) -> None:
         if entry.event == "worker_unkillable":

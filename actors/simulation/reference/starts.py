@@ -1,4 +1,4 @@
-"""Pure: restarts come when they are due, also those that an earlier supervisor decided."""
+"""Pure: restarts come when they are due, also those that an earlier supervisor decided; starts are paced."""
 
 from __future__ import annotations
 
@@ -85,9 +85,8 @@ class Starts(Promise):
             worker.failed_at is not None
             or worker.stopped_at is not None
             or worker.left
-            or bool(worker.spec.after)
-            or bool(worker.spec.membership)
-            or worker.spec.breaker is not None
+            or bool(worker.spec.after or worker.spec.membership)
+            or (worker.spec.breaker is not None and self.facts.is_held_back(worker.spec))
             or self.facts.shut_down_at is not None
             or self.facts.starts_are_paced
             or worker.paused_at is not None
@@ -116,9 +115,50 @@ class Starts(Promise):
             yield f"{entry.worker} #{entry.generation} starts after #{last}"
         self._generations[entry.worker] = max(last, entry.generation)
         worker = self.facts.workers[entry.worker]
+        by_itself = worker.left and not worker.resumes and not worker.spec.membership
+        if by_itself and not self.facts.an_actor_raised:
+            yield f"{entry.worker} #{entry.generation} starts although it is not to be restarted"
         death = worker.decided.get(max(worker.decided, default=0))
         if death is None or not death.action.startswith("restart") or worker.not_before is None:
             return
         if death.generation not in worker.stored and entry.at < death.at + SAVED_S - EXACT_S:
             name = f"{entry.worker} #{entry.generation}"
             yield f"{name} starts before the death of #{death.generation} is stored"
+
+
+class Pacing(Promise):
+    """A worker starts until it is healthy or has ended, and no more start at a time than the limit allows."""
+
+    rule: ClassVar[str] = "no more starts at a time than allowed"
+
+    def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
+        super().__init__(facts, deadlines)
+        self._starting: dict[str, int] = {}
+        """The generations that have started and are not healthy yet."""
+
+    def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
+        """Starts, ends and health; nothing without a limit."""
+        if self.facts.most_starts is None:
+            return {}
+        return {
+            SupervisorStarted: lambda _entry: self._starting.clear(),
+            Spawned: self._spawned,
+            Ended: lambda entry: self._is_over(entry.worker, entry.generation),
+            Announced: self._announced,
+        }
+
+    def _spawned(self, entry: Spawned) -> Iterator[str]:
+        self._starting[entry.worker] = entry.generation
+        most = self.facts.most_starts
+        if most is not None and len(self._starting) > most and not self.facts.an_actor_raised:
+            names = ", ".join(self._starting)
+            yield f"{names} start at the same time, more than {most}"
+
+    def _announced(self, entry: Announced) -> None:
+        is_over = entry.event == "status_changed" and entry.new in ("healthy", "dead", "failed")
+        if entry.worker is not None and (is_over or entry.event == "worker_died"):
+            self._is_over(entry.worker, entry.generation)
+
+    def _is_over(self, worker: str, generation: int) -> None:
+        if self._starting.get(worker) == generation:
+            del self._starting[worker]

@@ -166,9 +166,10 @@ class Order(Promise):
             self._unkillable.add(entry.worker)
 
     def _starts(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
-        for id_ in self.facts.workers[entry.worker].spec.after:
+        spec = self.facts.workers[entry.worker].spec
+        for id_ in spec.after:
             needed = self.facts.workers.get(id_)
-            if needed is None or needed.status == "healthy" or needed.status_since >= entry.at - EXACT_S:
+            if needed is None or needed.lets_start(spec) or needed.status_since >= entry.at - EXACT_S:
                 continue
             if not self.facts.an_actor_raised:
                 yield f"{entry.worker} #{entry.generation} starts while {id_} is {needed.status}"

@@ -31,7 +31,7 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-from .worker_facts import Counters, WorkerFacts, begins_anew, is_uncounted, remembered
+from .worker_facts import Counters, WorkerFacts, begins_anew, is_uncounted, let_end, remembered, reset
 
 
 class Facts:
@@ -50,8 +50,8 @@ class Facts:
         self.paused_until: float | None = None
         self.shut_down_at: float | None = None
         self.an_actor_raised = False
-        self.starts_are_paced = False
-        """A limit of concurrent starts makes starts wait for each other."""
+        self.most_starts: int | None = None
+        """How many workers may start at the same time."""
         self.actors_are_heard = False
         """The history has what actors announce: it is one of virtual time."""
         self.database_since: float | None = 0.0
@@ -63,6 +63,8 @@ class Facts:
         self._clock_is_off_s = 0.0
         self.told_number: int | None = None
         self.stored_breakers: set[str] = set()
+        self.open_breakers: set[str] = set()
+        """As the actors announce it."""
         self.stored_pauses: set[str] = set()
         """Ids that are paused in the store; the empty id stands for the whole system."""
         self.stored_ends: dict[str, int] = {}
@@ -73,6 +75,11 @@ class Facts:
         follow = _FOLLOW.get(type(entry))
         if follow is not None:
             follow(self, entry)
+
+    @property
+    def starts_are_paced(self) -> bool:
+        """Whether starts wait for each other."""
+        return self.most_starts is not None
 
     @property
     def everything_is_told(self) -> bool:
@@ -86,6 +93,10 @@ class Facts:
             if since is not None and (until is None or at < until):
                 return True
         return False
+
+    def is_held_back(self, spec: WorkerSpec) -> bool:
+        """Whether its breaker is open."""
+        return spec.breaker is not None and spec.breaker.name in self.open_breakers
 
     def each(self, id_: str | None) -> Iterable[WorkerFacts]:
         """One worker, or all of them."""
@@ -101,6 +112,7 @@ class Facts:
         self.an_actor_raised = False
         self.database_since = entry.at
         self.told_number = None
+        self.open_breakers = set(self.stored_breakers)
         self.paused_at = entry.at if "" in self.stored_pauses else None
         self.paused_until = self._stored_end("", entry)
         for id_, worker in self.workers.items():
@@ -136,7 +148,7 @@ class Facts:
                         worker.failed_at is None
                     ):  # a failed worker is down already, and stays down because it failed
                         worker.stopped_at = entry.at
-                    _let_end(worker)
+                    let_end(worker)
             case "pause":
                 self._paused(entry)
             case "resume" if entry.worker is None:
@@ -152,7 +164,7 @@ class Facts:
                 if entry.order == "restart":
                     self._end(entry)
                 for worker in self.each(entry.worker):
-                    _reset(worker, entry)
+                    reset(worker, entry)
             case _:
                 pass
 
@@ -170,7 +182,7 @@ class Facts:
             worker = self.workers[entry.worker]
             worker.paused_at, worker.paused_until = entry.at, until
         for worker in self.each(entry.worker):
-            _let_end(worker)
+            let_end(worker)
 
     # ── processes and decisions ──────────────────────────────────────────────────────────
 
@@ -182,6 +194,7 @@ class Facts:
         if self.actors_are_heard:
             worker.healthy_since = None
         worker.spawned.add(entry.generation)
+        worker.is_done = worker.resumes = False
         worker.is_ending = worker.sent_garbage = worker.left = worker.reset_when_failed = False
         worker.not_before = None
 
@@ -208,10 +221,12 @@ class Facts:
         if worker.was_lost(entry.generation):
             return  # history only
         at = entry.at if entry.died_at is None else entry.died_at
-        if begins_anew(entry):
-            worker.memory.clear()
+        worker.is_done = entry.action == "none" and entry.cause == "exited" and entry.code == 0
+        if (worker.is_done and worker.spec.is_task) or begins_anew(entry):
+            worker.memory.clear()  # a task that is done has the whole budget for its next execution
         worker.memory.count(entry.action, at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
+        worker.resumes = worker.left and self.is_paused(entry.worker, entry.at)
         restarts = entry.action in ("restart", "restart_uncounted")
         worker.not_before = at + entry.delay_ms / 1000 if restarts else None
         if entry.action == "held":
@@ -303,7 +318,7 @@ class Facts:
                 if not self.actors_are_heard:
                     worker.healthy_since = since if entry.new == "healthy" else None
             case "worker_stopping" if worker.spec.membership:
-                _let_end(worker)
+                let_end(worker)
             case "worker_started":
                 worker.told_started = entry.generation
             case "worker_died":
@@ -315,6 +330,10 @@ class Facts:
         self.actors_are_heard = True
         if entry.event == "pause_ended":
             self._pause_ended(entry)
+        elif entry.event == "breaker_opened":
+            self.open_breakers.add(entry.about or "")
+        elif entry.event == "breaker_closed":
+            self.open_breakers.discard(entry.about or "")
         worker = self.workers.get(entry.worker or "")
         if worker is None:
             return
@@ -326,7 +345,7 @@ class Facts:
             entry.event == "worker_stopping" and worker.spec.membership
         ):
             worker.recycled_at = entry.at
-            _let_end(worker)
+            let_end(worker)
 
     def _pause_ended(self, entry: Announced) -> None:
         """A pause has ended by itself, if its time is over; an order that ends it is recorded as such."""
@@ -360,24 +379,6 @@ class Facts:
             min(self.clock_range[0], self._clock_is_off_s),
             max(self.clock_range[1], self._clock_is_off_s),
         )
-
-
-def _let_end(worker: WorkerFacts) -> None:
-    """From now on its end is not a death, nor is an end that is not decided on yet."""
-    worker.is_ending = True
-    worker.excused |= worker.ended.keys() - worker.decided.keys()
-
-
-def _reset(worker: WorkerFacts, entry: Ordered) -> None:
-    worker.reset_when_failed |= worker.failed_at is not None and entry.order == "reset"
-    worker.memory.clear()
-    worker.failed_at = None
-    if entry.order == "restart":
-        worker.stopped_at = None
-        worker.left = False
-        _let_end(worker)
-    elif worker.stopped_at is None and (worker.living is None or worker.living in worker.decided):
-        worker.left = True  # it does not start by itself
 
 
 _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {

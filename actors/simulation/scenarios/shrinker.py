@@ -82,7 +82,7 @@ def _shorter(
 ) -> Scenario:
     last = max((step.at for step in steps), default=0.0)
     for lasts_s in sorted({last + 1.0, last + 10.0, last + 60.0, last + 300.0}):
-        shorter = replace(scenario, lasts_s=lasts_s)
+        shorter = replace(scenario, lasts_s=round(lasts_s, 3))  # as the command that repeats it has it
         if lasts_s < scenario.lasts_s and budget.spend() and still_fails(shorter, steps):
             return shorter
     return scenario

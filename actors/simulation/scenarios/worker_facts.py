@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ...deaths.death import Cause
 from ...spec.worker_spec import WorkerSpec
-from .history import Decided, Ended, SupervisorStarted
+from .history import Decided, Ended, Ordered, SupervisorStarted
 
 
 @dataclass(slots=True)
@@ -70,6 +70,10 @@ class WorkerFacts:
     paused_until: float | None = None
     left: bool = False
     """The last death was not followed by a restart."""
+    resumes: bool = False
+    """It was reset while it was down, or died during a pause: the end of a pause starts it."""
+    is_done: bool = False
+    """Its last execution ended well, and it is not restarted."""
     not_before: float | None = None
     """When the delay that was decided last is over, unless an operator gave an order since."""
     memory: Counters = field(default_factory=Counters)
@@ -107,6 +111,12 @@ class WorkerFacts:
         """The last decision under this supervisor."""
         return self.decided.get(max(self.decided, default=0))
 
+    def lets_start(self, other: WorkerSpec) -> bool:
+        """Whether a worker that needs it may start: it is ready, or if that worker waits for it, done."""
+        until = other.until.get(self.spec.id)
+        must_be_done = self.spec.is_task if until is None else until == "done"
+        return self.is_done or (not must_be_done and self.status == "healthy")
+
     @property
     def is_down(self) -> bool:
         """Whether it is to stay down: it failed, was stopped, or is not restarted."""
@@ -133,6 +143,8 @@ def remembered(
 ) -> WorkerFacts:
     """A worker at the start of a supervisor, which knows only what is in the store."""
     store = worker.store
+    if worker.spec.is_task:  # it runs anew with each supervisor
+        store = Counters()
 
     def moved(wall_ms: float) -> float:
         return entry.at - max(0.0, entry.wall_ms - wall_ms) / 1000
@@ -160,7 +172,26 @@ def remembered(
         failed_at=entry.at if store.failed else None,
         paused_at=entry.at if paused else None,
         memory=memory,
-        store=store,
+        store=worker.store,
         is_in_store=worker.is_in_store,
         reset_wall_ms=worker.reset_wall_ms,
     )
+
+
+def let_end(worker: WorkerFacts) -> None:
+    """From now on its end is not a death, nor is an end that is not decided on yet."""
+    worker.is_ending = True
+    worker.excused |= worker.ended.keys() - worker.decided.keys()
+
+
+def reset(worker: WorkerFacts, entry: Ordered) -> None:
+    """An operator resets or restarts it."""
+    worker.reset_when_failed |= worker.failed_at is not None and entry.order == "reset"
+    worker.memory.clear()
+    worker.failed_at = None
+    if entry.order == "restart":
+        worker.stopped_at = None
+        worker.left = False
+        let_end(worker)
+    elif worker.stopped_at is None and (worker.living is None or worker.living in worker.decided):
+        worker.left = worker.resumes = True  # it does not start by itself

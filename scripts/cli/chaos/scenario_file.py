@@ -35,11 +35,11 @@ _TOP = (
 _GROUP = ("members", "strategy", "max_in_window", "window_s", "on_exhausted")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
-    "recycle", "group", "jobs", "ready", "alive", "schedule", "does", "lives",
+    "recycle", "group", "jobs", "ready", "alive", "schedule", "kind", "does", "lives",
 )  # fmt: skip
 _POLICIES = (
     "restart", "health", "stop", "after", "pause_mode", "breaker", "recycle", "group", "jobs", "ready",
-    "alive", "schedule",
+    "alive", "schedule", "kind",
 )  # fmt: skip
 _MOST_COPIES = 1000
 

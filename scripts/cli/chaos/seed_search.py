@@ -75,5 +75,5 @@ def repeats(file: str, outcome: Outcome, original: Scenario) -> str:
     if outcome.scenario.ids != original.ids:
         words += ["--workers", ",".join(outcome.scenario.ids)]
     if outcome.scenario.lasts_s != original.lasts_s:
-        words += ["--lasts", f"{outcome.scenario.lasts_s:g}"]
+        words += ["--lasts", f"{outcome.scenario.lasts_s:.12g}"]
     return " ".join(words)

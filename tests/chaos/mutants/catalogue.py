@@ -12,6 +12,7 @@ from tests.chaos.mutants import (
     jobs,
     processes,
     schedules,
+    tasks,
 )
 from tests.chaos.mutants.mutant import Mutant
 
@@ -85,6 +86,20 @@ CATALOGUE = (
     Mutant(processes.resumes_what_was_stopped, "everything_at_random"),
     Mutant(processes.never_recycles, "crew_at_random"),
     Mutant(processes.recycles_all_at_once, "crew_at_random"),
+    Mutant(processes.stops_without_a_word, "breaker_outlasts_outage"),
+    Mutant(processes.resets_without_a_word, "everything_at_random"),
+    Mutant(processes.lets_one_worker_too_many_start, "starts_at_random"),
+    Mutant(processes.lets_the_next_one_start_while_one_recovers, "starts_at_random"),
+    Mutant(processes.keeps_the_place_of_a_start_that_is_stopped, "starts_at_random"),
+    Mutant(processes.resumes_what_is_not_restarted, "everything_at_random"),
+    Mutant(durability.forgets_what_ended_with_the_supervisor, "everything_at_random"),
+    Mutant(durability.never_reserves_further_generations, "many_generations"),
+    Mutant(health.grants_less_than_the_shortest_recovery, "silence_at_random"),
+    Mutant(tasks.restarts_the_members_before_the_dead_one, "tasks_at_random"),
+    Mutant(tasks.leaves_the_others_of_a_group_down, "tasks_at_random"),
+    Mutant(tasks.repeats_a_task_that_is_done, "tasks_at_random"),
+    Mutant(tasks.starts_before_the_task_is_done, "tasks_at_random"),
+    Mutant(tasks.remembers_the_failure_of_a_task, "tasks_at_random"),
     Mutant(breakers.never_opens, "breaker_outlasts_outage"),
     Mutant(breakers.closes_as_soon_as_the_canary_is_healthy, "breaker_outlasts_outage"),
     Mutant(breakers.starts_everything_as_a_canary, "breaker_outlasts_outage"),

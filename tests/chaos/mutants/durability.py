@@ -11,7 +11,7 @@ from rekindle.actors import supervision
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.rules.outbox import Outbox
 from rekindle.actors.runtime.resilient_actor import tell
-from rekindle.actors.supervision import on_health, pauses
+from rekindle.actors.supervision import backoff, on_health, pauses
 from rekindle.actors.supervision.pauses import Pauses
 from rekindle.actors.supervisor.breakers import Breakers
 from rekindle.actors.supervisor.links import Links
@@ -167,3 +167,19 @@ def announces_a_death_twice(patch: pytest.MonkeyPatch) -> None:
 def numbers_begin_again(patch: pytest.MonkeyPatch) -> None:
     """A supervisor numbers its events from 1."""
     patch.setattr("rekindle.actors.persistence_actor.Outbox", lambda _last: Outbox(0))
+
+
+def forgets_what_ended_with_the_supervisor(patch: pytest.MonkeyPatch) -> None:
+    """That a process was started is not persisted, so the next supervisor does not know that it ended."""
+    right = PersistenceActor._add
+
+    def add(self: PersistenceActor, record: Any) -> None:
+        if type(record).__name__ != "GenerationStarted":
+            right(self, record)
+
+    patch.setattr(PersistenceActor, "_add", add)
+
+
+def never_reserves_further_generations(patch: pytest.MonkeyPatch) -> None:
+    """The mark of the generations in the store is not moved on."""
+    patch.setattr(backoff, "_moved_mark", lambda _worker: ())

@@ -113,3 +113,8 @@ def ignores_garbage(patch: pytest.MonkeyPatch) -> None:
             right(self, component_id, generation, lost, remains)
 
     patch.setattr(HealthMonitor, "_lost", lost)
+
+
+def grants_less_than_the_shortest_recovery(patch: pytest.MonkeyPatch) -> None:
+    """A worker that asks for a moment gets only that."""
+    patch.setattr(health, "clamp_recovery", lambda asked, policy: min(asked or 0.0, policy.recovery_max_s))

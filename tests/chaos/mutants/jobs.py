@@ -78,7 +78,7 @@ def blames_for_the_loss_of_the_supervisor(patch: pytest.MonkeyPatch) -> None:
         return right(self, [*(each for each in records if each not in late), *late])
 
     patch.setattr(MemoryStore, "commit", commit)
-    patch.setattr(memory_jobs, "BLAMELESS_CAUSES", frozenset())
+    patch.setattr(memory_jobs, "BLAMELESS", frozenset())
 
 
 def blames_for_a_stop(patch: pytest.MonkeyPatch) -> None:

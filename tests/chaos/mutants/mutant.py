@@ -76,17 +76,17 @@ def all_runs() -> Iterator[Run]:
             yield from ((name, scenario, each) for each in range(10 * seed, 10 * seed + 10))
 
 
-def search(runs: Iterable[Run]) -> Conviction | None:
-    """The first of these runs that finds something; None if no run does."""
+def search(runs: Iterable[Run], *, shrunk: bool = True) -> Conviction | None:
+    """The first of these runs that finds something, made as small as possible; None if no run does."""
     for number, (name, scenario, seed) in enumerate(runs, 1):
         outcome = next(explore(scenario, [seed], Narrowing()))
         if not outcome.passed:
-            return _conviction(name, scenario, outcome, number)
+            return _conviction(name, scenario, outcome, number, shrunk)
     return None
 
 
-def _conviction(name: str, scenario: Scenario, outcome: Outcome, runs: int) -> Conviction:
-    """The failed run, shrunk and reported as `rekindle chaos` does."""
-    small = smallest(outcome) if outcome.violations else outcome
+def _conviction(name: str, scenario: Scenario, outcome: Outcome, runs: int, shrunk: bool) -> Conviction:
+    """The failed run, reported as `rekindle chaos` does."""
+    small = smallest(outcome) if outcome.violations and shrunk else outcome
     lines = tuple(Failure(small, repeats(name, small, scenario)).lines())
     return Conviction(name, runs, small, lines)

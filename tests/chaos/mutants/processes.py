@@ -9,13 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.actors import supervision, worker_proxy
+from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules import stop_ladder
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.supervision import backoff, on_command, on_process, stop_order
 from rekindle.actors.supervision.stop_order import StopOrder
-from rekindle.actors.supervision.worker import BackingOff, Stopping, Worker, WorkerStep, World
+from rekindle.actors.supervision.worker import BackingOff, Idle, Rest, Stopping, Worker, WorkerStep, World
+from rekindle.actors.supervisor import actor as supervisor_actor
 from rekindle.actors.supervisor import upkeep
+from rekindle.actors.supervisor.links import Links
 from rekindle.actors.supervisor.pending.due_starts import DueStarts
+from rekindle.actors.supervisor.pending.start_gate import StartGate
+from rekindle.actors.supervisor.workers import Workers
 
 
 def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
@@ -183,3 +188,64 @@ def misses_an_end_while_it_spawns(patch: pytest.MonkeyPatch) -> None:
 def resumes_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
     """The end of a pause starts workers that an operator stopped."""
     patch.setattr(supervision, "resume", on_command.start)
+
+
+def stops_without_a_word(patch: pytest.MonkeyPatch) -> None:
+    """That a worker is told to end is not announced."""
+    right = Links.keep_and_announce
+
+    def announce(self: Any, effects: Any) -> None:
+        kept = [each for each in effects if type(getattr(each, "event", None)).__name__ != "WorkerStopping"]
+        right(self, tuple(kept))
+
+    patch.setattr(Links, "keep_and_announce", announce)
+
+
+def resets_without_a_word(patch: pytest.MonkeyPatch) -> None:
+    """A reset is not announced."""
+    right = Links.keep_and_announce
+
+    def announce(self: Any, effects: Any) -> None:
+        kept = [each for each in effects if type(getattr(each, "event", None)).__name__ != "WorkerReset"]
+        right(self, tuple(kept))
+
+    patch.setattr(Links, "keep_and_announce", announce)
+
+
+def lets_one_worker_too_many_start(patch: pytest.MonkeyPatch) -> None:
+    """`max_concurrent_starts` is exceeded by one."""
+    right = StartGate.__init__
+
+    def init(self: StartGate, limit: int | None) -> None:
+        right(self, None if limit is None else limit + 1)
+
+    patch.setattr(StartGate, "__init__", init)
+
+
+def lets_the_next_one_start_while_one_recovers(patch: pytest.MonkeyPatch) -> None:
+    """Any change of its health ends the start of a worker."""
+    patch.setattr(supervisor_actor, "START_ENDS_WITH", frozenset(Status))
+
+
+def keeps_the_place_of_a_start_that_is_stopped(patch: pytest.MonkeyPatch) -> None:
+    """A worker that is stopped while it starts counts as starting for ever."""
+    right = supervisor_actor.Supervisor._process_gone
+
+    def process_gone(self: Any, gone: Any) -> None:
+        with pytest.MonkeyPatch.context() as within:
+            within.setattr(Workers, "start_is_over", lambda _self, _id, _generation: None)
+            right(self, gone)
+
+    patch.setattr(supervisor_actor.Supervisor, "_process_gone", process_gone)
+
+
+def resumes_what_is_not_restarted(patch: pytest.MonkeyPatch) -> None:
+    """The end of a pause starts workers that ended for good."""
+    right = on_command.resume
+
+    def resume(worker: Worker, world: World) -> WorkerStep:
+        if isinstance(worker.phase, Idle) and worker.phase.rest in (Rest.LEFT, Rest.DONE):
+            return on_command.start(worker, world)
+        return right(worker, world)
+
+    patch.setattr(supervision, "resume", resume)

@@ -6,7 +6,7 @@ from tests.virtual.groups.crew import crew, group, healthy, member, running, sta
 from tests.virtual.simulated_system import lives, uptimes
 
 from rekindle.actors import GroupRestarting, WorkerFailed, WorkerStopped
-from rekindle.actors.messages import RestartWorker, WorkerStopping
+from rekindle.actors.messages import RestartWorker, StopWorkers, WorkerStopping
 from rekindle.actors.simulation import Behaviour, dies_after, exits, ignores_term, runs
 
 ALL = group("pair", ("a", "b", "c"), strategy="one_for_all")
@@ -95,6 +95,18 @@ def test_one_for_all_nobody_starts_before_the_slowest_has_stopped() -> None:
     assert system.status("a").waits_for == ("b", "c")
     system.run(30)
     assert starts(system)[3:] == [(15.0, "a"), (15.0, "b"), (15.0, "c")]
+
+
+def test_rest_for_one_an_operator_who_stops_a_member_that_ends_anyway_speeds_up_no_start() -> None:
+    """The order took the place of the reason why it ends, and the dead one started beside it."""
+    line = group("line", ("a", "b", "c"), strategy="rest_for_one")
+    scripts = {"b": uptimes(5.0), "c": lives(Behaviour(stops_after=4.0))}
+    system = crew(line, scripts=scripts).start()
+    system.run_to(5.5)
+    system.tell(StopWorkers(("c",)))
+    system.run_to(30)
+    assert [at for at, id_ in starts(system) if id_ == "b"] == [0.0, 9.0]
+    assert running(system) == {"a", "b"}
 
 
 def test_rest_for_one_those_after_the_dead_one_stop_in_reverse_order_and_start_in_order() -> None:
