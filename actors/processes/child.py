@@ -9,12 +9,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from rekindle.worker import begun_jobs
+from rekindle.worker.crash_dump import STACK_SIGNAL
 
 from ..deaths.death import Exit
 from ..deaths.evidence import Fingerprint, Line, Remains, Spent
 from ..facts.frames import Frame
 from ..ports import Control, SpawnRequest
 from ..runtime.lanes import Call
+from ..spec.program import Command
 from .channel import DescriptorSentError
 from .logs.worker_log import WorkerLog
 from .oom_kills import OomKills
@@ -143,8 +145,20 @@ class Child:
 
     @property
     def can_show_stacks(self) -> bool:
-        """Whether it has reported a signal for that."""
+        """Whether it has reported a signal for that: in a frame, or in the file for its stacks."""
+        if isinstance(self.request.spec.run, Command) and self._spawned.crash_dump != -1:
+            self._stack_signal = self._announced_signal()
         return self._stack_signal is not None
+
+    def _announced_signal(self) -> int | None:
+        """The signal that the program announced, if it still catches it: it may run another program now."""
+        with suppress(OSError, ValueError, IndexError):
+            words = os.pread(self._spawned.crash_dump, 20, CRASH_DUMP_SIZE).split()
+            with open(f"/proc/{self.pid}/status", "rb") as status:
+                caught = int(status.read().split(b"SigCgt:")[1].split()[0], 16)
+            if words[:2] == [b"stacks", b"%d" % STACK_SIGNAL] and caught >> (STACK_SIGNAL - 1) & 1:
+                return STACK_SIGNAL
+        return None
 
     def show_stacks(self) -> None:
         """Ask it to write its stacks, if it reported that it can; the signal kills other programs."""
@@ -207,7 +221,7 @@ class Child:
         return shown(os.pread(self._spawned.crash_dump, CRASH_DUMP_SIZE, 0).rstrip(b"\0"))
 
     def _begun_jobs(self) -> tuple[tuple[int, int], ...] | None:
-        if self._spawned.crash_dump == -1:
+        if self._spawned.crash_dump == -1 or isinstance(self.request.spec.run, Command):
             return None
         return begun_jobs.read(os.pread(self._spawned.crash_dump, BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE))
 

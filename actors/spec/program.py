@@ -30,6 +30,11 @@ class Command:
     pdeathsig: bool = setting(
         False, "Whether the kernel kills the command when its supervisor dies, through a small shim."
     )
+    stacks: bool = setting(
+        False,
+        "For a Python program, such as gunicorn: whether it writes the stacks of its threads before it is "
+        "ended because it hangs. A sitecustomize on its PYTHONPATH does that.",
+    )
 
     def __post_init__(self) -> None:
         convert_words(self)
@@ -84,6 +89,8 @@ class PythonCall:
                 )
 
 
-def command(*argv: str, reports_health: bool = False, pdeathsig: bool = False) -> Command:
+def command(
+    *argv: str, reports_health: bool = False, pdeathsig: bool = False, stacks: bool = False
+) -> Command:
     """A program and its arguments, as separate words."""
-    return Command(tuple(argv), reports_health, pdeathsig)
+    return Command(tuple(argv), reports_health, pdeathsig, stacks)

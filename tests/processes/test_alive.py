@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Run
-from tests.processes.policies import shell, worker
+from tests.processes.policies import SHORT, shell, worker
 from tests.processes.waiting import eventually
 from tests.web.dashboards import free_port
 
@@ -81,3 +81,41 @@ def test_a_program_decides_whether_another_lives(run: Run, tmp_path: Path) -> No
     well.unlink()
     assert eventually(lambda: system.deaths("app"))
     assert system.deaths("app")[-1].cause is Cause.PROBE_FAILED
+
+
+APPLICATION = """
+import os, threading
+def app(environ, start_response):
+    if os.path.exists(environ["PATH_INFO"]):
+        hangs_for_ever()
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"ok"]
+def hangs_for_ever():
+    threading.Event().wait()
+"""
+
+
+def test_gunicorn_is_ready_when_it_says_so_and_restarted_when_it_hangs(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("gunicorn")
+    (tmp_path / "application.py").write_text(APPLICATION)
+    port, sick = free_port(), tmp_path / "sick"
+    argv = ("-m", "gunicorn", "application:app", "--bind", f"127.0.0.1:{port}", "--timeout", "0")
+    http = HttpProbe(f"http://127.0.0.1:{port}{sick}")
+    spec = worker(
+        "gunicorn",
+        command(sys.executable, *argv, stacks=True),
+        cwd=str(tmp_path),
+        ready=ReadyPolicy(notify=True, http=http),
+        alive=AlivePolicy(http=http, every_s=0.2, timeout_s=1.0, failures=2),
+        stop=SHORT,
+    )
+    system = run(spec)
+    system.wait_for("gunicorn", Status.HEALTHY, timeout_s=PATIENCE_S)
+    assert "Gunicorn" in system.status("gunicorn").said
+    sick.touch()
+    assert eventually(lambda: system.deaths("gunicorn"))
+    sick.unlink()
+    assert eventually(lambda: any(bundle.last_words for bundle in system.bundles("gunicorn")))
+    words = system.bundles("gunicorn")[-1].last_words
+    assert "gunicorn" in words
+    system.wait_for("gunicorn", Status.HEALTHY, timeout_s=PATIENCE_S)

@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Run
-from tests.processes.policies import ATTENTIVE, PATIENT, QUICK, SHORT, python, shell
+from tests.processes.policies import ATTENTIVE, PATIENT, QUICK, SHORT, python, shell, worker
 from tests.processes.waiting import PATIENCE_S, eventually
 
-from rekindle.actors import Cause, Finding, Status, System, WorkerDied
+from rekindle.actors import (
+    AlivePolicy,
+    Cause,
+    Finding,
+    ReadyPolicy,
+    Status,
+    System,
+    WorkerDied,
+    command,
+)
 from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.messages import StopStepTaken
+from rekindle.actors.spec.probe import CommandProbe
 
 ONCE = replace(QUICK, enabled=False)
 IMPATIENT = replace(PATIENT, heartbeat_interval_s=0.1, progress_timeout_s=1.0)
@@ -99,3 +111,55 @@ def test_busy_for_zero_or_infinite_time_is_refused(seconds: float) -> None:
 
     with pytest.raises(ValueError, match="a worker can be busy for up to"):
         Worker().busy(for_s=seconds)
+
+
+HANGS = """
+import threading, time, sys
+print(sys.modules["sitecustomize"].__file__, sys.path, flush=True)
+def waits_for_ever():
+    threading.Event().wait()
+waits_for_ever()
+"""
+
+
+def test_a_plain_python_program_shows_its_stacks_before_it_is_ended(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('the one of the program', flush=True)")
+    spec = worker(
+        "plain",
+        command(sys.executable, "-c", HANGS, stacks=True),
+        env={"PYTHONPATH": str(tmp_path)},
+        ready=ReadyPolicy(after_s=0),
+        alive=AlivePolicy(command=CommandProbe(("false",)), every_s=0.5, failures=3),
+        stop=SHORT,
+        restart=ONCE,
+    )
+    system = run(spec)
+    assert eventually(lambda: len(system.output("plain")) == 2)
+    assert system.output("plain")[0] == "the one of the program"
+    assert str(tmp_path / "sitecustomize.py") in system.output("plain")[1]
+    assert "stacks" not in system.output("plain")[1]
+    bundle = ended_bundle(system, "plain")
+    assert bundle.cause is Cause.PROBE_FAILED
+    assert "in waits_for_ever" in bundle.last_words
+
+
+LOOP = "trap 'echo asked' TERM; while :; do sleep 0.05; done"
+BECOMES = f"import os; os.execvp('bash', ['bash', '-c', {LOOP!r}])"
+
+
+@pytest.mark.parametrize("argv", [("bash", "-c", LOOP), (sys.executable, "-c", BECOMES)])
+def test_a_program_that_is_not_python_never_gets_the_signal_for_stacks(
+    run: Run, argv: tuple[str, ...]
+) -> None:
+    spec = worker(
+        "shell",
+        command(*argv, stacks=True),
+        ready=ReadyPolicy(after_s=0),
+        alive=AlivePolicy(command=CommandProbe(("false",)), every_s=0.5, failures=3),
+        stop=SHORT,
+        restart=ONCE,
+    )
+    system = run(spec)
+    bundle = ended_bundle(system, "shell")
+    assert (bundle.signal, bundle.last_words) == (signal.SIGKILL, "")
+    assert "asked" in [text for _, text in bundle.output]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.virtual.conftest import SystemFactory
-from tests.virtual.simulated_system import W, lives, worker
+from tests.virtual.simulated_system import SimulatedSystem, W, lives, worker
 
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import ShownStatus, Status
 from rekindle.actors.messages import StatusChanged
 from rekindle.actors.messages.internal.to_monitor import ConditionChecked
-from rekindle.actors.simulation import Behaviour, dies_after
+from rekindle.actors.simulation import Behaviour, Script, dies_after
+from rekindle.actors.spec.policies.alive_policy import AlivePolicy
+from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.ready_policy import Condition, ReadyPolicy
+from rekindle.actors.spec.policies.resource_limits import RecyclePolicy
+from rekindle.actors.spec.probe import TcpProbe
 from rekindle.actors.spec.program import command
+from rekindle.actors.spec.worker_spec import WorkerSpec
 
 PENDING, HEALTHY, UNHEALTHY, RECOVERING, DEAD, FAILED = Status
 PLAIN = command("./app")
@@ -98,3 +105,50 @@ def test_a_worker_waits_until_a_task_is_ready_or_done_as_its_spec_says(
     system = new_system(task, last, scripts={"task": lambda _: dies_after(9, exit=0)}).start()
     system.run_to(20)
     assert system.starts("last") == [starts_at]
+
+
+def slow_group(count: int, **changes: Any) -> list[WorkerSpec]:
+    """Plain commands that say that they listen some time after their start."""
+    return [worker(f"w{n}", run=PLAIN, ready=LISTENS, group="w", **changes) for n in range(count)]
+
+
+def slowly(count: int, seconds: float) -> dict[str, Script]:
+    """Scripts of commands that are ready after this many seconds."""
+    return {f"w{n}": (lambda _: Behaviour(healthy_after=seconds)) for n in range(count)}
+
+
+def test_a_recycle_waits_until_the_worker_before_it_is_ready(new_system: SystemFactory) -> None:
+    recycle = RecyclePolicy(after_s=100, jitter=0, min_healthy=2)
+    system = new_system(*slow_group(3, recycle=recycle), scripts=slowly(3, 7)).start()
+    system.run_to(150)
+    assert sorted(system.starts(f"w{n}")[1] for n in range(3)) == [100, 107, 114]
+
+
+def test_a_canary_has_proved_nothing_until_it_is_ready(new_system: SystemFactory) -> None:
+    away = BreakerPolicy(name="db", deaths=2, window_s=30, canary_delay_s=10, hold_s=5)
+    scripts = {f"w{n}": lives(dies_after(20), then=Behaviour(healthy_after=9)) for n in range(3)}
+    system = new_system(*slow_group(3, breaker=away), scripts=scripts).start()
+    system.run_to(100)
+    canary, *others = sorted(system.starts(f"w{n}")[1] for n in range(3))
+    assert canary == 30
+    assert others == [30 + 9 + 5] * 2  # ready, and healthy for as long as the breaker holds
+
+
+def test_a_hundred_probed_workers_that_are_killed_at_once_come_back_without_a_herd() -> None:
+    alive = AlivePolicy(tcp=TcpProbe("localhost:80"), every_s=5)
+    specs = slow_group(100, alive=alive, restart={"max_delay_s": 1})
+    system = SimulatedSystem(*specs, scripts=slowly(100, 2), max_concurrent_starts=5).start()
+    system.run_to(60)
+    assert all(status.shown is ShownStatus.HEALTHY for status in system.report().workers)
+    for spec in specs:
+        process = system.processes.living(spec.id)
+        assert process is not None
+        process.receive_signal(9, "fault")
+    at_once = 0
+    for _ in range(600):
+        system.run(0.1)
+        starting = [each for each in system.report().workers if each.pid and each.shown == "starting"]
+        at_once = max(at_once, len(starting))
+    assert at_once == 5
+    assert all(status.shown is ShownStatus.HEALTHY for status in system.report().workers)
+    assert [len(system.deaths(spec.id)) for spec in specs] == [1] * 100

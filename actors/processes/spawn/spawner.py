@@ -197,7 +197,7 @@ class Spawner:
                 channel.send(self._address)
         if spec.ready is not None and spec.ready.notify:
             descriptors.notify = NotifySocket()
-        if isinstance(spec.run, PythonCall):
+        if isinstance(spec.run, PythonCall) or spec.run.stacks:
             descriptors.ours.append(crash_dump_file())
             handed[CRASH_DUMP] = descriptors.ours[-1]
         return handed
@@ -266,6 +266,9 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
         environment["REKINDLE_JOBS"] = _job_settings(spec.jobs)
     if isinstance(spec.run, PythonCall):
         _add_import_path(environment)
+    elif spec.run.stacks:
+        folders = (str(worker_file("stacks")), environment.get("PYTHONPATH"))
+        environment["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
     return environment
 
 

@@ -148,6 +148,7 @@ def _run(spec: WorkerSpec) -> dict[str, Any]:
         "command": masked("", spec.run.argv),
         "reports_health": spec.run.reports_health,
         "pdeathsig": spec.run.pdeathsig,
+        "stacks": spec.run.stacks,
     }
 
 

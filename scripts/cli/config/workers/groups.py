@@ -27,7 +27,7 @@ from ..tables.schedules import schedule_of
 from ..toml.syntax_errors import NAME_RULE
 from .layers import Layers
 
-_ONLY_COMMANDS = ("reports_health", "pdeathsig")
+_ONLY_COMMANDS = ("reports_health", "pdeathsig", "stacks")
 
 
 def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> Group:
