@@ -18,30 +18,21 @@ from ..facts.health_status import Status
 from ..facts.records import EventRecord
 from ..messages import (
     CanaryStarted,
-    EssentialEnded,
     Event,
     FailureLifted,
-    GroupEscalated,
-    GroupGivenUp,
-    GroupRestarting,
-    GroupRestored,
+    GroupEvent,
     JobConvicted,
     JobRequeued,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
     ResourceWarned,
-    RunDue,
-    RunFailed,
-    RunMissed,
-    RunOverdue,
-    RunSkipped,
-    RunStarted,
-    RunStopped,
-    RunSucceeded,
+    RunEvent,
     StatusChanged,
     StopStepTaken,
+    WiderEvent,
     WorkerDied,
+    WorkerEvent,
     WorkerFailed,
     WorkerRecycled,
     WorkerRemoved,
@@ -103,10 +94,14 @@ def sentences(event: Event) -> tuple[Sentence, ...]:
     """What an event says, in the order in which it happened."""
     if isinstance(event, WorkerDied):
         return death_sentences(event)
+    if isinstance(event, GroupEvent):
+        return (group_sentence(event),)
+    if isinstance(event, RunEvent):
+        return (run_sentence(event),)
     return (_sentence(event),)
 
 
-def _sentence(event: Event) -> Sentence:
+def _sentence(event: WorkerEvent | WiderEvent) -> Sentence:
     match event:
         case WorkerDied():
             return death_sentences(event)[0]
@@ -134,19 +129,6 @@ def _sentence(event: Event) -> Sentence:
             return Sentence("sample", usage_words(event.noted), Level.TRACE)
         case JobRequeued() | JobConvicted() | WorkReleased() | WorkReleaseFailed():
             return _work_sentence(event)
-        case GroupRestarting() | GroupGivenUp() | GroupEscalated() | GroupRestored() | EssentialEnded():
-            return group_sentence(event)
-        case (
-            RunDue()
-            | RunStarted()
-            | RunSucceeded()
-            | RunFailed()
-            | RunStopped()
-            | RunSkipped()
-            | RunMissed()
-            | RunOverdue()
-        ):
-            return run_sentence(event)
         case CanaryStarted(breaker=breaker):
             return Sentence("breaker", f"restarts first, as the canary of breaker {breaker}")
         case _:

@@ -156,7 +156,7 @@ def test_the_scenarios_of_the_library_hold_on_real_processes(real: dict[str, Fut
         if made != {step.number for step in outcome.steps}:
             wrong.append(f"{name} made only the moves {made}")
         if not outcome.history.of(Spawned):
-            wrong.append(f"{name} started nobody")
+            wrong.append(f"{name} started no worker")
     if wrong:  # what is wrong stands last: a long message is read from its end
         pytest.fail("\n".join((*histories, *wrong)), pytrace=False)
     outages = ("breaker_outlasts_outage", "outage_without_breaker")

@@ -20,7 +20,7 @@ from rekindle.actors.gateways.control.socket_file import SOCKET_NAME, SocketFile
 from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.cli.client import ControlClient
 
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 NOBODY = 65534
 
 

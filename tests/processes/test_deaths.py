@@ -121,7 +121,7 @@ def test_f4_a_program_that_cannot_start_fails_with_the_errno_text(
     assert [delay for _, delay in stamps] == [100, 200, 200, 0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start programs as somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start programs as another user")
 def test_a_missing_folder_is_named_for_another_user_too(run: Run) -> None:
     spec = worker(
         "w", command("true"), restart=replace(QUICK, max_consecutive=1), cwd="/no/such", user="root"
@@ -295,7 +295,7 @@ def test_an_ended_process_that_a_debugger_keeps_delays_no_other_worker(run: Run,
         assert debugger.stdout is not None
         if debugger.stdout.readline().strip() != b"0":
             debugger.stdin.close()
-            pytest.skip("nobody may debug another's process here")
+            pytest.skip("no process may debug another one here")
         for pid in (kept, other):
             os.kill(pid, signal.SIGKILL)
         system.wait_until("other", lambda w: w.generation == 2 and w.pid is not None, PATIENCE_S)

@@ -215,7 +215,7 @@ def test_only_our_workers_are_listened_to(user: str | None, no_traces: None) -> 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another user")
 def test_another_user_finds_no_socket_of_an_executor_that_it_could_block(no_traces: None) -> None:
-    """A socket without a file could be reached by everybody; a descriptor sent to it blocked the executor."""
+    """Every user could reach a socket without a file; a descriptor sent to it blocked the executor."""
     with RekindleExecutor(1) as executor:
         assert executor.submit(tasks.square, 2).result(S) == 4
         mine = {os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_open(fd)}

@@ -29,7 +29,7 @@ def test_f11_a_stray_of_a_killed_supervisor_is_ended_before_anything_is_started(
         os.kill(guardian, signal.SIGSTOP)
         with Held(supervisor.family()) as held:
             supervisor.kill()
-            assert held.living(), "nobody was left behind, so that nothing is shown"
+            assert held.living(), "no process was left behind, so nothing is shown"
             system = run(sleeper())
             system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
             assert held.living() == []

@@ -82,7 +82,7 @@ def test_with_a_breaker_all_ten_survive_it_and_come_back_at_once(
     assert len(event.workers) == 9
     back = [at for at, started in system.events(WorkerStarted) if at >= closed]
     assert len(back) == 9
-    assert max(back) == pytest.approx(closed, abs=0.5), "nobody sits out a delay"
+    assert max(back) == pytest.approx(closed, abs=0.5), "no worker sits out a delay"
 
 
 def test_while_it_is_open_only_the_canary_tries_and_no_budget_is_spent(
@@ -93,7 +93,7 @@ def test_while_it_is_open_only_the_canary_tries_and_no_budget_is_spent(
     tries = [at for at, _ in system.events(CanaryStarted)]
     assert [round(later - earlier) for earlier, later in pairwise(tries)][:4] == [22, 42, 62, 62]
     meanwhile = [event for at, event in system.events(WorkerStarted) if AWAY + 1 < at < BACK]
-    assert len(meanwhile) == len(tries), "nobody but the canaries"
+    assert len(meanwhile) == len(tries), "only the canaries"
     # Two deaths came before the breaker could know; all later ones are held.
     assert sum(system.stored(id_).restart_count for id_ in TEN) == 2
     assert {died.action for id_ in TEN for died in system.deaths(id_)} == {"restart", "held"}
@@ -185,7 +185,7 @@ def test_a_probe_that_fails_opens_it_and_holds_the_canary_back_until_it_passes()
     assert event.reason == "the probe failed: connection refused"
     assert opened == pytest.approx(AWAY, abs=5.1)
     [(tried, _)] = system.events(CanaryStarted)
-    assert BACK <= tried <= BACK + 10, "nobody died while the probe failed"
+    assert BACK <= tried <= BACK + 10, "no worker died while the probe failed"
     assert sum(system.stored(id_).restart_count for id_ in TEN) == 0
     system.close()
 

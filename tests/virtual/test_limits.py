@@ -52,7 +52,7 @@ def kinds(system: SimulatedSystem, *wanted: type[Event]) -> list[type]:
 
 def test_rl_01_without_limits_usage_is_not_sampled() -> None:
     def asked(_age: float) -> Usage:
-        raise AssertionError("somebody looked")
+        raise AssertionError("the usage was read")
 
     system = SimulatedSystem(worker(), scripts=lives(uses(asked))).start()
     system.run(3600)

@@ -13,7 +13,7 @@ from rekindle.actors.rules.worker_health import health, health_states
 
 
 def accepts_frames_of_older_generations(patch: pytest.MonkeyPatch) -> None:
-    """A frame counts for the present process, whoever sent it."""
+    """A frame counts for the present process, whichever process sent it."""
     right = HealthMonitor._frame
 
     def frame(self: HealthMonitor, component_id: str, _generation: int, frame: Any) -> None:

@@ -81,9 +81,9 @@ def test_pp_05_no_status_or_an_unknown_one_is_refused(line: bytes) -> None:
 
 
 def test_pp_06_the_id_in_a_frame_is_only_used_for_comparison() -> None:
-    frame = decode(b'{"status":"healthy","component_id":"somebody:else"}')
+    frame = decode(b'{"status":"healthy","component_id":"worker:other:0"}')
     assert isinstance(frame, Frame)
-    assert (frame.status, frame.component_id) == ("healthy", "somebody:else")
+    assert (frame.status, frame.component_id) == ("healthy", "worker:other:0")
 
 
 def test_pp_11_a_frame_without_a_job_has_none() -> None:

@@ -33,7 +33,7 @@ def test_one_worker_may_be_paused_alone() -> None:
 
 
 def test_a_pause_of_everything_holds_all_workers() -> None:
-    assert ALL.holds("anybody")
+    assert ALL.holds("worker:any:0")
 
 
 def test_a_pause_returns_the_record_to_persist() -> None:
