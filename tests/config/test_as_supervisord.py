@@ -113,6 +113,12 @@ def test_what_supervisord_does_not_replace_is_not_replaced_after_the_import() ->
     assert (argv(spec), dict(spec.env)) == (("run", "${A}", "{n}", "{x}", "1"), {"B": "${C}"})
 
 
+def test_expected_exit_codes_and_the_umask_are_brought_over() -> None:
+    text = from_supervisord("[program:a]\ncommand=run\nexitcodes=0,2\numask=027\n")
+    assert specs(text)["worker:a:0"].restart.success_exit_codes == (0, 2)
+    assert 'umask = "027"' in text
+
+
 def test_a_number_that_only_names_a_process_makes_no_further_worker() -> None:
     settings = "numprocs=2\nprocess_name=a_%(process_num)d\nstdout_logfile=/var/%(process_num)d.log\n"
     found = specs(from_supervisord(f"[program:a]\ncommand=run\n{settings}"))

@@ -106,6 +106,10 @@ WatchdogSec=20
 KillSignal=SIGINT
 MemoryMax=1G
 LimitNOFILE=65536
+UMask=027
+Nice=5
+SuccessExitStatus=3 4
+ProtectSystem=full
 
 [Install]
 WantedBy=multi-user.target
@@ -214,10 +218,13 @@ def test_a_systemd_unit_keeps_its_restarts_readiness_and_stop() -> None:
     assert dict(shop.env) == {"A": "1", "B": "two words", "C": "3"}
     assert shop.ready is not None
     assert (shop.ready.notify, shop.ready.watchdog_s) == (True, 20.0)
+    assert shop.restart.success_exit_codes == (0, 3, 4)
+    for setting in ('umask = "027"', "nice = 5", "nofile = 65536"):
+        assert setting in text
     before = specs(text)["worker:shop-pre:0"]
     assert (before.kind, argv(before)) == (Kind.ONCE, ("/usr/bin/install", "-d", "/run/shop"))
     assert shop.after == (before.id,)
-    for key in ("After = postgresql.service", "ExecReload = /bin/kill -HUP $MAINPID", "LimitNOFILE = 65536"):
+    for key in ("After = postgresql.service", "ExecReload = /bin/kill -HUP $MAINPID", "ProtectSystem = full"):
         assert f"Left out: {key}." in remarks(text)
 
 

@@ -92,3 +92,8 @@ def test_settings_without_a_file_are_warned_about() -> None:
     assert warned(f"{WEB}log = {{ keep = 3 }}") == [
         "workers.toml:4: warning: worker.web.log: has no effect: it does not name a file"
     ]
+
+
+def test_a_bad_name_of_a_worker_with_a_log_file_is_told_as_any_other() -> None:
+    (told,) = refused('[worker."a b"]\ncommand = ["true"]\nlog = { file = "x.log" }')
+    assert "is not a valid worker name" in told

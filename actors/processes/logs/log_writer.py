@@ -125,7 +125,10 @@ class LogWriter:
 
     def _has_room(self, file: LogFile) -> bool:
         is_small = file.waiting < MOST_IN_ALL // len(self._files)
-        return file.waiting < MOST_WAITING and (is_small or self._waiting < MOST_IN_ALL)
+        # The last output of a process is read at once, and must not be lost because a flood waits before it.
+        works = file.reason is None and not self._is_stuck
+        most = MOST_WAITING * 2 if works else MOST_WAITING
+        return file.waiting < most and (is_small or self._waiting < MOST_IN_ALL)
 
     def _drop(self, file: LogFile, piece: Piece) -> None:
         """Leave a gap behind what waits, or let the one that is there grow."""

@@ -242,7 +242,11 @@ def _take(worker: ImportedWorker, key: str, value: str) -> bool:
         case "stopwaitsecs":
             worker.set("stop", "ask_s", whole(key, value))
         case "exitcodes":
-            return value == "0"
+            worker.set(
+                "restart", "success_exit_codes", [whole(key, each.strip()) for each in value.split(",")]
+            )
+        case "umask":
+            worker.settings["umask"] = value
         case "autostart" if value.lower() in FALSE:
             worker.wait_for_an_order()
         case "autostart":

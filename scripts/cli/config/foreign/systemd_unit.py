@@ -175,8 +175,29 @@ def _take(worker: ImportedWorker, key: str, values: list[str]) -> bool:
             worker.set("ready", "watchdog_s", seconds(key, value))
         case "MemoryMax" | "MemoryLimit" if value != "infinity":
             worker.set("limits", "kill_memory_mb", megabytes(key, value))
+        case "SuccessExitStatus" if all(word.isdecimal() for word in value.split()):
+            codes = sorted({0, *(int(word) for each in values for word in each.split())})
+            worker.set("restart", "success_exit_codes", codes)
         case _:
-            return key in _NEEDLESS
+            return key in _NEEDLESS or _take_surroundings(worker, key, value)
+    return True
+
+
+def _take_surroundings(worker: ImportedWorker, key: str, value: str) -> bool:
+    """Translate a key about the process itself; False if it has no equivalent."""
+    match key:
+        case "UMask":
+            worker.settings["umask"] = value
+        case "Nice":
+            worker.settings["nice"] = int(value)
+        case "OOMScoreAdjust":
+            worker.settings["oom_score_adj"] = int(value)
+        case "SupplementaryGroups":
+            worker.settings["groups"] = value.split()
+        case "LimitNOFILE" | "LimitNPROC" | "LimitCORE" if value.isdecimal():
+            worker.set("rlimits", key.removeprefix("Limit").lower(), int(value))
+        case _:
+            return False
     return True
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rekindle.actors.spec.policies.log_policy import LogPolicy, filled_in
 
+from ..file_tables import WORKER_NAME
 from ..model import Group
 from ..problems import Finding
 
@@ -14,7 +15,8 @@ def log_findings(groups: Iterable[Group]) -> Iterator[Finding]:
     """Workers that write to the same file must agree on how it is written."""
     known: dict[str, tuple[str, LogPolicy]] = {}
     for group in groups:
-        if group.template.log is None or group.template.log.file is None:
+        log = group.template.log
+        if log is None or log.file is None or not WORKER_NAME.fullmatch(group.name):
             continue
         for path, log in _files(group).items():
             other, before = known.setdefault(path, (group.name, log))
@@ -24,8 +26,9 @@ def log_findings(groups: Iterable[Group]) -> Iterator[Finding]:
 
 
 def _files(group: Group) -> dict[str, LogPolicy]:
-    """The log files of a group, by their paths."""
-    logs = {spec.id: spec.log for spec in map(group.member, range(group.count))}
+    """The log files of the first and the last worker of a group, by their paths."""
+    ends = {0, group.count - 1} if group.count > 0 else set[int]()
+    logs = {spec.id: spec.log for spec in map(group.member, sorted(ends))}
     named = {id_: log for id_, log in logs.items() if log is not None}
     return {filled_in(log.file, id_, group.name): log for id_, log in named.items() if log.file is not None}
 
