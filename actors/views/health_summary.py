@@ -57,6 +57,8 @@ def _problem(worker: WorkerStatus, max_age_s: float | None) -> str | None:
         return f"{id_} was given up: {worker.failure_reason or worker.why}"
     if worker.paused:
         return None
+    if worker.schedule is not None and worker.schedule.overdue:
+        return f"{id_} has not succeeded for two periods of its schedule"
     if worker.shown is ShownStatus.CRASHED:
         return f"{id_} crashed: {worker.why}"
     if worker.status in (Status.UNHEALTHY, Status.RECOVERING):

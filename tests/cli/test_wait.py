@@ -68,6 +68,7 @@ def worker(**state: Any) -> dict[str, Any]:
         ({"shown": "done", "status": None, "pid": None, "kind": "once"}, Wanted.READY, True),
         ({"shown": "done", "status": None, "pid": None, "kind": "once"}, Wanted.DONE, True),
         ({"shown": "healthy", "kind": "once"}, Wanted.DONE, False),
+        ({"shown": "scheduled", "status": None, "pid": None, "kind": "scheduled"}, Wanted.READY, True),
         ({"shown": "stopping"}, Wanted.STOPPED, False),
         ({"shown": "failed", "pid": None}, Wanted.STOPPED, True),
         ({"shown": "crashed", "pid": None}, Wanted.STOPPED, False),
@@ -80,3 +81,8 @@ def test_a_state_is_the_wanted_one_or_not(state: dict[str, Any], wanted: Wanted,
 def test_a_failed_worker_never_becomes_ready() -> None:
     with pytest.raises(NeverError, match="w was given up: too often"):
         is_there(worker(shown="failed", failure_reason="too often"), Wanted.READY)
+
+
+def test_a_worker_with_a_schedule_is_never_done() -> None:
+    with pytest.raises(NeverError, match="has a schedule, which is never done"):
+        is_there(worker(shown="scheduled", status=None, pid=None, kind="scheduled"), Wanted.DONE)

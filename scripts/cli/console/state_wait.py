@@ -44,10 +44,12 @@ def is_there(worker: Document, wanted: Wanted) -> bool:
     if shown == "failed":
         raise NeverError(f"{id_} was given up: {worker['failure_reason']}")
     if wanted is Wanted.DONE:
+        if worker.get("kind") == "scheduled":
+            raise NeverError(f"{id_} has a schedule, which is never done; see: rekindle runs {id_}")
         if worker.get("kind", "service") == "service":
             raise NeverError(f'{id_} is a service, which is never done; kind = "once" declares a task')
         return bool(shown == "done")
-    return bool(worker["status"] == "healthy" or shown == "done")
+    return bool(worker["status"] == "healthy" or shown in ("done", "scheduled"))
 
 
 def wait(client: ControlClient, socket: str, names: Sequence[str], wanted: Wanted, within_s: float) -> None:

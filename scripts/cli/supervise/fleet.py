@@ -40,7 +40,7 @@ STAYS_UP_S = 1.0
 """A worker must have been healthy for this long before the next one is restarted: a program may run for a
 moment before it finds that it cannot."""
 
-DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED, ShownStatus.DONE)
+DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED, ShownStatus.DONE, ShownStatus.SCHEDULED)
 """Members that are not up and not expected to be."""
 
 GLANCE_S = 0.25

@@ -10,6 +10,7 @@ from rekindle.actors.facts.alert import Kind
 from rekindle.actors.messages import PauseWorkers, RunOverdue
 from rekindle.actors.simulation import exits, runs
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
+from rekindle.actors.views.health_summary import health_summary
 
 NEVER = {"restart_on": "never"}
 GOOD, BAD = exits(after_s=1), exits(1, after_s=1)
@@ -32,6 +33,9 @@ def test_the_second_failure_in_a_row_raises_an_alert_which_a_success_resolves(
     schedule = system.status().schedule
     assert schedule is not None
     assert schedule.overdue
+    assert health_summary(system.report()).problems == (
+        f"{W} has not succeeded for two periods of its schedule",
+    )
     system.run_to(450)
     assert len(system.events(RunOverdue)) == 1
     system.run_to(550)
