@@ -115,9 +115,9 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """How it died, with its last words: `exited with code 98 (cannot bind to port 80)`."""
-        said = self.last_error
-        return f"{self} ({said})" if said else str(self)
+        """How it died, with the last error that it wrote: `exited with code 98 (cannot bind to port 80)`."""
+        error = self.last_error
+        return f"{self} ({error})" if error else str(self)
 
     @property
     def ended_well(self) -> bool:

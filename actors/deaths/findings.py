@@ -194,8 +194,8 @@ def _exited(code: int, left: Remains) -> Diagnosis:
     if printed.exception:
         sentence = f"{printed.exception} {printed.place}".rstrip() + ", according to its stderr"
         return Diagnosis(Finding.EXCEPTION, Confidence.LIKELY, sentence)
-    said = last_error(left.output)
+    error = last_error(left.output)
     sentence = (
-        f"it exited with code {code}; its last words: {said}" if said else f"it exited with code {code}"
+        f"it exited with code {code}; its last words: {error}" if error else f"it exited with code {code}"
     )
     return Diagnosis(Finding.EXIT, Confidence.CERTAIN, sentence)

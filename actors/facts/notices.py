@@ -38,17 +38,17 @@ class Notice(msgspec.Struct, frozen=True):
 def parse(data: bytes) -> Notice:
     """What a datagram says; of several lines with the same key the last one counts."""
     lines = (line.partition("=") for line in data.decode("utf-8", "replace").splitlines())
-    said = {key: value for key, equals, value in lines if equals}
-    status = said.get("STATUS")
+    fields = {key: value for key, equals, value in lines if equals}
+    status = fields.get("STATUS")
     return Notice(
-        is_ready=said.get("READY") == "1",
+        is_ready=fields.get("READY") == "1",
         status=None if status is None else printable(status.strip()[:LONGEST_STATUS]),
-        is_alive=said.get("WATCHDOG") == "1",
-        gives_up=said.get("WATCHDOG") == "trigger",
-        watchdog_s=_seconds(said.get("WATCHDOG_USEC")),
-        extend_s=_seconds(said.get("EXTEND_TIMEOUT_USEC")),
-        is_stopping=said.get("STOPPING") == "1",
-        main_pid=printable(said.get("MAINPID", "")[:20]),
+        is_alive=fields.get("WATCHDOG") == "1",
+        gives_up=fields.get("WATCHDOG") == "trigger",
+        watchdog_s=_seconds(fields.get("WATCHDOG_USEC")),
+        extend_s=_seconds(fields.get("EXTEND_TIMEOUT_USEC")),
+        is_stopping=fields.get("STOPPING") == "1",
+        main_pid=printable(fields.get("MAINPID", "")[:20]),
     )
 
 

@@ -230,9 +230,9 @@ Event = WorkerEvent | GroupEvent | RunEvent | WiderEvent
 _EVENTS = frozenset(get_args(Event))
 
 
-def is_event(said: object) -> TypeIs[Event]:
+def is_event(message: object) -> TypeIs[Event]:
     """Whether it is an event; by its type, since `isinstance` checks a union one by one."""
-    return type(said) in _EVENTS
+    return type(message) in _EVENTS
 
 
 Passing = ResourcesSampled

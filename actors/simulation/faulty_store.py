@@ -28,7 +28,7 @@ _WORDS = {
 }
 
 
-_SAID = frozenset({DeathRecord, MetaSet, RestartReset, RestartsCounted, StreakCleared})
+_NOTED = frozenset({DeathRecord, MetaSet, RestartReset, RestartsCounted, StreakCleared})
 
 
 class FaultyStore:
@@ -75,15 +75,15 @@ class FaultyStore:
         numbers = tuple(record.id for record in records if type(record) is EventRecord)
         if numbers:
             self._note(EventsStored(self._now(), numbers))
-        said = [record for record in records if type(record) in _SAID]
-        for record in said:
+        noted = [record for record in records if type(record) in _NOTED]
+        for record in noted:
             if (entry := stored(self._now(), record)) is not None:
                 self._note(entry)
         for job in answer:
             self._note(released(self._now(), job))
         if answer:
             self._released()
-        for record in said:
+        for record in noted:
             if isinstance(record, DeathRecord):
                 self._committed(record.component_id)
         return answer
@@ -98,7 +98,7 @@ def released(at: float, job: JobSettled) -> JobReleased:
 
 def stored(at: float, record: Record) -> Stored | None:
     """The entry of a record; None for records that a history does not need (states, audit, events)."""
-    if type(record) not in _SAID:
+    if type(record) not in _NOTED:
         return None
     match record:
         case DeathRecord():

@@ -75,10 +75,10 @@ def sentences_of(record: EventRecord) -> tuple[Sentence, ...]:
     return (_unknown(record),) if event is None else sentences(event)
 
 
-def document_with_text(record: EventRecord, said: tuple[Sentence, ...] | None = None) -> str:
+def document_with_text(record: EventRecord, words: tuple[Sentence, ...] | None = None) -> str:
     """The event on one line of JSON, with its words and its level."""
-    said = sentences_of(record) if said is None else said
-    return document(record, text="; ".join(each.text for each in said), level=said[0].level)
+    words = sentences_of(record) if words is None else words
+    return document(record, text="; ".join(each.text for each in words), level=words[0].level)
 
 
 def _unknown(record: EventRecord) -> Sentence:

@@ -41,9 +41,9 @@ class Frame:
     """Its number in the log; 0 for a state."""
 
 
-def log_frame(record: EventRecord, said: tuple[Sentence, ...] | None = None) -> Frame:
-    """An event of the log; `said` spares reading its words out of the record."""
-    body = f"event: {record.type}\ndata: {document_with_text(record, said)}\nid: {record.id}\n\n"
+def log_frame(record: EventRecord, words: tuple[Sentence, ...] | None = None) -> Frame:
+    """An event of the log; `words` spares reading them out of the record."""
+    body = f"event: {record.type}\ndata: {document_with_text(record, words)}\nid: {record.id}\n\n"
     return Frame(event_topic(record.type, record.component_id), body.encode("utf-8", "replace"), record.id)
 
 

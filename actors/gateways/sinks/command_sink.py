@@ -35,5 +35,5 @@ class CommandSink:
         if ran.exit is None:
             raise OSError(f"took longer than {self._timeout_s:g} s")
         if not ran.well:
-            said = ran.output.decode(errors="replace").strip()[-200:]
-            raise OSError(f"{ran.exit}: {said}")
+            output = ran.output.decode(errors="replace").strip()[-200:]
+            raise OSError(f"{ran.exit}: {output}")

@@ -34,14 +34,14 @@ def account(entries: Sequence[AnyEntry], worker: str | None) -> list[str]:
     if not entries:
         return []
     *before, last = entries
-    told = [*_told(before, worker), line(last)]
-    if len(told) <= MOST_LINES:
-        return told
-    left_out = len(told) - MOST_LINES + 1
-    return [*told[:3], f"{'':>12}  … {left_out} lines like these", *told[3 - MOST_LINES + 1 :]]
+    lines = [*_lines(before, worker), line(last)]
+    if len(lines) <= MOST_LINES:
+        return lines
+    left_out = len(lines) - MOST_LINES + 1
+    return [*lines[:3], f"{'':>12}  … {left_out} lines like these", *lines[3 - MOST_LINES + 1 :]]
 
 
-def _told(entries: Sequence[AnyEntry], worker: str | None) -> Iterator[str]:
+def _lines(entries: Sequence[AnyEntry], worker: str | None) -> Iterator[str]:
     lives: dict[str, str] = {}
     began: dict[str, Spawned] = {}
     order: list[str | tuple[str]] = []
