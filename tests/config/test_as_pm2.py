@@ -148,3 +148,8 @@ def test_a_variable_that_pm2_counts_up_is_counted_up() -> None:
     )
     ports = [(spec.env["PORT"], spec.env["NODE_APP_INSTANCE"]) for spec in specs(text).values()]
     assert ports == [("8080", "0"), ("8081", "1"), ("8082", "2")]
+
+
+def test_a_cluster_with_a_port_is_shown_how_to_give_each_its_own() -> None:
+    said = remarks_on(script="a.js", instances=2, env={"PORT": 8080})
+    assert 'For a port of its own each: PORT = "{n+8080}".' in said

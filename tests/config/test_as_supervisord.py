@@ -71,7 +71,7 @@ def test_what_supervisord_gives_to_all_programs_becomes_the_default() -> None:
     a, b = specs(text)["worker:a:0"], specs(text)["worker:b:0"]
     assert (a.user, dict(a.env), argv(a)) == ("root", {"A": "/srv/conf", "B": "own"}, ("run", "/srv/conf"))
     assert (b.user, dict(b.env)) == ("web", {"A": "/srv/conf", "B": "all"})
-    assert "Left out: [supervisord] umask = 077." in remarks(text)
+    assert (a.surroundings.umask, b.surroundings.umask) == ("077", "077")
     assert "Left out: [supervisord] directory = /srv." in remarks(text)
 
 
@@ -174,3 +174,9 @@ def test_a_program_without_autostart_starts_when_an_operator_starts_it(run: Run)
     assert list(running.workers()) == ["worker:up:0"]
     running.order("groups", "nap", "scale", count=1)
     running.wait_for("worker:nap:0", status="healthy")
+
+
+def test_the_umask_of_a_program_and_of_supervisord_is_kept() -> None:
+    text = "[supervisord]\numask=077\n[program:a]\ncommand=a\n[program:b]\ncommand=b\numask=022\n"
+    found = specs(from_supervisord(text))
+    assert [spec.surroundings.umask for spec in found.values()] == ["077", "022"]

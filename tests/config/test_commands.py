@@ -158,6 +158,7 @@ def test_scripts_get_one_document_about_a_bad_file(file: Path) -> None:
 def test_scripts_get_one_document_about_a_good_file(file: Path) -> None:
     file.write_text(STARTER)
     document = json.loads(run("check", file, "--json").stdout)
+    assert {"user", "least_nice", "cgroup_controllers"} <= document.pop("machine").keys()
     assert document == {"file": str(file), "ok": True, "workers": 3, "problems": [], "warnings": []}
 
 

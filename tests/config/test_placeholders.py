@@ -175,3 +175,9 @@ def test_a_secret_that_was_put_into_a_command_is_not_shown(monkeypatch: pytest.M
 def test_groups_without_placeholders_share_their_template() -> None:
     config = of("serve", more="count = 2")
     assert config.specs()[1] == replace(config.groups[0].template, id="worker:web:1")
+
+
+def test_a_name_that_is_refused_is_one_problem_also_with_placeholders() -> None:
+    told = refused('[worker."a b"]\ncommand = ["serve", "{n}"]\ncount = 2\n')
+    assert len(told) == 1
+    assert "is not a valid worker name" in told[0]

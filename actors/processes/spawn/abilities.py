@@ -38,6 +38,22 @@ class Machine:
         return any(self._capabilities >> number & 1 for number in capabilities)
 
 
+def abilities() -> dict[str, object]:
+    """What this machine, and this user, can set up for workers; for programs that read it."""
+    machine, found = Machine(), find()
+    place = None if isinstance(found, str) else found
+    return {
+        "user": machine.may(SETUID),
+        "groups": machine.may(SETGID),
+        "least_nice": machine.least_nice,
+        "least_oom_score_adj": -1000 if machine.may(SYS_RESOURCE) else machine.oom_score_adj,
+        "raises_hard_limits": machine.may(SYS_RESOURCE),
+        "cgroup": None if place is None else str(place.base),
+        "cgroup_controllers": [] if place is None else sorted(place.controllers),
+        "cgroup_problem": found if isinstance(found, str) else None,
+    }
+
+
 def lacking(wanted: Surroundings, machine: Machine) -> Iterator[Problem]:
     """What cannot be set up, by its key."""
     yield from _priorities(wanted, machine)

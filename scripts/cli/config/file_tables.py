@@ -50,7 +50,7 @@ class Defaults:
     )
     expand: bool = setting(
         True,
-        "Whether {n}, {name}, {id} and ${VAR} are replaced in command, env, cwd and the addresses of ready.",
+        "Whether {n}, {name}, {id} and ${VAR} are replaced in command, env, paths and addresses of probes.",
     )
 
 

@@ -47,7 +47,8 @@ def check(file: Path, strict: bool, as_json: bool) -> None:
       $ rekindle config check --strict workers.toml && rekindle reload
 
     It refuses what `rekindle run` refuses on this machine, in the same words: also an extra that
-    is not installed, a secret file that cannot be read, a port in use.
+    is not installed, a secret file that cannot be read, a port in use. It warns of limits,
+    priorities and control groups that this machine cannot set; --json says what it can.
     """
     from ...config import ConfigError, load, problems_of
     from ...supervise.start_needs import unmet_needs
@@ -59,7 +60,9 @@ def check(file: Path, strict: bool, as_json: bool) -> None:
     except ConfigError as error:
         _refuse(error, file, as_json=as_json, asked=True)
     if as_json:
-        click.echo(_dumped(_document(file, loaded)))
+        from rekindle.actors.processes.spawn.abilities import abilities
+
+        click.echo(_dumped(_document(file, loaded) | {"machine": abilities()}))
     else:
         for warning in loaded.warnings:
             click.echo(str(warning))

@@ -109,6 +109,10 @@ def _tell_of_cluster(worker: ImportedWorker, interpreter: str | None, app: Mappi
     mode = text(app.get("exec_mode", "cluster" if may_be else "fork"))
     if mode.startswith("cluster") and whole(app.get("instances", 1)) != 1:
         worker.remarks.append("PM2 runs these as a cluster with one port; in Rekindle each needs its own.")
+        env = app.get("env")
+        port = whole(env.get("PORT", "")) if isinstance(env, Mapping) else None
+        if port is not None and app.get("increment_var") != "PORT":
+            worker.remarks.append(f'For a port of its own each: PORT = "{{n+{port}}}".')
 
 
 def _take(worker: ImportedWorker, key: str, value: Any) -> bool:

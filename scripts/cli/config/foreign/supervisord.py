@@ -25,9 +25,10 @@ SUPERVISORD, PROGRAM, GROUP = "supervisord", "program:", "group:"
 OF_THE_SUPERVISOR = (SUPERVISORD, "supervisorctl", "unix_http_server", "inet_http_server", "rpcinterface:")
 """Sections about supervisord itself, which Rekindle does not need."""
 
-HANDED_ON = ("directory", "umask")
+HANDED_ON = ("directory",)
 """Keys that supervisord sets for itself and that its programs inherit."""
 
+_UMASK = "0?[0-7]{3}"
 OUTPUT = re.compile(r"(stdout|stderr)_\w+|redirect_stderr")
 LOG_SIZE, LOG_BACKUPS = "50MB", "10"
 SAME_ANYWAY = {"stopasgroup", "killasgroup", "process_name"}
@@ -103,6 +104,8 @@ def _left_out(sections: Mapping[str, Section], groups: set[str]) -> Iterator[str
 
 
 def _take_defaults(defaults: ImportedWorker, said: Section, expressions: Expressions) -> Expressions:
+    if re.fullmatch(_UMASK, said.get("umask", "")):
+        defaults.settings["umask"] = said["umask"]
     if "user" in said:
         defaults.settings["user"] = expressions.expanded("user", said["user"])
     if "environment" in said:
@@ -224,7 +227,7 @@ def _take(worker: ImportedWorker, key: str, value: str) -> bool:
             pass  # translated before
         case "directory":
             worker.settings["cwd"] = translated(value)
-        case "umask" if re.fullmatch("0?[0-7]{3}", value):
+        case "umask" if re.fullmatch(_UMASK, value):
             worker.settings["umask"] = value
         case "user":
             worker.settings["user"] = value

@@ -11,7 +11,7 @@ from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from ..decoding import Unknown, decoded
 from ..file_tables import File, Given
-from ..model import Group, member_id
+from ..model import Group
 from ..problems import Finding
 from ..workers.layers import Layers
 from .env_files import EnvFiles
@@ -92,7 +92,9 @@ class Sources:
         written = frozenset(tables.worker)
         defaults = given.get("defaults", {})
         layers = Layers(name, given["worker"][name], defaults, written, replaced.file_variables)
-        return replace(made(layers, findings).template, id=member_id(name, number))
+        template = made(layers, findings).template
+        # By the id of the template: a name that is refused is not part of an id.
+        return replace(template, id=f"{template.id.rpartition(':')[0]}:{number}")
 
     def _given(self, name: str, replaced: Replaced) -> tuple[Given, list[Finding]]:
         raw = {"worker": {name: replaced.worker}, "defaults": replaced.defaults}
