@@ -12,13 +12,13 @@ from .reference.decisions import Decisions
 from .reference.durability import Durability
 from .reference.expected_breakers import Breakers
 from .reference.expected_groups import Groups
-from .reference.expected_health import Health
 from .reference.expected_jobs import Jobs
-from .reference.expected_readiness import Readiness
-from .reference.liveness import Liveness
+from .reference.expected_schedules import Schedules
+from .reference.health.expected_health import Health
+from .reference.health.expected_readiness import Readiness
+from .reference.health.liveness import Liveness
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
-from .reference.schedules import Schedules
 from .reference.starts import Pacing, Starts
 from .reference.stops import Order, Stops
 from .scenarios.history import AnyEntry, HostResumed, SupervisorStarted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from ..deaths.crash_bundle import Bundle, bundle_of
@@ -118,11 +120,7 @@ def died(
     effects: list[Effect] = [*kept, CancelTimers(), KeepRecord(record), Announce(event), *news]
     if release is not None and not alive:
         effects.append(ReleaseWork(release))
-    if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
-        # The death's own record changes counters only where it counts or fails.
-        effects.append(KeepRecord(StreakCleared(worker.id, world.wall_ms)))
-    if decision.done and counted != RestartState():
-        effects.append(KeepRecord(RestartReset(worker.id, world.wall_ms)))
+    effects += _cleared(worker.id, decision, counted, world.wall_ms)
     if alive:
         # Taken for dead while it still runs: it must be gone before another one starts.
         effects.append(Halt(death.generation, Urgency.FIRM, hung=death.cause in HUNG))
@@ -130,6 +128,15 @@ def died(
         effects += claims_after_death(worker, death)
     step = _after_death(worker, death, decision, record, world)
     return WorkerStep(step.worker, (*effects, *step.effects))
+
+
+def _cleared(id_: str, decision: Decision, before: RestartState, wall_ms: int) -> Iterator[KeepRecord]:
+    """What is persisted of counters that this death clears."""
+    if decision.streak_cleared and decision.action is Action.NOTIFY_ONLY:
+        # The death's own record changes counters only where it counts or fails.
+        yield KeepRecord(StreakCleared(id_, wall_ms))
+    if decision.done and before != RestartState():
+        yield KeepRecord(RestartReset(id_, wall_ms))
 
 
 def _version(death: Death, world: World) -> str | None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from math import floor, inf
 from typing import Any, ClassVar
 
-from ...spec.policies.health_policy import HealthPolicy
-from ..scenarios.history import (
+from ....spec.policies.health_policy import HealthPolicy
+from ...scenarios.history import (
     Announced,
     Decided,
     Heard,
@@ -23,8 +23,8 @@ from ..scenarios.history import (
     Spawned,
     SupervisorStarted,
 )
-from ..scenarios.known_state import Facts
-from .promise import EXACT_S, Deadlines, Promise
+from ...scenarios.known_state import Facts
+from ..promise import EXACT_S, Deadlines, Promise
 
 LATE_S = 1.0
 """A check that is later than this shows that the supervisor was suspended."""

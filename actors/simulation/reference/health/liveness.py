@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ..scenarios.history import (
+from ...scenarios.history import (
     Announced,
     Decided,
     HostResumed,
@@ -18,8 +18,8 @@ from ..scenarios.history import (
     Spawned,
     SupervisorStarted,
 )
-from ..scenarios.known_state import Facts
-from .promise import Deadlines, Promise
+from ...scenarios.known_state import Facts
+from ..promise import Deadlines, Promise
 
 
 class Liveness(Promise):

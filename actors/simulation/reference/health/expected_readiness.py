@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...spec.worker_spec import WorkerSpec
-from ..scenarios.history import Announced, ConditionMet, Spawned, SupervisorStarted
-from ..scenarios.known_state import Facts
-from .promise import EXACT_S, Deadlines, Promise
+from ....spec.worker_spec import WorkerSpec
+from ...scenarios.history import Announced, ConditionMet, Spawned, SupervisorStarted
+from ...scenarios.known_state import Facts
+from ..promise import EXACT_S, Deadlines, Promise
 
 DEFAULT_S = 1.0
 _LOOKED_AT = ("http", "tcp", "command", "output", "notify")
