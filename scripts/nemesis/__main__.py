@@ -10,6 +10,12 @@ executed twice at a time or blamed for what it did not do, no process is left.
 The seed chooses the moves and their times. Which process a move meets depends on the machine, so a run is
 similar when it is repeated, not identical. A run that breaks a promise keeps its files and names the folder.
 
+Before a release, ten minutes on each database; the tests of CI take half a minute on each:
+
+  ./scripts/chaos/nemesis --minutes 10
+
+Progress goes to standard error; the verdict on each database comes last, with how much happened.
+
 Exit codes: 0 every promise held, 1 a promise was broken, 2 bad usage, or the run could not be made.
 """
 

@@ -39,6 +39,8 @@ class Durability(Promise):
         worker, since = self.facts.workers[entry.worker], self.facts.database_since
         awake_since = max(worker.spawned_at, self.facts.resumed_at)
         is_known = since is not None and since <= worker.spawned_at and awake_since <= entry.at - STORED_S
+        # After an outage the store is tried again later and later.
+        is_known &= since == self.facts.life_began_at or self.store_is_settled(entry.at - STORED_S)
         if entry.by == "cleanup" and is_known and not self.facts.an_actor_raised:
             self._lost.append((entry.worker, entry.generation))
 

@@ -207,7 +207,8 @@ class Breakers(Promise):
             due = breaker.not_before
             yield f"canary {entry.worker} of {entry.about} starts at {entry.at:g}, due at {due:g}"
         former = None if breaker.canary is None else self.facts.workers[breaker.canary]
-        if former is not None and entry.at >= breaker.trial_ends - EXACT_S and not self._is_to_end(former):
+        is_tried = former is not None and former.ordered_at <= former.spawned_at
+        if is_tried and entry.at >= breaker.trial_ends - EXACT_S:
             breaker.dead_canaries += 1  # it took too long
         breaker.canary, breaker.tried_at = entry.worker, entry.at
         breaker.not_before = 0.0

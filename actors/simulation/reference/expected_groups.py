@@ -97,9 +97,20 @@ class Groups(Promise):
         if entry.order in ("stop", "pause", "restart"):  # they end on the operator's account
             self._to_end = {life: ids for life, ids in self._to_end.items() if life[0] not in chosen}
 
-    def _announced(self, entry: Announced) -> None:
+    def _announced(self, entry: Announced) -> Iterator[str]:
         if entry.event == "worker_unkillable":
             self._to_end = {life: ids for life, ids in self._to_end.items() if life[0] != entry.worker}
+        if entry.event == "worker_stopping" and entry.new == "group_restart" and entry.worker is not None:
+            culprit = self.facts.workers.get(entry.about or "")
+            if culprit is not None and not self._may_fall(entry.worker, culprit):
+                yield f"{entry.worker} #{entry.generation} is stopped for {entry.about}, against the strategy"
+
+    def _may_fall(self, id_: str, culprit: WorkerFacts) -> bool:
+        """Whether it stops when this one dies; a group that may be given up or escalate stops all of it."""
+        places = culprit.spec.membership
+        if len(places) != 1 or places[0].group.max_in_window is not None:
+            return True
+        return id_ in self._restarting(culprit.spec.id, places[0])
 
     def _starts(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
         for (id_, generation), together in list(self._to_end.items()):

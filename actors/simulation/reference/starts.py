@@ -86,7 +86,7 @@ class Starts(Promise):
             or worker.stopped_at is not None
             or worker.left
             or bool(worker.spec.after or worker.spec.membership)
-            or (worker.spec.breaker is not None and self.facts.is_held_back(worker.spec))
+            or (worker.spec.breaker is not None and worker.spec.breaker.name in self.facts.open_breakers)
             or self.facts.shut_down_at is not None
             or self.facts.starts_are_paced
             or worker.paused_at is not None

@@ -94,10 +94,6 @@ class Facts:
                 return True
         return False
 
-    def is_held_back(self, spec: WorkerSpec) -> bool:
-        """Whether its breaker is open."""
-        return spec.breaker is not None and spec.breaker.name in self.open_breakers
-
     def each(self, id_: str | None) -> Iterable[WorkerFacts]:
         """One worker, or all of them."""
         return self.workers.values() if id_ is None else (self.workers[id_],)
@@ -144,9 +140,7 @@ class Facts:
                 if entry.order == "shutdown":
                     self.shut_down_at = entry.at
                 for worker in self.each(entry.worker):
-                    if (
-                        worker.failed_at is None
-                    ):  # a failed worker is down already, and stays down because it failed
+                    if worker.failed_at is None:  # a failed worker is down, and stays so because it failed
                         worker.stopped_at = entry.at
                     let_end(worker)
             case "pause":
@@ -226,7 +220,8 @@ class Facts:
             worker.memory.clear()  # a task that is done has the whole budget for its next execution
         worker.memory.count(entry.action, at, entry.streak_cleared)
         worker.left = entry.action in ("none", "notify_only")
-        worker.resumes = worker.left and self.is_paused(entry.worker, entry.at)
+        slept = self.resumed_at >= entry.at - 0.002  # a pause that ended meanwhile may end after it
+        worker.resumes = worker.left and (slept or self.is_paused(entry.worker, entry.at))
         restarts = entry.action in ("restart", "restart_uncounted")
         worker.not_before = at + entry.delay_ms / 1000 if restarts else None
         if entry.action == "held":

@@ -104,9 +104,7 @@ class _Life:
             return
         self.suspends.append(until)
         self.is_disturbed = True
-        if again and self.forgiven_at == since and len(self.suspends) < FORGIVEN:
-            self.forgiven_at = until
-        elif not again and self._next_check(since) < until - LATE_S - EXACT_S:
+        if not again and self._next_check(since) < until - LATE_S - EXACT_S:
             self.certain += 1
             if len(self.suspends) < FORGIVEN:
                 self.forgiven_at = until
