@@ -44,6 +44,15 @@ def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count(
         (worker(status="unhealthy"), "unhealthy"),
         (worker(status="pending", shown="starting"), ""),
         (
+            worker(status="pending", shown="starting", not_ready=["tcp db:5432: connection refused"]),
+            "awaits tcp db:5432: connection refused",
+        ),
+        (worker(said="serving 4 requests"), "serving 4 requests"),
+        (
+            worker(status="unhealthy", probes=["GET http://x failed 2 s ago: answered 503", "older"]),
+            "unhealthy: GET http://x failed 2 s ago: answered 503",
+        ),
+        (
             down("failed", failure_reason="5 restarts in 5 minutes; last death: exited with code 1"),
             "failed: 5 restarts in 5 minutes; last death: exited with code 1",
         ),

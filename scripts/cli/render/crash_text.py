@@ -82,6 +82,7 @@ def facts(bundle: Document) -> Iterator[tuple[str, str]]:
         silence = span(bundle["at_wall_ms"] - bundle["heartbeat_wall_ms"])
         yield "last heartbeat", f"{silence} before its death"
     yield from _given("progress", bundle["progress"])
+    yield from (("probe", printable(answer)) for answer in bundle.get("probes", ()))
     if bundle["sent"] is not None:
         yield "our signal", signal_name(bundle["sent"])
     if bundle.get("left"):

@@ -127,13 +127,23 @@ def outlook(worker: Document) -> str:
         return printable(run_outlook(worker["schedule"]))
     if worker["waits_for"]:
         return printable(f"waits for {', '.join(worker['waits_for'])}")
+    if shown == "starting" and worker.get("not_ready") and not worker["why"]:
+        return printable(f"awaits {'; '.join(worker['not_ready'])}")
     if shown == "healthy" and worker.get("schedule") and worker["schedule"]["current"]:
         return f"run {worker['schedule']['current']['number']}"
     if shown == "healthy":
-        return "" if worker["status"] == "healthy" else str(worker["status"] or "")
+        return printable(_condition(worker))
     if worker["why_code"] == "stopped":
         return "stays stopped until it is started"
     return "" if worker["why_code"] == "stopping" else printable(worker["why"])
+
+
+def _condition(worker: Document) -> str:
+    """What a running worker says of itself, and how its probe goes if it is not well."""
+    if worker["status"] == "healthy":
+        return str(worker.get("said") or "")
+    probes = worker.get("probes")
+    return f"{worker['status'] or ''}: {probes[0]}" if probes else str(worker["status"] or "")
 
 
 def footer(report: Document) -> list[str]:

@@ -12,7 +12,12 @@ from rekindle.actors.deaths.evidence import Remains
 from rekindle.cli.render.crash_text import bundle_lines
 
 HUNG = Death(
-    component_id="w", generation=1, cause=Cause.HEARTBEAT_LOST, detail="3 heartbeats missed", uptime_ms=9000
+    component_id="w",
+    generation=1,
+    cause=Cause.HEARTBEAT_LOST,
+    detail="3 heartbeats missed",
+    uptime_ms=9000,
+    probes=("GET http://x failed 2 s ago: answered 503",),
 )
 
 
@@ -30,5 +35,6 @@ def test_a_process_that_is_still_being_ended_is_said_to_be() -> None:
 
 def test_the_whole_evidence_is_shown_once_it_has_ended() -> None:
     lines = shown(Exit(signal=9), Remains(pid=7, sent=9))
+    assert "probe          GET http://x failed 2 s ago: answered 503" in lines
     assert "exit           killed by SIGKILL" in lines
     assert [line for line in lines if line.startswith("fingerprint")]
