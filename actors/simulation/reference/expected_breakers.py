@@ -133,7 +133,8 @@ class Breakers(Promise):
         wait_s = min(policy.canary_delay_s * 2.0 ** min(breaker.dead_canaries, 30), policy.canary_max_delay_s)
         # If its trial was over by then, another one may have been started in its place.
         breaker.not_before = at + wait_s if at < breaker.trial_ends - EXACT_S else at
-        self._expect_canary(breaker, at + wait_s)
+        # One that an operator touched, or that took too long while the host slept, may count as dead.
+        self._expect_canary(breaker, at + policy.canary_max_delay_s)
 
     def _expect_canary(self, breaker: _Breaker, latest: float | None = None) -> None:
         """The next canary starts in time; if no worker can be one, the breaker closes."""

@@ -49,7 +49,8 @@ class Recycles(Promise):
         if age < recycle.after_s * (1 - recycle.jitter) - EXACT_S:
             yield f"{entry.worker} is recycled at an age of {age:g} s, not {recycle.after_s:g}"
         missing = self._missing(worker, entry.at, settled=True)
-        if recycle.min_healthy is None and missing and not self.facts.an_actor_raised:
+        is_sure = not self.facts.an_actor_raised and self.facts.resumed_at < entry.at - EXACT_S
+        if recycle.min_healthy is None and missing and is_sure:
             yield f"{entry.worker} is recycled while {', '.join(missing)} of its group is down"
 
     def _missing(self, worker: WorkerFacts, at: float, *, settled: bool = False) -> list[str]:

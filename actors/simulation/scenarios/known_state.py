@@ -340,6 +340,7 @@ class Facts:
             entry.event == "worker_stopping" and worker.spec.membership
         ):
             worker.recycled_at = entry.at
+            worker.left |= worker.spec.temporary and entry.new == "group_restart"
             let_end(worker)
 
     def _pause_ended(self, entry: Announced) -> None:
