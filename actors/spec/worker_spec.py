@@ -152,6 +152,9 @@ class WorkerSpec:
         if "essential" not in wrong and self.schedule is not None and self.essential is not False:
             reason = "is not for a worker with a schedule: its runs end, and it is never given up"
             yield Problem("essential", reason)
+        notifies = "ready" not in wrong and self.ready is not None and self.ready.notify
+        if notifies and "env" not in wrong and "NOTIFY_SOCKET" in self.env:
+            yield Problem("env", "NOTIFY_SOCKET is set by Rekindle, because of ready.notify")
         if "alive" not in wrong and self.alive is not None and self.alive.probe is None:
             yield Problem("alive", "must name what is asked: http, tcp or command")
         if "after" not in wrong and self.id in self.after:

@@ -57,3 +57,9 @@ def test_all_problems_of_the_conditions_are_told_at_once() -> None:
         f'{here}.tcp = "5432": must have the form "host:port", such as "localhost:8080"',
         f"{here}.watchdog_s = 9: requires notify = true",
     ]
+
+
+def test_the_address_of_the_notify_socket_is_set_by_the_supervisor_alone() -> None:
+    (told,) = refused(f'{DB}ready = {{ notify = true }}\nenv = {{ NOTIFY_SOCKET = "/run/x" }}\n')
+    assert "NOTIFY_SOCKET is set by Rekindle, because of ready.notify" in told
+    good(f'{DB}env = {{ NOTIFY_SOCKET = "/run/x" }}\n')
