@@ -1,0 +1,34 @@
+"""The rooms of the house: how large a file and a folder may become, and that a module's name means one thing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("actors", "persistence", "worker", "scripts/cli", "scripts/testing")
+
+LONGEST_FILE = 400
+MOST_MODULES = 14
+"""In one folder, beside its packages and `__init__.py`."""
+
+
+def modules() -> list[Path]:
+    return [
+        path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py"
+    ]
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in modules()}
+    assert {path: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_folder_has_more_than_14_modules_beside_its_packages() -> None:
+    counts = Counter(str(path.parent.relative_to(ROOT)) for path in modules())
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
+
+
+def test_a_module_s_name_occurs_once_in_the_actors() -> None:
+    names = Counter(path.stem for path in modules() if path.is_relative_to(ROOT / "actors"))
+    assert [name for name, count in names.items() if count > 1] == []
