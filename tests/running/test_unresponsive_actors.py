@@ -17,6 +17,9 @@ class DeafFleet:
 
     unsaved_records = 0
 
+    def reopen_logs(self) -> None:
+        pass
+
     def __init__(self) -> None:
         self.asked = 0
 
