@@ -1,4 +1,4 @@
-"""The rooms of the house: how large a file and a folder may become, and that a module's name means one thing."""
+"""How large a module and a folder may become, and that a module's name means one thing."""
 
 from __future__ import annotations
 
