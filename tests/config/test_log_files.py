@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.config.files import good, refused, warned
 
+from rekindle.actors.processes.logs.log_writer import log_path
 from rekindle.actors.spec.policies.log_policy import LogFormat, LogPolicy, filled_in
 from rekindle.cli.config.config_text import as_text
 
@@ -56,6 +57,23 @@ def test_the_defaults_apply_to_every_worker_that_does_not_override_them() -> Non
 def test_placeholders_stand_for_the_worker() -> None:
     assert filled_in("{name}-{n}/{id}.log", "worker:web:3", "web") == "web-3/worker:web:3.log"
     assert filled_in("{name}-{n}.log", "tagger", "") == "tagger-0.log"
+
+
+def test_a_spec_in_python_has_the_same_placeholders_as_a_file() -> None:
+    written = "logs/{n:02}-{n+8000}-{{n}}-{{{name}}}.log"
+    assert LogPolicy(file=written).file == written
+    config = good(f'{WEB}count = 4\nlog = {{ file = "/{written}" }}')
+    spec = config.specs()[3]
+    assert log_path(spec) == "/logs/03-8003-{n}-{{name}}.log"
+    assert filled_in(f"/{written}", spec.id, spec.group) == log_path(spec)
+    assert good(as_text(config)).specs() == config.specs()
+
+
+def test_without_expansion_braces_in_the_name_of_a_log_file_stand_for_themselves() -> None:
+    config = good(f'{WEB}count = 2\nexpand = false\nlog = {{ file = "/logs/{{n}}-{{{{id}}}}.log" }}')
+    assert {log_path(spec) for spec in config.specs()} == {"/logs/{n}-{{id}}.log"}
+    assert 'file = "/logs/{n}-{{id}}.log"' in as_text(config)
+    assert good(as_text(config)).specs() == config.specs()
 
 
 def test_all_problems_are_told_at_once() -> None:

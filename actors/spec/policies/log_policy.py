@@ -9,14 +9,12 @@ from enum import StrEnum
 
 from ...errors import Problem
 from ..validation import Policy, nearest, setting
-
-PLACEHOLDERS = ("name", "id", "n")
-"""What may stand in braces in the name of a file: the group, the id and the number of a worker."""
+from ..worker_words import WorkerWords, is_word
 
 LARGEST_MB = 1_000_000
 MOST_KEPT = 1000
 
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_IN_BRACES = re.compile(r"\{([^{}]*)\}")
 _MODE = re.compile(r"0?[0-7]{3}")
 
 
@@ -70,9 +68,7 @@ class LogPolicy(Policy):
 
 def filled_in(file: str, component_id: str, group: str) -> str:
     """The name of a worker's file, without placeholders."""
-    number = component_id.rpartition(":")[2]
-    values = {"name": group or component_id, "id": component_id, "n": number if number.isdecimal() else "0"}
-    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), file)
+    return WorkerWords.of(component_id, group).replaced(file)
 
 
 def _unusable(file: str) -> str | None:
@@ -80,9 +76,9 @@ def _unusable(file: str) -> str | None:
         return "must be a path"
     if file.endswith("/"):
         return "must name a file, not a folder"
-    for found in _PLACEHOLDER.findall(file):
-        if found not in PLACEHOLDERS:
-            hint = nearest(found, PLACEHOLDERS) or "; known are {name}, {id} and {n}"
+    for found in _IN_BRACES.findall(file):
+        if not is_word(found):
+            hint = nearest(found, ("name", "id", "n")) or "; known are {name}, {id} and {n}"
             return f"has an unknown placeholder {{{found}}}{hint}"
     return None
 

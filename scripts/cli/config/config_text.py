@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
+from rekindle.actors.spec.policies.log_policy import LogPolicy, filled_in
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.program import Command
 from rekindle.actors.spec.worker_spec import WorkerSpec
@@ -157,6 +158,8 @@ def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
     if policy is None:
         return None
     settings = _with_probes(as_table(policy), type(policy))
+    if isinstance(policy, LogPolicy) and policy.file is not None:
+        settings["file"] = filled_in(policy.file, spec.id, spec.group)
     return settings | {"command": masked("", settings["command"])} if table == "release" else settings
 
 
@@ -174,10 +177,11 @@ def _group_text(group: Group, folder: Path) -> str:
         "after": {word: str(state) for word, state in group.until.items()} or list(group.waits_for),
     }
     settings |= file_settings(group, settings["env"])
-    settings |= written_settings(group, folder) | expand_setting(group, settings)
+    policies = {table: _policy(group.template, table) for table in POLICIES}
+    settings |= written_settings(group, folder) | expand_setting(group, settings | policies)
     parts = [_members(group), table_text(("worker", group.name), settings)]
-    for table in POLICIES:
-        if (policy := _policy(group.template, table)) is not None:
+    for table, policy in policies.items():
+        if policy is not None:
             written = written_table(group, table, folder)
             parts += ("\n", table_text(("worker", group.name, table), policy | written))
     return "".join(parts)

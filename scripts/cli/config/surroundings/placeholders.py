@@ -11,15 +11,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rekindle.actors.spec.worker_words import NUMBER_FORM, TOKEN, WorkerWords
+
 from .inline_text import inline_words
 
-_NUMBER = r"n(?:\+\d{1,6})?(?::0[1-9])?"
-_OURS = rf"(?:{_NUMBER}|name|id)"
 _TOKEN = re.compile(
     r"\$(?P<kept_variable>\$\{[^{}]*\})"
     r"|\$\{(?P<variable>[^{}]*)\}"
-    rf"|\{{(?P<kept>\{{{_OURS}\}})\}}"
-    rf"|\{{(?P<word>{_OURS})\}}"
+    rf"|{TOKEN}"
     r"|\{(?P<malformed>n\s*[-+*/%:][^{}\"']*)\}"
     r"|\{(?P<other>[A-Za-z_]{1,20})\}"
 )
@@ -40,9 +39,7 @@ class UnclearError(ValueError):
 class Values:
     """What the placeholders of one worker stand for."""
 
-    number: int
-    name: str
-    id: str
+    worker: WorkerWords
     variables: Mapping[str, str]
     used: dict[str, str] = field(default_factory=dict)
     """The variables whose values were taken."""
@@ -64,12 +61,8 @@ class Values:
             forms = "{n}, {n+8000} or {n:02}"
             raise UnclearError(f"{found[0]} is not understood: the number of a worker is written as {forms}")
         if (word := found["word"]) is not None:
-            return {"name": self.name, "id": self.id}.get(word) or self._number(word)
+            return self.worker.value(word)
         return found["kept"] or found["kept_variable"] or found[0]
-
-    def _number(self, word: str) -> str:
-        plus, _, width = word.removeprefix("n").partition(":")
-        return f"{self.number + int(plus or 0):{width}}"
 
     def _variable(self, text: str) -> str:
         found = _VARIABLE.fullmatch(text)
@@ -145,7 +138,7 @@ def mistaken(key: str, value: object) -> Iterator[str]:
         yield f"{each} is passed as it is; {{n}} is the number of a worker, {{name}} and {{id}} are its names"
     if key in _COMMANDS and isinstance(value, list):
         for place in sorted(inline_words(value)):
-            if (inside := re.search(rf"(?<![${{])\{{{_NUMBER}\}}", str(value[place]))) is not None:
+            if (inside := re.search(rf"(?<![${{])\{{{NUMBER_FORM}\}}", str(value[place]))) is not None:
                 yield (
                     f"{inside[0]} is not replaced in the text of a program:"
                     f' set env = {{ N = "{inside[0]}" }} and use $N'

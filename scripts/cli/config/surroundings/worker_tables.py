@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rekindle.actors.spec.worker_words import WorkerWords
 from rekindle.actors.views.redaction import is_secret
 
 from ..problems import Finding, KeyPath
@@ -82,7 +83,7 @@ class _Replacement:
         self._defaults = dict(tables.defaults)
         self._findings: list[Finding] = []
         name = tables.name
-        self._values = Values(number, name, f"worker:{name}:{number}", tables.files.environment)
+        self._values = Values(WorkerWords(number, name, f"worker:{name}:{number}"), tables.files.environment)
 
     def result(self) -> Replaced:
         """The tables without placeholders."""

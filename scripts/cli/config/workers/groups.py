@@ -16,6 +16,7 @@ from rekindle.actors.spec.policies.work_release import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
+from rekindle.actors.spec.worker_words import escaped_words
 
 from ..file_tables import POLICIES, WORKER_NAME, Given
 from ..model import Group, member_id
@@ -201,7 +202,8 @@ def _log(layers: Layers, policy: LogPolicy | None, folder: Path, findings: list[
     if policy is None or policy.file is None:
         return policy
     try:
-        return replace(policy, file=str(absolute(policy.file, folder)))
+        # The placeholders of the file are replaced already; the policy replaces those of a spec.
+        return replace(policy, file=escaped_words(str(absolute(policy.file, folder))))
     except ValueError as error:
         findings.append(layers.finding(("log", "file"), str(error), policy.file))
         return None
