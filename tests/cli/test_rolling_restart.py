@@ -59,6 +59,22 @@ def test_a_rolling_restart_tells_in_json_who_was_restarted_and_who_stayed_down(r
     assert document["detail"]["spared"] == ["worker:web:1"]
 
 
+def test_a_rolling_restart_goes_on_when_the_new_process_is_ready(run: Run, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.touch()
+    waits = f"until [ -e {gate} ]; do sleep 0.02; done; echo up; exec sleep 1000"
+    running = run(
+        f'[worker.web]\ncommand = ["sh", "-c", "{waits}"]\ncount = 2\nready = {{ output = "^up$" }}\n'
+    )
+    before = [running.wait_for(f"worker:web:{n}", status="healthy")["generation"] for n in range(2)]
+    gate.unlink()
+    client_of(running)("restart", "--rolling", "web", "--no-wait")
+    running.wait_for("worker:web:0", generation=before[0] + 1, status="pending")
+    assert running.worker("worker:web:1")["generation"] == before[1]
+    gate.touch()
+    running.wait_for("worker:web:1", generation=before[1] + 1, status="healthy")
+
+
 def test_a_person_sees_how_far_a_rolling_restart_is(rekindle: Client) -> None:
     with Terminal(rekindle, "restart", "--rolling", "web") as terminal:
         terminal.read_until(r"\d of 2 restarted")
