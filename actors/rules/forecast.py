@@ -121,6 +121,7 @@ def forecast(
     *,
     until_ms: int | None = None,
     chances: Iterator[float] | None = None,
+    is_task: bool = False,
 ) -> Forecast:
     """Simulate a worker under a policy until a verdict.
 
@@ -129,6 +130,7 @@ def forecast(
         behaviour: how each life goes.
         until_ms: when to stop; None: at the verdict or after `MOST_LIVES`.
         chances: numbers from 0 up to but not including 1, one per death, for the jitter.
+        is_task: whether the process is meant to end, as that of a run is.
     """
     chances = repeat(0.0) if chances is None else chances
     lives: list[PastLife] = []
@@ -147,7 +149,8 @@ def forecast(
         died = start + life.uptime_ms
         if until_ms is not None and died > until_ms:
             return ended(ForecastEnd.STILL_DYING, until_ms, min(start, until_ms))
-        decision = decide(policy, state, life.death, Circumstances(now_ms=died, chance=next(chances, 0.0)))
+        around = Circumstances(now_ms=died, chance=next(chances, 0.0), is_task=is_task)
+        decision = decide(policy, state, life.death, around)
         lives.append(PastLife(len(lives) + 1, start, life.death, decision))
         if not decision.action.restarts:
             failed = decision.action is Action.MARK_FAILED

@@ -112,6 +112,86 @@ def test_the_policy_may_come_from_a_file(tmp_path: Path) -> None:
     assert (changed["name"], changed["restarts"]) == ("other in workers.toml, max_consecutive=7", 7)
 
 
+# ── schedules ────────────────────────────────────────────────────────────────────────────
+
+BERLIN = ("--cron", "30 2 * * *", "--timezone", "Europe/Berlin")
+
+
+def schedule(*arguments: str) -> dict[str, Any]:
+    said = simulate(*arguments, "--json")
+    assert (said.exit_code, said.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(said.stdout)["schedule"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("start", "change", "around"),
+    [
+        (
+            "2027-03-27",
+            "2027-03-28T03:00:00+02:00",
+            ["2027-03-27T02:30:00+01:00", "2027-03-28T03:00:00+02:00", "2027-03-29T02:30:00+02:00"],
+        ),
+        (
+            "2027-10-30",
+            "2027-10-31T02:00:00+01:00",
+            ["2027-10-30T02:30:00+02:00", "2027-10-31T02:30:00+02:00", "2027-11-01T02:30:00+01:00"],
+        ),
+    ],
+    ids=["spring", "autumn"],
+)
+def test_due_times_show_a_change_of_the_clocks(start: str, change: str, around: list[str]) -> None:
+    for first in (
+        start,
+        "2027-06-01" if start > "2027-06" else "2027-01-01",
+    ):  # the day before, and long before
+        found = schedule(*BERLIN, "--from", first)
+        assert found["clock_change"]["local"] == change
+        assert [due["local"] for due in found["around_clock_change"]] == around
+    assert [due["local"] for due in schedule(*BERLIN, "--from", start)["next"]][:3] == around
+
+
+def test_a_moment_that_is_due_itself_is_the_first_due_time() -> None:
+    found = schedule("--every", "6h", "--from", "2027-01-01")
+    assert [due["utc"][:13] for due in found["next"]][:2] == ["2027-01-01T00", "2027-01-01T06"]
+    assert (found["clock_change"], found["plan"]) == (None, "every 6h")
+
+
+def test_the_schedule_of_a_file_and_what_its_policy_does_within_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text(
+        '[worker.backup]\ncommand = ["true"]\nevery = "20s"\noverlap = "queue"\n'
+        'missed = "skip"\ntimeout_s = 300\njitter_s = 5\n'
+    )
+    said = simulate("--config", str(file), "--dies-after", "3s")
+    lines = said.stdout.splitlines()
+    assert lines[0] == "The schedule is every 20s. The next runs are due at"
+    assert (
+        "A run that is due while another is running waits for its end, one at a time; a further"
+        in said.stdout
+    )
+    assert "After runs were missed, they are left out." in lines
+    assert "Each run starts up to 5 s late." in lines
+    assert "A run that takes longer than 5 min is ended and has failed." in lines
+    assert (
+        "A run as simulated below has failed after 49 s; the next one begins with the whole budget; "
+        "runs that are due meanwhile: 2."
+    ) in lines
+    assert "A run that dies 3 s after every start (exited with code 1)." in lines
+
+
+def test_a_run_that_exits_with_0_succeeds_and_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    assert schedule(*BERLIN, "--exit", "0")["text"] == "A run as simulated below succeeds after 1 s."
+    file = tmp_path / "workers.toml"
+    file.write_text('[worker.backup]\ncommand = ["true"]\ncron = "@daily"\ntimeout_s = 30\n')
+    found = schedule("--config", str(file), "--dies-after", "3s")
+    assert found["text"] == "A run as simulated below is ended after 30 s and has failed: timeout_s."
+
+
+def test_a_worker_without_a_schedule_has_none() -> None:
+    assert json.loads(simulate("--json").stdout)["schedule"] is None
+
+
 # ── what is refused ──────────────────────────────────────────────────────────────────────
 
 
@@ -135,6 +215,13 @@ def test_the_policy_may_come_from_a_file(tmp_path: Path) -> None:
         (("--replay", "w", "--dies-after", "1s"), "excludes --dies-after"),
         (("--replay", "w", "--outage", "1s"), "excludes --outage"),
         (("--replay", "w", "--exit", "1"), "excludes --exit"),
+        (("--cron", "0 0 30 2 *"), "--cron has no date: there is no day 30 in month 2"),
+        (("--cron", "@daily", "--every", "5m"), "must not be set beside every"),
+        (("--cron", "@daily", "--timezone", "Europe/Berlim"), "did you mean 'Europe/Berlin'?"),
+        (("--every", "often"), "--every must be a duration"),
+        (("--timezone", "UTC"), "--timezone belongs to a schedule"),
+        (("--from", "2027-01-01"), "--from is for due times"),
+        (("--every", "5m", "--from", "9999-12-31"), "between 1971 and 2199"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

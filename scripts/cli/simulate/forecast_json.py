@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle.actors.rules.forecast import PastLife
 
+from .due_lines import outlook_document
 from .named_forecast import Named, Question, compared, mean_per_hour, verdict_words
 
 
@@ -19,6 +20,7 @@ def document(question: Question, answers: Sequence[Named]) -> dict[str, Any]:
         "outage_ms": question.outage_ms,
         "replayed": question.replayed,
         "seed": question.seed,
+        "schedule": question.schedule and outlook_document(question.schedule, question.simulated(answers)),
         "compared_over_ms": end_ms,
         "forecasts": [_forecast(question, each, end_ms) for each in answers],
     }

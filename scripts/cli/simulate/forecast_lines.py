@@ -10,6 +10,7 @@ from rekindle.actors.rules.forecast import Forecast, ForecastEnd, PastLife
 
 from ..render.status_table import table
 from ..render.text import cells, cut, padded, printable
+from .due_lines import outlook_lines
 from .named_forecast import (
     Named,
     Question,
@@ -80,6 +81,9 @@ class Canvas:
 def lines(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
     """The whole output, line by line."""
     end_ms = compared(answers)
+    if question.schedule is not None:
+        yield from outlook_lines(question.schedule, question.simulated(answers), canvas.width)
+        yield ""
     yield f"{printable(question.about)[:1].upper()}{printable(question.about)[1:]}."
     for number, each in enumerate(answers):
         yield ""

@@ -6,6 +6,7 @@ import random
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -14,16 +15,20 @@ from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreError
 from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.rules.forecast import Behaviour, dying, forecast, history, recorded
+from rekindle.actors.spec.policies.schedule import SchedulePolicy
 
 from ..client import UnknownWorkerError
 from ..config import Config, ConfigError, Group, load
+from ..console.clock import now_ms
 from ..console.exits import FAILED, say
 from ..render.text import printable
+from .due_times import Outlook, outlook, zone_of
 from .named_forecast import Named, Question, lasting
-from .policies import Candidate, QuestionError, of_group, of_preset, of_text
+from .policies import Candidate, QuestionError, of_group, of_preset, of_text, scheduled
 from .recorded_deaths import recorded_lives
 
 DAY_S = 86_400.0
+LAST_YEAR = 2200
 BAD_CONFIGURATION = 2
 
 
@@ -44,6 +49,10 @@ class SimulateRequest:
     for_s: float | None
     seed: int
     state: Path
+    every: str | None = None
+    cron: str | None = None
+    timezone: str | None = None
+    start: datetime | None = None
 
 
 def answer(asked: SimulateRequest) -> tuple[Question, list[Named]]:
@@ -56,10 +65,9 @@ def answer(asked: SimulateRequest) -> tuple[Question, list[Named]]:
     config = None if asked.config is None else _loaded(asked.config)
     candidates = [_candidate(asked, config), *(of_text(text) for text in asked.compare)]
     deaths = _deaths(asked, config)
-    question = _question(asked, candidates, deaths)
-    until_s = asked.for_s
-    if until_s is None and deaths is None and asked.outage is None:
-        until_s = DAY_S
+    schedule = scheduled(candidates[0].schedule, asked.every, asked.cron, asked.timezone)
+    question = _question(asked, candidates, deaths, _outlook(asked, schedule))
+    until_s = _until_s(asked, schedule)
     answers = [] if deaths is None else [Named("as it was", history(deaths))]
     for each in candidates:
         seen = forecast(
@@ -67,9 +75,32 @@ def answer(asked: SimulateRequest) -> tuple[Question, list[Named]]:
             _behaviour(asked, deaths),
             until_ms=None if until_s is None else round(until_s * 1000),
             chances=_chances(asked.seed),
+            is_task=schedule is not None,
         )
         answers.append(Named(each.name, seen))
     return question, answers
+
+
+def _until_s(asked: SimulateRequest, schedule: SchedulePolicy | None) -> float | None:
+    """How much time to simulate; a run has no more than its time limit."""
+    until_s = asked.for_s
+    if until_s is None and asked.replay is None and asked.outage is None:
+        until_s = DAY_S
+    limits = (until_s, None if schedule is None else schedule.timeout_s)
+    return min((each for each in limits if each is not None), default=None)
+
+
+def _outlook(asked: SimulateRequest, schedule: SchedulePolicy | None) -> Outlook | None:
+    if schedule is None:
+        if asked.start is not None:
+            raise QuestionError("--from is for due times: it needs --cron, --every, or a worker with one")
+        return None
+    if asked.start is None:
+        return outlook(schedule, now_ms())
+    if not 1970 < asked.start.year < LAST_YEAR:
+        raise QuestionError(f"--from must be between 1971 and {LAST_YEAR - 1}")
+    start = asked.start.replace(tzinfo=zone_of(schedule.timezone))
+    return outlook(schedule, round(start.timestamp()) * 1000 - 1)
 
 
 def _refuse_contradictions(asked: SimulateRequest) -> None:
@@ -160,23 +191,29 @@ def _exit(text: str | None) -> Exit:
 
 
 def _question(
-    asked: SimulateRequest, candidates: Sequence[Candidate], deaths: Sequence[DeathRecord] | None
+    asked: SimulateRequest,
+    candidates: Sequence[Candidate],
+    deaths: Sequence[DeathRecord] | None,
+    schedule: Outlook | None,
 ) -> Question:
     jittered = any(each.policy.jitter for each in candidates)
     outage_ms = None if asked.outage is None else round(asked.outage * 1000)
     return Question(
-        about=_about(asked, deaths, outage_ms),
+        about=_about(asked, deaths, outage_ms, "a worker" if schedule is None else "a run"),
         outage_ms=outage_ms,
         replayed=asked.replay,
         seed=asked.seed if jittered else None,
+        schedule=schedule,
     )
 
 
-def _about(asked: SimulateRequest, deaths: Sequence[DeathRecord] | None, outage_ms: int | None) -> str:
+def _about(
+    asked: SimulateRequest, deaths: Sequence[DeathRecord] | None, outage_ms: int | None, what: str
+) -> str:
     if deaths is not None:
         many = len(deaths)
         return f"the {many} recorded death{'' if many == 1 else 's'} of {asked.replay}"
-    about = f"a worker that dies {lasting(_life_ms(asked))} after every start ({_exit(asked.exit_)})"
+    about = f"{what} that dies {lasting(_life_ms(asked))} after every start ({_exit(asked.exit_)})"
     return about if outage_ms is None else f"{about} during an outage of {lasting(outage_ms)}"
 
 

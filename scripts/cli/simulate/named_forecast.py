@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from rekindle.actors.rules.forecast import HOUR_MS, Forecast, ForecastEnd
 
+from .due_times import Outlook
+
 _SECOND, _MINUTE, _DAY = 1000, 60_000, 86_400_000
 _STEPS = (
     *(100, 200, 500),
@@ -36,6 +38,12 @@ class Question:
     """The worker whose recorded deaths are replayed."""
     seed: int | None = None
     """The seed of the jitter; None if there is no jitter."""
+    schedule: Outlook | None = None
+    """When the worker is due, if it runs by the clock."""
+
+    def simulated(self, answers: Sequence[Named]) -> Forecast:
+        """The forecast under the first policy; that of the past, if there is one, comes before it."""
+        return answers[0 if self.replayed is None else 1].forecast
 
 
 def span_of(forecasts: Iterable[Forecast]) -> int:

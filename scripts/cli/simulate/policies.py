@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
-from rekindle.actors.errors import Problem
+from rekindle.actors.errors import Problem, SpecError
 from rekindle.actors.spec.policies.restart_policy import RestartPolicy
+from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.presets import PRESETS, overridden
 from rekindle.actors.spec.validation import nearest
 
@@ -29,6 +30,8 @@ class Candidate:
 
     name: str
     policy: RestartPolicy
+    schedule: SchedulePolicy | None = None
+    """When the worker runs, if it does so by the clock."""
 
 
 def of_preset(name: str, changes: Iterable[str] = ()) -> Candidate:
@@ -55,7 +58,9 @@ def of_text(text: str) -> Candidate:
 
 def of_group(config: Config, group: Group, changes: Iterable[str] = ()) -> Candidate:
     """The policy of a group of workers in a file, with changes."""
-    return changed(Candidate(f"{group.name} in {config.path.name}", group.template.restart), changes)
+    template = group.template
+    named = Candidate(f"{group.name} in {config.path.name}", template.restart, template.schedule)
+    return changed(named, changes)
 
 
 def changed(candidate: Candidate, changes: Iterable[str]) -> Candidate:
@@ -73,7 +78,31 @@ def changed(candidate: Candidate, changes: Iterable[str]) -> Candidate:
         reasons = (f"{each.field.removeprefix('restart.')} {each.reason}" for each in problems)
         raise QuestionError("; ".join(reasons))
     name = ", ".join((candidate.name, *(f"{key}={_shown(value)}" for key, value in settings.items())))
-    return Candidate(name, policy)
+    return replace(candidate, name=name, policy=policy)
+
+
+def scheduled(
+    known: SchedulePolicy | None, every: str | None, cron: str | None, timezone: str | None
+) -> SchedulePolicy | None:
+    """The schedule of the file, if any, with what options say instead.
+
+    Raises:
+        QuestionError: with all problems.
+    """
+    if every is None and cron is None and timezone is None:
+        return known
+    if every is None and cron is None and known is None:
+        raise QuestionError("--timezone belongs to a schedule: it needs --cron, or a worker with one")
+    changes: dict[str, str] = (
+        {} if every is None and cron is None else {"every": every or "", "cron": cron or ""}
+    )
+    if timezone is not None:
+        changes["timezone"] = timezone
+    try:
+        return SchedulePolicy(**changes) if known is None else replace(known, **changes)  # type: ignore[arg-type]
+    except SpecError as error:
+        reasons = (f"--{each.field.removesuffix('_s')} {each.reason}" for each in error.problems)
+        raise QuestionError("; ".join(reasons)) from None
 
 
 def _setting(change: str) -> tuple[str, object]:

@@ -51,6 +51,16 @@ PRESET_NAMES = ("steady", "service", "patient", "notify", "plugin")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The seed of the random jitter."
 )
+@click.option("--every", metavar="TIME", help="Run the worker at this interval, such as 15m …")
+@click.option("--cron", metavar="LINE", help="… or at the times of this cron line, such as '0 3 * * *'.")
+@click.option("--timezone", metavar="ZONE", help="The time zone of the cron line (default: UTC).")
+@click.option(
+    "--from",
+    "start",
+    type=click.DateTime(),
+    metavar="DATE",
+    help="Show due times from then on (default: now).",
+)
 @click.option("--all", "everything", is_flag=True, help="Show every generation, however many there are.")
 @click.option(
     "--svg", type=click.Path(path_type=Path), metavar="FILE", help="Also draw the result into this file."
@@ -77,6 +87,11 @@ def simulate(svg: Path | None, as_json: bool, everything: bool, **asked: Any) ->
     The policy of a worker in a file; the recorded deaths of a real worker under another policy:
       $ rekindle simulate --config workers.toml --worker web --dies-after 30s
       $ rekindle simulate --replay worker:tag:0 --preset patient --set max_lifetime=none
+
+    \b
+    When is a scheduled worker due, across a change of the clocks, and what becomes of a failing run?
+      $ rekindle simulate --cron '30 2 * * *' --timezone Europe/Berlin --from 2027-03-27
+      $ rekindle simulate --config workers.toml --worker backup --dies-after 10m
 
     \b
     For scripts, and as a picture:
