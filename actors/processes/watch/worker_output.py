@@ -5,7 +5,8 @@ it: a read of a pipe waits while its writer is inside of a write, O_NONBLOCK or 
 logged takes time that a death of another worker would have to wait for.
 
 Above a rate, lines are counted instead of logged: a program that writes 50 MB/s must not be slowed down to
-the speed at which lines can be formatted. The last lines are always kept.
+the speed at which lines can be formatted. The log is limited in bytes as well, because lines can be long.
+The last lines are always kept.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import msgspec
 from loguru import logger
 
 from ..logs.worker_log import WorkerLog
+from .allowance import Allowance
 from .epoll_loop import EpollLoop
 from .output_tail import MOST_LINES, OutputTail
 from .transcript import OutputLine, Transcript
@@ -36,6 +38,10 @@ LINES_PER_SECOND = 1000
 """How many lines are logged of each worker; more are counted."""
 BURST = 5000
 """How many lines a worker may write at once before that."""
+BYTES_PER_SECOND = 500_000
+"""How many bytes are logged of the lines of each worker; lines above it are counted."""
+BYTES_BURST = 5 * BYTES_PER_SECOND
+"""How many bytes of lines a worker may write at once before that."""
 
 FULL_S = 0.005
 """How soon a stream is read again that has to wait for a log file."""
@@ -77,9 +83,12 @@ class WorkerOutput:
         """Held from a read until its lines are kept."""
         self._floods: dict[int, _Flood] = {}
         self._large: set[int] = set()
-        self._allowed = float(BURST)
-        self._refilled_at = time.monotonic()
+        now = time.monotonic()
+        self._lines = Allowance(LINES_PER_SECOND, BURST, now)
+        self._bytes = Allowance(BYTES_PER_SECOND, BYTES_BURST, now)
         self._unlogged = 0
+        self._is_held = False
+        """Whether a call is due that takes the floods and tells what is left out."""
         self._noticed_at = 0.0
         self._search: Callable[[str], bool] | None = None
 
@@ -110,7 +119,6 @@ class WorkerOutput:
                             break
             self._take_floods()
             self._finish()
-            self._notice()
 
     def close(self, loop: EpollLoop) -> None:
         """Stop reading."""
@@ -128,13 +136,11 @@ class WorkerOutput:
                 loop.unwatch(stream)
                 loop.after(FULL_S, lambda: self._watch_again(loop, stream))
                 return
-            was_calm = not self._floods
             try:
                 ended = not self._read(stream)
             except BlockingIOError:
                 return  # reported for a former descriptor of that number
-            if was_calm and self._floods:
-                loop.after(HOLD_S, lambda: self._on_hold_elapsed(loop))
+            self._hold(loop)
             if ended:
                 loop.unwatch(stream)
                 self._open.remove(stream)
@@ -146,13 +152,19 @@ class WorkerOutput:
             if stream in self._open:
                 loop.watch(stream, lambda: self._on_readable(loop, stream))
 
+    def _hold(self, loop: EpollLoop) -> None:
+        """Have floods taken, and what is left out told, soon; one call is due at a time."""
+        if (self._floods or self._unlogged) and not self._is_held:
+            self._is_held = True
+            loop.after(HOLD_S, lambda: self._on_hold_elapsed(loop))
+
     def _on_hold_elapsed(self, loop: EpollLoop) -> None:
         with self._busy:
+            self._is_held = False
             self._take_floods()
             if time.monotonic() - self._noticed_at >= NOTICE_S:
                 self._notice()
-            elif self._unlogged:
-                loop.after(NOTICE_S, lambda: self._on_hold_elapsed(loop))
+            self._hold(loop)
 
     def _read(self, stream: int) -> bool:
         """Take what a stream holds; False at its end. Raises BlockingIOError if it holds nothing."""
@@ -168,20 +180,19 @@ class WorkerOutput:
         if flood is not None:
             flood.data = data if len(data) == CHUNK else (flood.data + data)[-CHUNK:]
             flood.lines += lines
-        elif (lines or 1) > self._allowance():
-            self._begin_flood(stream, data, lines)
+        elif (lines or 1) > (allowed := self._lines.left(time.monotonic())):
+            self._begin_flood(stream, data, lines, allowed)
         else:
-            self._allowed -= lines or 1
+            self._lines.use(lines or 1)
             self._log(self.tail.feed(stream, data))
         return True
 
-    def _begin_flood(self, stream: int, data: bytes, lines: int) -> None:
+    def _begin_flood(self, stream: int, data: bytes, lines: int, allowed: int) -> None:
         """Log as many lines as are allowed, and hold the others."""
-        allowed = int(self._allowed)
         if allowed > 0:
             *first, data = data.split(b"\n", allowed)
             self._log(self.tail.feed(stream, b"\n".join([*first, b""])))
-            self._allowed -= len(first)
+            self._lines.use(len(first))
         self._floods[stream] = _Flood(data, max(0, lines - allowed))
 
     def _enlarge(self, stream: int) -> None:
@@ -189,12 +200,6 @@ class WorkerOutput:
         self._large.add(stream)
         with suppress(OSError):
             fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, LARGE_PIPE_SIZE)
-
-    def _allowance(self) -> float:
-        now = time.monotonic()
-        self._allowed = min(BURST, self._allowed + (now - self._refilled_at) * LINES_PER_SECOND)
-        self._refilled_at = now
-        return self._allowed
 
     def _take_floods(self) -> None:
         """Keep the last lines of what arrived too fast, and count the others."""
@@ -206,8 +211,8 @@ class WorkerOutput:
             if skipped > 0:
                 self.tail.skip(stream, skipped)
                 self._transcript.skip(skipped)
-            logged = min(len(last), int(self._allowance()))
-            self._allowed -= logged
+            logged = min(len(last), self._lines.left(time.monotonic()))
+            self._lines.use(logged)
             lines = list(self.tail.feed(stream, b"\n".join([*last, rest])))
             self._unlogged += max(0, skipped) + len(lines) - logged
             self._log(iter(lines[len(lines) - logged :]))
@@ -244,11 +249,19 @@ class WorkerOutput:
     def _finish(self) -> None:
         """Last lines without a line end count."""
         self._log(self.tail.finish())
+        self._notice()
         if self._file is not None:
             self._file.finish()
 
     def _log(self, lines: Iterator[OutputLine]) -> None:
+        allowed = self._bytes.left(time.monotonic())
         for line in lines:
+            size = len(line.text.encode())
+            if size > allowed:
+                self._unlogged += 1
+                continue
+            allowed -= size
+            self._bytes.use(size)
             # The text is an argument, never the template: a worker may write braces.
             self._logs[line.stream].bind(text=line.text).info("{} {} | {}", self._id, line.stream, line.text)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
 
 from rekindle.actors.processes.spawn.pipes import Descriptors
-from rekindle.actors.processes.watch import worker_output
+from rekindle.actors.processes.watch.allowance import Allowance
+from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 from rekindle.actors.processes.watch.output_tail import MOST_LINES
 from rekindle.actors.processes.watch.transcript import Transcript
-from rekindle.actors.processes.watch.worker_output import WorkerOutput
+from rekindle.actors.processes.watch.worker_output import BURST, BYTES_BURST, WorkerOutput
 
 
 class Written:
@@ -28,6 +30,27 @@ class Written:
 
     def texts(self) -> list[str]:
         return [line.text for line in self.output.tail.last()]
+
+
+def allow(written: Written, *, lines: float = BURST, size: float = BYTES_BURST) -> None:
+    """Let so many lines and bytes be logged, and no more later."""
+    written.output._lines = Allowance(0, lines, 0.0)
+    written.output._bytes = Allowance(0, size, 0.0)
+
+
+class Timers:
+    """A loop that makes no call by itself."""
+
+    def __init__(self) -> None:
+        self.due: list[Callable[[], None]] = []
+
+    def after(self, _: float, call: Callable[[], None]) -> None:
+        self.due.append(call)
+
+    def make_calls(self) -> None:
+        due, self.due = self.due, []
+        for call in due:
+            call()
 
 
 @pytest.fixture
@@ -54,11 +77,8 @@ def test_one_whose_output_is_just_read_has_to_be_drained_and_is_not_waited_for(w
         assert not written.output.finish_at_once()
 
 
-def test_lines_of_a_flood_are_counted_and_the_last_ones_kept(
-    written: Written, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker_output, "BURST", 0)
-    written.output._allowed = 0.0
+def test_lines_of_a_flood_are_counted_and_the_last_ones_kept(written: Written) -> None:
+    allow(written, lines=0)
     written.write(b"begun ")
     written.write(b"".join(b"%d\n" % number for number in range(5000)) + b"rest")
     written.output.drain()
@@ -68,21 +88,55 @@ def test_lines_of_a_flood_are_counted_and_the_last_ones_kept(
 
 
 def test_as_many_lines_as_are_allowed_are_logged_before_a_flood_is_counted(
-    written: Written, logs: list[str], monkeypatch: pytest.MonkeyPatch
+    written: Written, logs: list[str]
 ) -> None:
-    monkeypatch.setattr(worker_output, "LINES_PER_SECOND", 0)
-    written.output._allowed = 3.0
+    allow(written, lines=3)
     written.write(b"".join(b"%d\n" % number for number in range(1000)))
     written.output.drain()
     assert [line.partition(" | ")[2].strip() for line in logs if " | " in line] == ["0", "1", "2"]
     assert any("997 of its lines are left out" in line for line in logs)
 
 
-def test_a_line_that_is_cut_by_a_pause_in_a_flood_is_whole(
-    written: Written, monkeypatch: pytest.MonkeyPatch
+def test_output_without_line_ends_is_left_out_above_a_number_of_bytes(
+    written: Written, logs: list[str]
 ) -> None:
-    monkeypatch.setattr(worker_output, "LINES_PER_SECOND", 0)
-    written.output._allowed = 0.0
+    allow(written, size=10_000)
+    for _ in range(5):
+        written.write(b"x" * 60_000)
+        written.output._read(written.output._open[0])
+    written.output.drain()
+    logged = [line for line in logs if " | " in line]
+    assert [line.count("x") for line in logged] == [4096, 4096]
+    assert any("3 of its lines are left out" in line for line in logs)
+    assert len(written.texts()) == 5, "the last lines are kept"
+
+
+def test_a_short_line_is_logged_beside_long_ones_that_are_left_out(written: Written, logs: list[str]) -> None:
+    allow(written, size=10)
+    written.write("ä".encode() * 20 + b"\nshort\n")
+    written.output.drain()
+    assert [line.partition(" | ")[2].strip() for line in logs if " | " in line] == ["short"]
+    assert any("1 of its lines are left out" in line for line in logs)
+
+
+def test_a_long_flood_is_held_by_one_timer_which_ends_with_it(written: Written, logs: list[str]) -> None:
+    allow(written, lines=0)
+    timers = Timers()
+    loop = cast("EpollLoop", timers)
+    for _ in range(20):
+        written.write(b"line\n" * 500)
+        written.output._on_readable(loop, written.output._open[0])
+        assert len(timers.due) == 1
+        timers.make_calls()
+    written.output._noticed_at = 0.0
+    timers.make_calls()
+    assert timers.due == []
+    told = [int(line.split(": ")[-1].split()[0]) for line in logs if "left out" in line]
+    assert sum(told) == 20 * 500
+
+
+def test_a_line_that_is_cut_by_a_pause_in_a_flood_is_whole(written: Written) -> None:
+    allow(written, lines=0)
     for piece in (b"one\ntw", b"o\nthree\n"):
         written.write(piece)
         written.output._read(written.output._open[0])
