@@ -8,6 +8,7 @@ import pytest
 from tests.config.imported_files import app, argv, fates, from_pm2, remarks, specs
 
 from rekindle.actors.deaths.death import Action
+from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.restart_policy import RestartOn
 
 RESTART, FAILED = Action.RESTART, Action.MARK_FAILED
@@ -126,6 +127,42 @@ def test_variables_are_written_as_javascript_writes_them() -> None:
     assert dict(app(env=values).env) == {
         "A": " x ", "B": "true", "C": "null", "D": "1", "E": "0.5", "F": '{"a":[true,2,"ä"]}', "G": "10",
     }  # fmt: skip
+
+
+def test_a_log_file_is_relative_to_the_folder_of_the_app_and_has_both_streams() -> None:
+    spec = app(cwd="/srv/api", out_file="logs/api.log", error_file="/var/log/err.log")
+    assert spec.log == LogPolicy(file="/srv/api/logs/api.log")
+    assert remarks_on(script="a.js", out_file="logs/api.log", error_file="/var/log/err.log") == [
+        "PM2 does not rotate log files; Rekindle does, as set by max_mb and keep.",
+        "The log file has both streams; before: error_file = /var/log/err.log",
+    ]
+    assert app(out_file="a.log", log_file="both.log").log == LogPolicy(file="/srv/conf/both.log")
+    assert app(error_file="/var/log/err.log").log == LogPolicy(file="/var/log/err.log")
+
+
+@pytest.mark.parametrize(
+    ("settings", "files"),
+    [
+        ({"out_file": "/l/a.log"}, ["/l/a-0.log", "/l/a-1.log"]),
+        ({"out_file": "/l/a-7.log", "merge_logs": False}, ["/l/a-0.log", "/l/a-1.log"]),
+        ({"out_file": "/l/a.log", "merge_logs": True}, ["/l/a.log", "/l/a.log"]),
+        ({"out_file": "/l/a.log", "combine_logs": "true"}, ["/l/a.log", "/l/a.log"]),
+        ({"out_file": "/l/a.txt"}, ["/l/a.txt", "/l/a.txt"]),
+    ],
+)
+def test_each_instance_has_a_log_file_unless_logs_are_merged(
+    settings: dict[str, Any], files: list[str]
+) -> None:
+    found = specs(from_pm2({"apps": [{"script": "a.js", "instances": 2, **settings}]}))
+    assert [spec.log and spec.log.file for spec in found.values()] == files
+
+
+@pytest.mark.parametrize("file", ["/dev/null", "NULL", "none", "", "logs/", "${HOME}/a.log", True])
+def test_what_does_not_name_a_log_file_is_told(file: object) -> None:
+    assert app(out_file=file).log is None
+    assert remarks_on(script="a.js", out_file=file) == [
+        "Its output goes to Rekindle's log; to show it: rekindle output a"
+    ]
 
 
 def test_what_is_null_is_as_if_it_were_not_there() -> None:

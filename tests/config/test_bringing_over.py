@@ -104,6 +104,8 @@ def test_an_app_of_pm2_keeps_what_it_says() -> None:
     assert api.restart.restart_on is RestartOn.ALWAYS
     assert api.recycle is not None
     assert api.recycle.above_memory_mb == 1024
+    assert api.log is not None
+    assert api.log.file == "/srv/api-3.log"
     assert argv(sweep) == ("./bin/sweep", "a b")
     assert sweep.restart.restart_on is RestartOn.NEVER
     for said in ("deploy", "exec_mode = cluster", "watch = true"):

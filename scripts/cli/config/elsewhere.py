@@ -10,7 +10,7 @@ _LIMITS = "resource limits are set by rlimits, such as rlimits = { nofile = 4096
 _COUNT = "the number of workers is called count"
 _DIRECTORY = "the working directory is called cwd"
 _ENVIRONMENT = "environment variables are set by env, and inherited by inherit_env"
-_OUTPUT = "output goes to the log of the supervisor and to `rekindle output`"
+_OUTPUT = 'the log file of both streams is set by log, such as log = { file = "logs/{name}.log" }'
 _RESTART = 'restarts are set by restart, such as restart = { restart_on = "on_failure" }'
 
 ELSEWHERE: Mapping[str, str] = MappingProxyType(

@@ -6,6 +6,7 @@ app becomes the defaults.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,10 @@ OUTPUT = {
     "error", "error_file", "err_file", "out_file", "output", "log", "log_file", "log_date_format", "log_type",
     "merge_logs", "combine_logs", "time",
 }  # fmt: skip
+LOG_FILES = ("log_file", "log", "out_file", "output", "error_file", "error", "err_file")
+LOG_REFUSED = re.compile(r"^/dev/|[{}\0]|/$|^none$")
+NUMBERED_LOG = re.compile(r"(?:-[0-9]+)?\.log$")
+"""The end of a name in which PM2 puts the number of an instance."""
 OF_THE_COMMAND = ("args", "interpreter", "exec_interpreter", "interpreter_args", "node_args")
 OF_RESTARTS = {
     "max_restarts", "min_uptime", "restart_delay", "exp_backoff_restart_delay", "stop_exit_codes",
@@ -74,8 +79,37 @@ def _app(app: object) -> ImportedWorker:
     if app.get("exp_backoff_restart_delay") and not {"max_restarts", "min_uptime"} & set(app):
         _remove_limit(worker)
     if OUTPUT & set(app):
-        worker.tell_of_output()
+        _take_output(worker, app)
     return worker
+
+
+def _take_output(worker: ImportedWorker, app: Mapping[str, Any]) -> None:
+    """Write to the file of both streams, else to that of the first one; Rekindle writes both to it."""
+    files = {key: app[key] for key in LOG_FILES if _is_log_file(app.get(key))}
+    if not files:
+        worker.tell_of_output()
+        return
+    key, *others = files
+    worker.set("log", "file", _log_file(files[key], app))
+    worker.remarks.append("PM2 does not rotate log files; Rekindle does, as set by max_mb and keep.")
+    for other in others:
+        worker.remarks.append(f"The log file has both streams; before: {other} = {files[other]}")
+    if "log_type" in app:
+        worker.leave_out("log_type", text(app["log_type"]))
+
+
+def _is_log_file(value: object) -> bool:
+    """Whether it is the name of a file, in which braces do not mean anything."""
+    return isinstance(value, str) and bool(value) and value != "NULL" and not LOG_REFUSED.search(value)
+
+
+def _log_file(file: str, app: Mapping[str, Any]) -> str:
+    """The name relative to cwd, as in PM2; without merge_logs each instance has its own file."""
+    is_merged = any(text(app.get(key, False)) == "true" for key in ("merge_logs", "combine_logs"))
+    if not is_merged and whole(app.get("instances", 1)) not in (None, 0, 1):
+        file = NUMBERED_LOG.sub(lambda _: f"-{number_mark()}.log", file)
+    is_relative = "cwd" in app and not file.startswith("~")
+    return translated(str(Path(text(app["cwd"]), file)) if is_relative else file)
 
 
 def _command(worker: ImportedWorker, script: str, app: Mapping[str, Any]) -> list[str]:
