@@ -84,6 +84,7 @@ from .run_events import (
     RunStarted,
     RunStopped,
     RunSucceeded,
+    ScheduleChanged,
 )
 from .worker_events import (
     FailureLifted,
@@ -163,6 +164,7 @@ __all__ = [
     "RunStarted",
     "RunStopped",
     "RunSucceeded",
+    "ScheduleChanged",
     "ScheduleStatus",
     "Shutdown",
     "Snapshot",

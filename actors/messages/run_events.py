@@ -89,4 +89,22 @@ class RunOverdue(msgspec.Struct, frozen=True):
     """Whether it has succeeded before."""
 
 
-RunEvent = RunDue | RunStarted | RunSucceeded | RunFailed | RunStopped | RunSkipped | RunMissed | RunOverdue
+class ScheduleChanged(msgspec.Struct, frozen=True):
+    """A scheduled worker has another schedule from now on, or none."""
+
+    component_id: str
+    plan: str
+    """The new schedule in words; empty if there is none."""
+
+
+RunEvent = (
+    RunDue
+    | RunStarted
+    | RunSucceeded
+    | RunFailed
+    | RunStopped
+    | RunSkipped
+    | RunMissed
+    | RunOverdue
+    | ScheduleChanged
+)

@@ -32,6 +32,7 @@ from ..messages import (
     ResourceViolated,
     ResourceWarned,
     RunOverdue,
+    ScheduleChanged,
     StoodDown,
     StoreDegraded,
     StoreRecovered,
@@ -98,6 +99,8 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
             return _uses_less(book, event, now_wall_ms)
         case RunOverdue():
             return _overdue(book, event, now_wall_ms)
+        case ScheduleChanged(component_id=id_):
+            return resolved(book, [book.active(id_, Kind.OVERDUE)], now_wall_ms)
         case WorkReleased():
             return _released(book, event)
         case JobConvicted():
@@ -213,7 +216,7 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertS
 
 
 def _overdue(book: Book, event: RunOverdue, now_wall_ms: int) -> AlertStep:
-    """Nothing but a success ends it, however long a run lasts."""
+    """Health does not end it, however long a run lasts; a success does, or another schedule."""
     ago = window_words(max(0, round((now_wall_ms - event.since_wall_ms) / 1000)))
     reason = f"its last success was {ago} ago" if event.ever else f"it has never succeeded, for {ago}"
     text = "has not succeeded for two periods of its schedule"
@@ -246,7 +249,8 @@ def _breaker_changed(book: Book, event: BreakerOpened | BreakerClosed, now_wall_
 def _stopped_by_pause(book: Book, id_: str, now_wall_ms: int) -> AlertStep:
     """A pause ends the process and not the cause of its crashes: that alert stays and says so."""
     crash = book.active(id_, Kind.CRASHED)
-    over = resolved(book, [each for each in book.of(id_) if each is not crash], now_wall_ms)
+    lasting = (Kind.CRASHED, Kind.OVERDUE)
+    over = resolved(book, [each for each in book.of(id_) if each.kind not in lasting], now_wall_ms)
     if crash is None:
         return over
     kept = replace(crash, reason=PAUSED, last_at_wall_ms=now_wall_ms)

@@ -22,6 +22,7 @@ from ..messages import (
     RunStarted,
     RunStopped,
     RunSucceeded,
+    ScheduleChanged,
     WorkerStopped,
 )
 from ..messages.internal.to_supervisor import RunOvertime
@@ -79,8 +80,9 @@ def scheduled(worker: Worker, stored: str | None, seen_ms: int, world: World) ->
     if known is None:
         return _with(worker, TimetableStep(timetables.begun(worker.id, policy, world.wall_ms)))
     if worker.timetable is not None:  # it was removed for a while, and was not meant to run
-        return _with(worker, TimetableStep(replace(known, until_ms=world.wall_ms, owed=False)))
-    return _with(worker, timetables.recovered(known, policy, world.wall_ms, seen_ms))
+        return _with(worker, TimetableStep(timetables.resumed(known, policy, world.wall_ms)))
+    recovered = timetables.recovered(known, policy, world.wall_ms, seen_ms)
+    return _with(replace(worker, timetable=known), recovered)
 
 
 def replanned(worker: Worker, world: World) -> WorkerStep:
@@ -326,8 +328,10 @@ def _exit(effects: tuple[Effect, ...]) -> Exit:
 
 
 def _with(worker: Worker, done: TimetableStep) -> WorkerStep:
-    table = done.timetable
+    before, table = worker.timetable, done.timetable
     effects: tuple[Effect, ...] = (*_news(done.runs), _kept(table))
+    if before is not None and before.plan != table.plan:
+        effects = (*effects, Announce(ScheduleChanged(worker.id, table.plan)))
     if done.is_overdue:
         overdue = RunOverdue(worker.id, table.since_ms, ever=table.succeeded_ms is not None)
         effects = (*effects, Announce(overdue))

@@ -88,9 +88,14 @@ def begun(component_id: str, policy: SchedulePolicy, now_ms: int) -> Timetable:
 
 def replanned(table: Timetable, policy: SchedulePolicy, now_ms: int) -> Timetable:
     """The timetable under this policy: another schedule counts from now on, and the runs stay."""
-    plan = str(policy.calendar)
-    if plan == table.plan:
+    if str(policy.calendar) == table.plan:
         return table
+    return resumed(table, policy, now_ms)
+
+
+def resumed(table: Timetable, policy: SchedulePolicy, now_ms: int) -> Timetable:
+    """The timetable counts from now on: what was due until now does not matter any more."""
+    plan = str(policy.calendar)
     return replace(table, plan=plan, until_ms=now_ms, since_ms=now_ms, owed=False, overdue=False)
 
 
@@ -102,7 +107,8 @@ def closed(table: Timetable, state: RunState, reason: Hindrance, now_ms: int) ->
         if run is not None
     )
     latest = runs[-1] if runs else table.latest
-    return TimetableStep(replace(table, plan="", current=None, queued=None, latest=latest, owed=False), runs)
+    table = replace(table, plan="", current=None, queued=None, latest=latest, owed=False, overdue=False)
+    return TimetableStep(table, runs)
 
 
 def recovered(table: Timetable, policy: SchedulePolicy, now_ms: int, seen_ms: int) -> TimetableStep:

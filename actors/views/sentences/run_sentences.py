@@ -18,6 +18,7 @@ from ...messages import (
     RunStarted,
     RunStopped,
     RunSucceeded,
+    ScheduleChanged,
     ScheduleStatus,
 )
 from .sentence import Level, Sentence
@@ -45,6 +46,8 @@ def run_sentence(event: RunEvent) -> Sentence:
             return Sentence("run", f"missed {what}: {hindrance_words(reason)}", Level.WARNING)
         case RunOverdue(since_wall_ms=since, ever=ever):
             return Sentence("run", overdue_words(since, ever), Level.ERROR)
+        case ScheduleChanged(plan=plan):
+            return Sentence("run", f"has another schedule: {plan}" if plan else "has no schedule any more")
 
 
 def schedule_sentences(schedule: ScheduleStatus) -> Iterator[str]:
