@@ -196,6 +196,7 @@ class Supervisor(ResilientActor):
                 self._continue_without_store()
             case PauseElapsed():
                 self._pauses.end_elapsed()
+                self._groups.start_restored()
                 self._schedules.look()
             case RunsDue():
                 self._schedules.look()

@@ -49,6 +49,10 @@ META = "group:"
 """The prefix of the setting with the restarts of a group and why it is given up; the name follows."""
 
 
+_NOT_STARTED = frozenset({Rest.NEW, Rest.RESET, Rest.STOPPED, Rest.PAUSED})
+"""Why the last member to die still rests after its failure was cleared: it has yet to be started."""
+
+
 class GivenUp(msgspec.Struct, frozen=True):
     """A group that is down until its last member to die is started again."""
 
@@ -236,7 +240,7 @@ class Groups:
         worker = self._workers.get(member)
         if worker is None or all(place.group.name != name for place in worker.spec.membership):
             return True
-        down = isinstance(worker.phase, Idle) and worker.phase.rest in (Rest.RESET, Rest.NEW)
+        down = isinstance(worker.phase, Idle) and worker.phase.rest in _NOT_STARTED
         return not down and not isinstance(worker.phase, Failed)
 
     def _record(self, name: str) -> MetaSet:

@@ -15,7 +15,15 @@ from rekindle.actors import (
     Status,
     WorkerFailed,
 )
-from rekindle.actors.messages import Done, PauseWorkers, Refused, ResetWorker, RestartWorker, StartWorkers
+from rekindle.actors.messages import (
+    Done,
+    PauseWorkers,
+    Refused,
+    ResetWorker,
+    RestartWorker,
+    ResumeWorkers,
+    StartWorkers,
+)
 from rekindle.actors.simulation import Behaviour, Script, dies_after, exits, runs
 
 CRASHES = lives(dies_after(5.0))
@@ -175,6 +183,52 @@ def test_a_reset_starts_nothing() -> None:
     system.run(30)
     assert running(system) == set()
     assert system.status("b").shown == "stopped"
+
+
+def test_a_stop_of_the_worker_for_which_a_group_was_given_up_does_not_restore_the_group() -> None:
+    system = given_up(uptimes(5.0, 5.0, 5.0))
+    system.tell(ResetWorker("b"))
+    system.stop()
+    system.run(1)
+    assert system.events(GroupRestored) == []
+    assert isinstance(system.ask(lambda inbox: StartWorkers(("a",), inbox)), Refused)
+    system.start()
+    system.run(1)
+    assert healthy(system) == {"a", "b", "c"}
+    assert len(system.events(GroupRestored)) == 1
+
+
+def test_a_group_whose_culprit_was_reset_starts_with_the_next_supervisor() -> None:
+    system = given_up(uptimes(5.0, 5.0, 5.0))
+    system.tell(ResetWorker("b"))
+    system.restart_application()
+    assert system.events(GroupRestored) == [], "a shutdown restores nothing"
+    system.start()
+    system.run(1)
+    assert healthy(system) == {"a", "b", "c"}
+
+
+def test_a_group_whose_culprit_was_reset_starts_when_a_pause_ends() -> None:
+    system = given_up(uptimes(5.0, 5.0, 5.0))
+    system.tell(PauseWorkers(("b",), for_s=10.0))
+    system.tell(ResetWorker("b"))
+    system.run(5)
+    assert running(system) == set()
+    system.run(6)
+    assert healthy(system) == {"a", "b", "c"}
+
+
+def test_a_group_whose_culprit_is_paused_waits_for_it_also_in_the_next_supervisor() -> None:
+    system = given_up(uptimes(5.0, 5.0, 5.0))
+    system.tell(ResetWorker("b"))
+    system.tell(PauseWorkers(("b",)))
+    system.restart_application()
+    system.start()
+    system.run(1)
+    assert running(system) == set()
+    system.tell(ResumeWorkers(("b",)))
+    system.run(1)
+    assert healthy(system) == {"a", "b", "c"}
 
 
 def test_another_member_of_a_group_that_is_given_up_cannot_be_started_alone() -> None:
