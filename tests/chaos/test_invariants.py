@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.chaos.sample_scenarios import play
 
-from rekindle.actors.simulation import RULES, Scenario, Slack, dies_after, violations
+from rekindle.actors.simulation import RULES, Scenario, Slack, dies_after, runs, violations
 from rekindle.actors.simulation.scenarios.history import (
     AnyEntry,
     Concluded,
@@ -221,6 +221,28 @@ def test_a_real_run_is_given_the_time_that_a_machine_needs() -> None:
     add(Ordered(3.5, "stop", TAG))(entries)
     rules = {violation.rule for violation in violations(entries, SPECS, Slack(order_s=100.0))}
     assert "no start while stopping, paused or failed" not in rules
+
+
+def test_a_host_that_sleeps_while_an_actor_is_replaced_leaves_the_actor_its_time() -> None:
+    outcome = play(
+        changed(CRASHES, lasts_s=120)
+        .at(2).actor_raises("recorder")
+        .at(2.5).host_sleep(60)
+        .at(20).actor_raises("recorder")
+        .at(21).host_sleep(21.5)
+    )  # fmt: skip
+    assert outcome.violations == ()
+
+
+def test_heartbeats_that_a_slow_worker_did_not_send_do_not_count_as_sent() -> None:
+    """Their interval becomes the usual one again while the host sleeps."""
+    slow = Scenario("slow", lasts_s=60).worker(
+        TAG, runs(), health={"heartbeat_interval_s": 2.5, "staleness_s": 3.0, "max_misses": 2}
+    )
+    outcome = play(slow.at(10).slow_heartbeats(TAG, every_s=20, for_s=5.8).at(15.5).host_sleep(1.0))
+    [death] = [each for each in outcome.history.entries if isinstance(each, Decided)]
+    assert (death.cause, death.silent_s) == ("heartbeat_lost", 6.5)
+    assert outcome.violations == ()
 
 
 def test_a_violation_names_its_rule_its_time_and_its_entry() -> None:

@@ -52,7 +52,8 @@ class Deadlines:
         if now <= self.soonest + EXACT_S or now <= self._awake_since + EXACT_S:
             return
         grace = EXACT_S + (REPLACED_S if self._facts.an_actor_raised else 0.0)
-        over = [key for key, (due, _, _) in self._due.items() if now > due + grace]
+        # Replacing an actor takes time in which the host is awake.
+        over = [key for key, (due, _, _) in self._due.items() if now > max(due, self._awake_since) + grace]
         due = [self._due.pop(key) for key in over]
         for _, rule, why in due:
             what = why()

@@ -32,6 +32,7 @@ class Heartbeats:
         "_behaviour",
         "_changes",
         "_created",
+        "_due",
         "_expected",
         "_interval",
         "_job",
@@ -71,6 +72,8 @@ class Heartbeats:
         self._changes = changes
         self._note = note
         self._created = self._sent = runtime.clock.monotonic()
+        self._due = inf
+        """When the next heartbeat is sent; the regular ones before it are left out."""
         self._expected: tuple[float, ...] = ()
         self._interval = self._usual
         self._job = behaviour.job
@@ -164,7 +167,7 @@ class Heartbeats:
         """The time of the last heartbeat, also if it was left out."""
         if self._regular_since is None or self._suppressed or self._interval == inf:
             return self._sent
-        until = now if self._suspended is None else min(now, self._suspended)
+        until = min(now, self._due, inf if self._suspended is None else self._suspended)
         beats = ceil((until - self._regular_since) / self._interval - _SAME_S) - 1
         return max(self._sent, self._regular_since + max(0, beats) * self._interval)
 
@@ -181,7 +184,7 @@ class Heartbeats:
             return
         job = None if self.idle else self._job
         self.send(HEALTHY if job is None else Frame(status="healthy", current_job=job))
-        self._regular_since = now
+        self._regular_since, self._due = now, inf
         if beats := self._beats_until_next(now):
             self._wait(beats, now)
 
@@ -189,9 +192,9 @@ class Heartbeats:
         if self._timer is not None:
             self._timer.cancel()
         assert self._regular_since is not None
-        if self._interval < inf:
-            due = self._regular_since + beats * self._interval
-            self._timer = self._runtime.timers.after(due - now, self, None)
+        self._due = self._regular_since + beats * self._interval
+        if self._due < inf:
+            self._timer = self._runtime.timers.after(self._due - now, self, None)
 
     def _beats_until_next(self, now: float) -> int:
         """How many intervals until the next heartbeat that could be missed; 0 if there is none."""
