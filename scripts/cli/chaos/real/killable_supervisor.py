@@ -23,7 +23,14 @@ from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.faulty_store import FaultyStore
 from rekindle.actors.simulation.observer import event_entry
-from rekindle.actors.simulation.scenarios.history import Ordered, Reported, SupervisorStarted
+from rekindle.actors.simulation.scenarios.history import (
+    EventsStored,
+    Ordered,
+    Reported,
+    Stored,
+    SupervisorStarted,
+)
+from rekindle.actors.simulation.scenarios.job_entries import JobReleased
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.actors.simulation.scripted.heartbeats import HEALTHY
 from rekindle.persistence import open_store
@@ -61,8 +68,10 @@ class Host:
         self.system = RecordingSystem(plan, self.store, self.recorder)
         self._lock = threading.Lock()
 
-    def _stored(self, entry: Any) -> None:
-        self.journal.note(msgspec.structs.replace(entry, wall_ms=self.journal.wall(entry.wall_ms)))
+    def _stored(self, entry: Stored | EventsStored | JobReleased) -> None:
+        if isinstance(entry, Stored):
+            entry = msgspec.structs.replace(entry, wall_ms=self.journal.wall(entry.wall_ms))
+        self.journal.note(entry)
 
     def _reached(self, number: int) -> None:
         self.send({"reached": number})
