@@ -307,8 +307,9 @@ def _over(run: Run, phase: Idle, stopped: Hindrance) -> Run:
 def _stop_reason(before: Worker, rest: Rest, shutting_down: bool) -> Hindrance:
     if shutting_down:
         return Hindrance.SHUTDOWN
-    if isinstance(before.phase, Stopping) and before.phase.reason in _STOPS:
-        return _STOPS[before.phase.reason]
+    reason = before.phase.reason if isinstance(before.phase, Stopping) else None
+    if reason is not None and reason in _STOPS:
+        return _STOPS[reason]
     if rest is Rest.SCHEDULED:
         return Hindrance.REPLACED
     return _RESTS.get(rest, Hindrance.STOPPED)

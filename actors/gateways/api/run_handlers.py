@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from ...facts.runs import Run
 from ..serving.json_values import CommandResult, view, view_type
 from .route import Request
 
-RunView: Any = view_type(Run)
+RunView = view_type(Run)
 
 
 class Runs(msgspec.Struct, frozen=True):
     """The runs of one worker, newest first."""
 
     component_id: str
-    runs: list[RunView]
+    runs: list[RunView]  # type: ignore[valid-type]
 
 
 def runs(request: Request) -> object:

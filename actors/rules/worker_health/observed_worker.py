@@ -99,7 +99,7 @@ class ObservedWorker(msgspec.Struct):
         missed = watchdog.missed(self.watchdog, now)
         return None if missed is None else Lost(missed.cause, detail=missed.words)
 
-    def probed(self, is_good: bool, words: str, now: float, breakers: Container[str]) -> Probed:
+    def probed(self, is_good: bool, words: str, now: float, breakers: Container[str | None]) -> Probed:
         """What an answer of its probe means; failures count unless it is paused or its breaker is open."""
         self.probes = self.probes.after(ProbeAnswer(now, is_good, words))
         counts = self.alive is not None and not self.paused and self.breaker not in breakers

@@ -49,7 +49,8 @@ class Decisions(Promise):
         if entry.action == "restart":
             return delay_ms(worker.spec.restart, 0 if cleared else worker.memory.streak)
         if is_uncounted(worker.spec, entry):
-            return (max(0, APART_MS - entry.uptime_ms),) * 2
+            delay = max(0, APART_MS - entry.uptime_ms)
+            return delay, delay
         return delay_ms(worker.spec.restart, worker.memory.boot)
 
     def _action(self, worker: WorkerFacts, entry: Decided, at: float, cleared: bool) -> set[str]:

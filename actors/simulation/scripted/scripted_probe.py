@@ -42,7 +42,7 @@ class ScriptedProbe:
         """The process has ended."""
         self._timer.cancel()
 
-    def tell(self, _message: object) -> None:
+    def tell(self, message: object) -> None:  # a timer carries nothing
         """A timer: ask."""
         wrong = self._why_not()
         id_, generation = self._request.spec.id, self._request.generation
