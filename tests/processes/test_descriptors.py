@@ -15,6 +15,7 @@ from tests.processes.waiting import PATIENCE_S, eventually
 from rekindle.actors import Status
 from rekindle.actors.processes.spawn.pipes import Descriptors
 from rekindle.actors.processes.watch.transcript import MOST_LINES
+from rekindle.actors.spec.policies.ready_policy import ReadyPolicy
 
 
 @contextmanager
@@ -54,7 +55,7 @@ def test_reading_from_an_empty_pipe_does_not_block(no_traces: None) -> None:
 
 def test_a_worker_that_closes_its_output_is_left_alone_until_it_dies(run: Run, rows: Rows) -> None:
     script = "echo first; exec >&- 2>&-; sleep 0.3; exit 7"
-    system = run(shell("w", script, restart=QUICK))
+    system = run(shell("w", script, restart=QUICK, ready=ReadyPolicy(after_s=0)))
     assert eventually(lambda: rows.deaths("w"))
     assert rows.deaths("w")[0] == (1, "exited", 7, None, "restart")
     system.wait_until("w", lambda worker: worker.generation > 1, timeout_s=PATIENCE_S)
