@@ -48,6 +48,9 @@ from .watch.transcript import OutputLine, Transcript
 CLOSE_S = 5.0
 """How long `close` waits for the threads."""
 
+ANNOUNCED_S = 2.0
+"""How long the first start in a control group waits until the guardian is told of the group."""
+
 
 class RealProcesses:
     """Starts, watches and ends real processes."""
@@ -289,10 +292,15 @@ class RealProcesses:
         return {*waited_for, guardian, *(child.pid for child in self._living())}
 
     def _announce_cgroup(self, path: Path) -> None:
-        """Have the guardian end everything in the control group of all workers, if this process is killed."""
-        guardian = self._guardian
+        """Have the guardian end everything in the control group of all workers, if this process is killed.
+
+        The first start in the group waits for it: a process that hides its marks would survive until then.
+        """
+        guardian, is_known = self._guardian, threading.Event()
         if guardian is not None:
             self._loop.post(partial(guardian.add_cgroup, path))
+            self._loop.post(is_known.set)
+            is_known.wait(ANNOUNCED_S)
 
     def _kill_all(self) -> None:
         for child in self._living():
