@@ -13,6 +13,7 @@
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
     ├── TaskError (RuntimeError)               a task raised an exception that cannot be rebuilt here
     ├── WorkerCrashedError (RuntimeError)      a task crashed its worker; only its own future fails
+    ├── TaskTimeoutError (TimeoutError)        a task ran for too long; its worker was killed
     ├── ExecutorBrokenError (BrokenExecutor)   no worker of an executor can be started
     └── StoreError (RuntimeError)
         ├── StoreUnavailableError              locked, full or gone: a retry may help
@@ -192,6 +193,21 @@ class WorkerCrashedError(RekindleError, RuntimeError):
         text = f"{self.task}: its worker {death.component_id}, generation {death.generation}, {death}{times}"
         lines = "".join(f"\n  {line}" for line in death.output)
         return f"{text}; its last lines:{lines}" if lines else text
+
+
+class TaskTimeoutError(RekindleError, TimeoutError):
+    """A task ran for longer than its time limit; its worker was killed."""
+
+    def __init__(self, task: str, timeout_s: float, worker: str) -> None:
+        super().__init__(task, timeout_s, worker)
+        self.task = task
+        self.timeout_s = timeout_s
+        self.worker = worker
+
+    def __str__(self) -> str:
+        return (
+            f"{self.task}: it ran for longer than {self.timeout_s:g} s; its worker {self.worker} was killed"
+        )
 
 
 class ExecutorBrokenError(RekindleError, BrokenExecutor):

@@ -19,6 +19,8 @@ HOW_TO = (
     " sides trust: a module with dumps and loads, such as RekindleExecutor(codec=cloudpickle)."
 )
 
+HINT = "cloudpickle also writes lambdas and closures: RekindleExecutor(codec=cloudpickle)."
+
 
 class Codec(Protocol):
     """Turns any object into bytes and back, such as a module with these two functions."""
@@ -56,14 +58,21 @@ class Calls:
             ValueError: the call is longer than a message may be.
         """
         if self._codec is not None:
-            payload = bytes(self._codec.dumps((function, args, dict(named))))
+            payload = self._encoded(self._codec, (function, args, dict(named)))
         else:
             payload = _plainly(function, args, dict(named))
         if len(payload) > MOST_BYTES:
             raise ValueError(f"the arguments take {len(payload)} bytes; the limit is {MOST_BYTES}")
         return payload
 
-    def result(self, payload: bytes) -> Any:
+    def _encoded(self, codec: Codec, call: tuple[object, ...]) -> bytes:
+        try:
+            return bytes(codec.dumps(call))
+        except Exception as error:
+            hint = "" if self.codec_name == "cloudpickle" else f" {HINT}"
+            raise TypeError(f"the codec {self.codec_name} cannot write this call: {error}.{hint}") from error
+
+    def result(self, payload: bytes | bytearray) -> Any:
         """The result of a task."""
         return values.loads(payload) if self._codec is None else self._codec.loads(payload)
 
@@ -72,7 +81,7 @@ def _plainly(function: Callable[..., object], args: tuple[Any, ...], named: dict
     while isinstance(function, functools.partial):
         args, named = (*function.args, *args), {**function.keywords, **named}
         function = function.func
-    target = target_of(function)
+    target = _known_target(function)
     try:
         return values.dumps([target, list(args), named])
     except TypeError:
@@ -110,6 +119,22 @@ def target_of(function: Callable[..., object]) -> str:
     if module == "__main__" and program_of_host() is None:
         raise TypeError(f"{path} was entered interactively, not in a file; put it into a module. {HOW_TO}")
     return f"{module}:{path}"
+
+
+def _known_target(function: Callable[..., object]) -> str:
+    try:
+        return _cached_target(function)
+    except TypeError:  # it cannot be hashed, or found
+        return target_of(function)
+
+
+_cached_target = functools.lru_cache(maxsize=256)(target_of)
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """A function's name, for messages."""
+    module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    return f"{module}:{path}" if isinstance(module, str) and isinstance(path, str) else f"{function!r:.80}"
 
 
 def program_of_host() -> dict[str, str] | None:

@@ -8,12 +8,11 @@ reference to the executor, so that a dropped executor can be garbage-collected.
 from __future__ import annotations
 
 import atexit
-import os
 import selectors
 import socket
 import sys
 import threading
-from collections import deque
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 
@@ -22,54 +21,49 @@ from loguru import logger
 from rekindle.worker import values
 from rekindle.worker.executor import task_wire
 
-from ..errors import ExecutorBrokenError, WorkerCrashedError
+from ..errors import ExecutorBrokenError, TaskTimeoutError, WorkerCrashedError
 from ..messages import (
     Event,
-    ResetWorker,
-    RestartWorker,
-    StartWorkers,
     WorkerDied,
     WorkerFailed,
     WorkerStopped,
 )
 from ..processes.watch.transcript import OutputLine
-from ..runtime.resilient_actor import tell
 from ..spec.policies.stop_policy import Urgency
 from ..system.facade import System
 from .assignments import Assignments, Task
-from .calls import Calls
+from .calls import Calls, name_of
 from .connection import Connection
+from .order_queue import OrderQueue
 from .remote_errors import raised
 from .task_output import TaskOutput
 from .task_socket import TaskSocket
+from .worker_control import WorkerControl
 
 
 class Dispatcher:
     """The thread behind one executor."""
 
     def __init__(
-        self, calls: Calls, setup: bytes, assignments: Assignments, tasks_per_child: int | None
+        self, calls: Calls, setup: bytes, *, tasks_per_child: int | None, shows_output: bool
     ) -> None:
         self.broken: str | None = None
         self._calls = calls
         self._setup = setup
-        self._assignments = assignments
+        self._assignments = Assignments()
         self._tasks_per_child = tasks_per_child
+        self._shows_output = shows_output
         self._tokens: Mapping[str, str] = {}
         self._system: System | None = None
-        self._posted: deque[Callable[[], None]] = deque()
+        self._orders = OrderQueue()
         self._output = TaskOutput()
         self._connections: dict[str, Connection] = {}
         self._unidentified: set[Connection] = set()
         self._failed: dict[str, str] = {}
-        self._excused: set[tuple[str, int]] = set()
         self._closing = False
         self._ended = threading.Event()
-        self._process = os.getpid()
         self._selector = selectors.DefaultSelector()
         self._listener = TaskSocket()
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._waking = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rekindle-executor", daemon=True)
 
     # ── for other threads ────────────────────────────────────────────────────────────────
@@ -85,43 +79,44 @@ class Dispatcher:
         try:
             self._listener.listen()
             self._selector.register(self._listener.socket, selectors.EVENT_READ, self._accept)
-            self._selector.register(self._wake, selectors.EVENT_READ, self._woken)
+            self._selector.register(self._orders, selectors.EVENT_READ, lambda _: None)
             system.open()
+            self._control = WorkerControl(system)
             system.subscribe(self)
-            system.follow_output(self._show)
+            if self._shows_output:
+                system.follow_output(self._show)
             system.start()
         except BaseException:
             system.stop()
             self._close_sockets()
             raise
-        # Daemon threads still run at that time: submitted tasks are finished, as in the standard
-        # executors.
+        # Daemon threads still run at that time: submitted tasks are finished, as in the standard executors.
         atexit.register(self._finish_at_exit)
         self._thread.start()
 
     def tell(self, message: Event) -> None:
         """Receive an event about the workers."""
         if isinstance(message, WorkerDied | WorkerFailed | WorkerStopped):
-            self._post(lambda: self._on_event(message))
+            self._orders.post(lambda: self._on_event(message))
 
     def submit(self, task: Task) -> None:
         """Queue a task."""
-        self._post(lambda: self._take(task))
+        self._orders.post(lambda: self._take(task))
 
     def close(self, cancel: bool = False) -> None:
         """Finish the submitted tasks, or with `cancel` only the begun ones, then end; does not wait."""
-        self._post(lambda: self._close(cancel))
+        self._orders.post(lambda: self._close(cancel))
 
     def interrupt(self) -> None:
         """Cancel the tasks that wait, fail the ones that run, and kill every worker; returns at once."""
-        self._post(self._interrupt)
+        self._orders.post(self._interrupt)
 
     def finish(self) -> None:
         """Finish the submitted tasks, end, and wait for that; does nothing in a fork or in its own thread.
 
         Ctrl-C ends the wait: the tasks are then interrupted.
         """
-        if os.getpid() != self._process or threading.current_thread() is self._thread:
+        if not self._orders.is_ours or threading.current_thread() is self._thread:
             return
         self.close()
         try:
@@ -138,15 +133,6 @@ class Dispatcher:
             self.interrupt()
         self.finish()
 
-    def _post(self, order: Callable[[], None]) -> None:
-        if os.getpid() != self._process:
-            return
-        self._posted.append(order)
-        # Under a lock: once it is closed, its number may belong to a file of the host.
-        with self._waking, suppress(OSError):
-            if self._wake != -1:
-                os.eventfd_write(self._wake, 1)
-
     # ── the thread ───────────────────────────────────────────────────────────────────────
 
     def _run(self) -> None:
@@ -157,19 +143,17 @@ class Dispatcher:
                 self._run_once()
 
     def _run_once(self) -> None:
-        for key, ready in self._selector.select():
-            self._guarded(lambda key=key, ready=ready: key.data(ready))  # type: ignore[misc]
-        while self._posted:
-            self._guarded(self._posted.popleft())
+        for key, ready in self._selector.select(self._assignments.wait_s(time.monotonic())):
+            self._guarded(key.data, ready)
+        for order in self._orders.take():
+            self._guarded(order)
+        self._guarded(self._end_overdue_tasks)
 
-    def _guarded(self, call: Callable[[], None]) -> None:
+    def _guarded(self, call: Callable[..., None], *args: int) -> None:
         try:
-            call()
+            call(*args)
         except Exception as error:  # noqa: BLE001  # one error must not leave all futures waiting
             logger.opt(exception=error).error("executor: an internal error; it continues")
-
-    def _woken(self, _: int) -> None:
-        os.eventfd_read(self._wake)
 
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
@@ -216,12 +200,14 @@ class Dispatcher:
         line, _address = self._listener.socket.accept()
         connection = Connection(line)
         self._unidentified.add(connection)
-        self._watch(connection, new=True)
+        self._selector.register(line, selectors.EVENT_READ, lambda ready: self._on_ready(connection, ready))
 
-    def _watch(self, connection: Connection, *, new: bool = False) -> None:
+    def _watch(self, connection: Connection) -> None:
+        """Watch whether more can be sent while there is more to send."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.sends else 0)
-        change = self._selector.register if new else self._selector.modify
-        change(connection.line, events, lambda ready: self._on_ready(connection, ready))
+        key = self._selector.get_key(connection.line)
+        if key.events != events:
+            self._selector.modify(connection.line, events, key.data)
 
     def _on_ready(self, connection: Connection, ready: int) -> None:
         if ready & selectors.EVENT_WRITE:
@@ -238,18 +224,18 @@ class Dispatcher:
             self._on_message(connection, kind, number, payload)
         return open_still
 
-    def _on_message(self, connection: Connection, kind: int, number: int, payload: bytes) -> None:
+    def _on_message(self, connection: Connection, kind: int, number: int, payload: bytes | bytearray) -> None:
         if connection.worker is None:
             self._identify(connection, payload)
         elif kind == task_wire.READY:
             connection.ready = True
             self._serve(connection)
         elif kind == task_wire.STARTED:
-            self._assignments.begun(connection.worker, number)
+            self._assignments.begun(connection.worker, number, time.monotonic())
         elif kind in (task_wire.RETURNED, task_wire.RAISED):
             self._finished(connection, kind, number, payload)
 
-    def _identify(self, connection: Connection, payload: bytes) -> None:
+    def _identify(self, connection: Connection, payload: bytes | bytearray) -> None:
         with suppress(ValueError):
             match values.loads(payload):
                 case {"token": str(token), "generation": int(generation)} if token in self._tokens:
@@ -262,7 +248,7 @@ class Dispatcher:
                     return
         self._drop(connection)
 
-    def _finished(self, connection: Connection, kind: int, number: int, payload: bytes) -> None:
+    def _finished(self, connection: Connection, kind: int, number: int, payload: bytes | bytearray) -> None:
         assert connection.worker is not None
         task = self._assignments.finished(connection.worker, number)
         if task is None:
@@ -276,7 +262,7 @@ class Dispatcher:
             self._serve(connection)
         self._settle(task, kind, payload)
 
-    def _settle(self, task: Task, kind: int, payload: bytes) -> None:
+    def _settle(self, task: Task, kind: int, payload: bytes | bytearray) -> None:
         try:
             if kind == task_wire.RAISED:
                 task.future.set_exception(raised(payload))
@@ -289,7 +275,7 @@ class Dispatcher:
         """Replace a process that has reached its limit of tasks."""
         assert connection.worker is not None
         self._drop(connection)
-        self._tell_supervisor(RestartWorker(connection.worker[0]))
+        self._control.renew(connection.worker)
 
     def _drop(self, connection: Connection) -> None:
         if connection.line.fileno() == -1:
@@ -314,20 +300,23 @@ class Dispatcher:
                 self._drain(id_, generation)
                 self._assignments.give_back((id_, generation))
                 self._serve_idle_workers()
+                self._control.note_end((id_, generation))
             case WorkerFailed(component_id=id_, generation=generation, reason=reason):
-                if (id_, generation) not in self._excused:
+                if not self._control.is_excused((id_, generation)):
                     self._failed[id_] = reason
                     self._check_any_left()
 
     def _died(self, event: WorkerDied) -> None:
         death = event.death
-        self._drain(death.component_id, death.generation)
+        worker = (death.component_id, death.generation)
+        self._drain(*worker)
         task, given_up = self._assignments.died(death)
         if task is not None:
-            self._restart_without_penalty(death.component_id, death.generation)
+            self._control.restart_without_penalty(worker)
+        self._control.note_end(worker)
         self._serve_idle_workers()
         if task is not None and given_up:
-            task.future.set_exception(WorkerCrashedError(task.name, task.deaths))
+            task.future.set_exception(WorkerCrashedError(name_of(task.function), task.deaths))
 
     def _drain(self, component_id: str, generation: int) -> None:
         """Process the last messages of a worker that ended: a task that it finished did not crash."""
@@ -339,19 +328,14 @@ class Dispatcher:
                     break
             self._drop(connection)
 
-    def _restart_without_penalty(self, component_id: str, generation: int) -> None:
-        """The task caused the death, so the worker restarts at once with its full restart budget."""
-        self._excused = {(id_, number) for id_, number in self._excused if id_ != component_id}
-        self._excused.add((component_id, generation))
-        # The first ends a waiting delay, the second clears the counters, the third starts a worker
-        # that was given up. Each does nothing where it is not needed.
-        self._tell_supervisor(StartWorkers((component_id,)))
-        self._tell_supervisor(ResetWorker(component_id))
-        self._tell_supervisor(StartWorkers((component_id,)))
-
-    def _tell_supervisor(self, command: StartWorkers | ResetWorker | RestartWorker) -> None:
-        assert self._system is not None
-        tell(self._system.supervisor, command)
+    def _end_overdue_tasks(self) -> None:
+        for worker, task in self._assignments.overdue(time.monotonic()):
+            assert task.timeout_s is not None
+            connection = self._connections.get(worker[0])
+            if connection is not None and connection.worker == worker:
+                self._drop(connection)
+            self._control.kill(worker)
+            task.future.set_exception(TaskTimeoutError(name_of(task.function), task.timeout_s, worker[0]))
 
     def _check_any_left(self) -> None:
         if len(self._failed) == len(self._tokens):
@@ -360,8 +344,7 @@ class Dispatcher:
 
     def _check_supervisor(self) -> None:
         """Fail all tasks if the host stopped every actor of its process: no more events will come."""
-        assert self._system is not None
-        if not self._system.supervisor.is_alive():
+        if not self._control.is_alive:
             self.broken = "its supervisor was stopped"
             self._fail_all(self.broken)
 
@@ -372,7 +355,7 @@ class Dispatcher:
 
     def _show(self, line: OutputLine) -> None:
         self._output.add(line)
-        self._post(self._output.show)
+        self._orders.post(self._output.show)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
@@ -391,6 +374,4 @@ class Dispatcher:
     def _close_sockets(self) -> None:
         self._selector.close()
         self._listener.close()
-        with self._waking:
-            os.close(self._wake)
-            self._wake = -1
+        self._orders.close()

@@ -13,10 +13,12 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from types import ModuleType, TracebackType
 from typing import ParamSpec, TypeVar
+
+import msgspec
 
 from rekindle.worker import values
 from rekindle.worker.executor import tasks
@@ -26,16 +28,18 @@ from ..ports import Store
 from ..spec.policies.health_policy import HealthPolicy
 from ..spec.policies.restart_policy import RestartPolicy
 from ..spec.policies.stop_policy import StopPolicy
-from ..spec.program import PythonCall
+from ..spec.program import MODULE, PythonCall
 from ..spec.worker_spec import WorkerSpec
 from ..system.facade import System
-from .assignments import Assignments, Task
-from .calls import Calls, program_of_host, target_of
+from .assignments import Task
+from .calls import Calls, program_of_host
 from .dispatcher import Dispatcher
 from .null_store import NullStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+SERVE = "rekindle.worker.executor.tasks:serve"
 
 RESTART = RestartPolicy(
     max_in_window=None,
@@ -70,6 +74,8 @@ class RekindleExecutor(Executor):
         codec: ModuleType | str | None = None,
         store: Store | None = None,
         name: str = "executor",
+        show_output: bool = True,
+        warm: bool | Sequence[str] = True,
     ) -> None:
         """Describe an executor; its processes start with the first task.
 
@@ -83,6 +89,10 @@ class RekindleExecutor(Executor):
                 `"package.module:object"`. Without it functions are sent by name, and values as data.
             store: persists deaths, and is closed with the executor; default: nothing is persisted.
             name: the prefix of the workers' ids.
+            show_output: whether what tasks print appears on the host's stdout and stderr. The evidence of
+                a crash has it in either case.
+            warm: fork the processes from one that has imported the module of the first task's function
+                already, or these modules; where that is not safe, each is executed.
 
         Raises:
             ValueError: a number is too small.
@@ -101,6 +111,8 @@ class RekindleExecutor(Executor):
         self._store = store
         self._crash_retries = crash_retries
         self._tasks_per_child = max_tasks_per_child
+        self._show_output = show_output
+        self._warm = warm
         self._dispatcher: Dispatcher | None = None
         self._closed = False
         self._life = threading.Lock()
@@ -113,15 +125,45 @@ class RekindleExecutor(Executor):
             RuntimeError: the executor has been shut down.
             ExecutorBrokenError: none of its workers can be started.
         """
+        return self._submit(TaskOptions(crash_retries=self._crash_retries), fn, args, kwargs)
+
+    def with_options(
+        self, *, timeout: float | None = None, crash_retries: int | None = None
+    ) -> ExecutorWithOptions:
+        """The same executor, whose `submit` and `map` have other options.
+
+        Args:
+            timeout: how many seconds a task may run. A task that runs for longer raises
+                `TaskTimeoutError`, and its process is killed. The time begins with the task, not with
+                `submit`.
+            crash_retries: how often a task that crashed its worker is retried.
+
+        Raises:
+            ValueError: a number is too small.
+        """
+        _check_at_least(0, crash_retries=crash_retries)
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout must be more than 0 s, is {timeout}")
+        retries = self._crash_retries if crash_retries is None else crash_retries
+        return ExecutorWithOptions(self, TaskOptions(timeout, retries))
+
+    def _submit(
+        self,
+        options: TaskOptions,
+        fn: Callable[..., T],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+    ) -> Future[T]:
         payload = self._calls.written(fn, args, kwargs)
         future: Future[T] = Future()
+        task = Task(fn, payload, future, options.crash_retries, options.timeout_s)
         with self._life:
             if self._closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            dispatcher = self._dispatcher or self._start()
+            dispatcher = self._dispatcher or self._start(fn)
             if dispatcher.broken is not None:
                 raise ExecutorBrokenError(f"no worker can be started: {dispatcher.broken}")
-            dispatcher.submit(Task(_name(fn), payload, future))
+            dispatcher.submit(task)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -147,12 +189,13 @@ class RekindleExecutor(Executor):
             self._dispatcher.interrupt()
         self.shutdown(wait=True)
 
-    def _start(self) -> Dispatcher:
+    def _start(self, first: Callable[..., object]) -> Dispatcher:
         dispatcher = Dispatcher(
-            self._calls, self._setup, Assignments(self._crash_retries), self._tasks_per_child
+            self._calls, self._setup, tasks_per_child=self._tasks_per_child, shows_output=self._show_output
         )
         tokens = {secrets.token_hex(16): id_ for id_ in self._ids}
-        specs = [_spec(id_, f"{dispatcher.address}:{token}") for token, id_ in tokens.items()]
+        call = PythonCall(SERVE, warm=warm_modules(self._warm, first))
+        specs = [_spec(id_, call, f"{dispatcher.address}:{token}") for token, id_ in tokens.items()]
         dispatcher.start(System(specs, store=self._store or NullStore()), tokens)
         self._dispatcher = dispatcher
         # When the executor is dropped without a shutdown, submitted tasks are finished and all processes end.
@@ -160,10 +203,45 @@ class RekindleExecutor(Executor):
         return dispatcher
 
 
-def _spec(component_id: str, line: str) -> WorkerSpec:
+class TaskOptions(msgspec.Struct, frozen=True):
+    """How a task is run."""
+
+    timeout_s: float | None = None
+    crash_retries: int = 0
+
+
+class ExecutorWithOptions(Executor):
+    """An executor whose tasks have options of their own; made by `RekindleExecutor.with_options`."""
+
+    def __init__(self, executor: RekindleExecutor, options: TaskOptions) -> None:
+        self._executor = executor
+        self._options = options
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a call in a worker; see `RekindleExecutor.submit`."""
+        return self._executor._submit(self._options, fn, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Shut the executor down, which is the same one."""
+        self._executor.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def warm_modules(warm: bool | Sequence[str], first: Callable[..., object]) -> bool | tuple[str, ...]:
+    """What the process imports from which the workers are forked; False: each is executed.
+
+    The program itself is not among them: only a worker may load it, under another name.
+    """
+    if warm is False:
+        return False
+    named = (getattr(first, "__module__", None),) if warm is True else tuple(warm)
+    names = (name for name in named if isinstance(name, str) and MODULE.fullmatch(name))
+    return tuple(dict.fromkeys((SERVE.partition(":")[0], *(name for name in names if name != "__main__"))))
+
+
+def _spec(component_id: str, call: PythonCall, line: str) -> WorkerSpec:
     return WorkerSpec(
         component_id,
-        PythonCall("rekindle.worker.executor.tasks:serve"),
+        call,
         restart=RESTART,
         health=HEALTH,
         stop=STOP,
@@ -171,13 +249,6 @@ def _spec(component_id: str, line: str) -> WorkerSpec:
         # The host's own functions expect the host's environment.
         inherit_env=("*",),
     )
-
-
-def _name(function: Callable[..., object]) -> str:
-    try:
-        return target_of(function)
-    except TypeError:
-        return f"{function!r:.80}"
 
 
 def _check_at_least(least: int, **given: int | None) -> None:

@@ -27,7 +27,7 @@ class RemoteTraceback(Exception):  # noqa: N818  # what the standard library cal
         return f'\n"""\n{self.trace}"""'
 
 
-def raised(payload: bytes) -> BaseException:
+def raised(payload: bytes | bytearray) -> BaseException:
     """The exception, of its own class if that is loaded here, with the remote traceback as its cause."""
     data = values.loads(payload)
     if not isinstance(data, Mapping) or not isinstance(name := data.get("type"), str):

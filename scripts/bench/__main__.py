@@ -3,9 +3,10 @@
 The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `costs` (memory, threads
 and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes), `events` (from
 SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe), `flood` (the
-same into a log file, and the restart of another worker meanwhile) and `chaos` (storms and scenarios in
-virtual time). With --against, each part but `probes`, `output` and `flood` measures this checkout and
-another one by turns.
+same into a log file, and the restart of another worker meanwhile), `executors` (tasks through
+RekindleExecutor, beside ProcessPoolExecutor, loky and pebble) and `chaos` (storms and scenarios in virtual
+time). With --against, `restarts`, `costs`, `events` and `chaos` measure this checkout and another one by
+turns.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from .comparison import (
     compare_restarts,
 )
 from .events import lines, measure_events
+from .executors import executor_table, measure_executors
 from .flood import flood_line, measure_flood
 from .floor import Programs, programs
 from .measure import Summary
@@ -39,7 +41,7 @@ from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
 
-PARTS = ("restarts", "costs", "probes", "events", "output", "flood", "chaos")
+PARTS = ("restarts", "costs", "probes", "events", "output", "flood", "executors", "chaos")
 
 
 def main() -> None:
@@ -114,6 +116,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         flood = measure_flood()
         print(flood_line(flood), flush=True)
         figures["flood"] = asdict(flood)
+    if "executors" in options.parts:
+        print("measuring executors ...", flush=True)
+        executors, missing = measure_executors()
+        print(executor_table(executors, missing), flush=True)
+        figures["executors"] = [asdict(each) for each in executors]
     if "chaos" in options.parts:
         print("measuring chaos in virtual time ...", flush=True)
         chaos = measure_chaos()
@@ -148,7 +155,7 @@ def _comparisons(sides: Sides, built: Programs, options: argparse.Namespace) -> 
             case "chaos":
                 yield from compare_chaos(sides)
             case _:
-                pass  # `output` and `flood` have their yardsticks in every run
+                pass  # the other parts have their yardsticks in every run
 
 
 def _table(restarts: RestartFigures) -> str:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from concurrent.futures import CancelledError
 from pathlib import Path
 
@@ -17,7 +18,13 @@ from tests.processes import tasks
 from tests.processes.supervisors import IMPORT_PATH
 from tests.processes.waiting import PATIENCE_S, eventually
 
-from rekindle.actors import ExecutorBrokenError, RekindleExecutor, WorkerCrashedError
+from rekindle.actors import (
+    ExecutorBrokenError,
+    RekindleExecutor,
+    TaskTimeoutError,
+    WorkerCrashedError,
+    WorkerStatus,
+)
 from rekindle.persistence import MemoryStore
 from rekindle.worker.guardian import marked_processes
 
@@ -271,11 +278,14 @@ def test_ctrl_c_ends_a_program_whose_task_runs(tmp_path: Path, begin: str, wait:
         env={**os.environ, "PYTHONPATH": IMPORT_PATH},
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as host:
         assert eventually(lambda: note.exists() and note.read_text())
-        host.send_signal(signal.SIGINT)
+        os.killpg(host.pid, signal.SIGINT)  # as a terminal does
         _, error = host.communicate(timeout=PATIENCE_S)
     assert "KeyboardInterrupt" in error
+    # A KeyboardInterrupt that the interpreter swallows at its end, in an exit handler, ends it as usual.
+    assert host.returncode == (0 if begin != WITH and wait == "pass" else -signal.SIGINT)
     assert marked_processes(note.read_text()) == []
 
 
@@ -299,3 +309,89 @@ def test_what_a_task_prints_is_seen_on_the_host_s_own_streams(tmp_path: Path) ->
     assert ran.returncode == 0
     assert sorted(ran.stdout.splitlines()) == ["child"] * 3 + ["task 0", "task 1", "task 2"]
     assert sorted(ran.stderr.splitlines()) == ["problem 0", "problem 1", "problem 2"]
+
+
+def test_what_a_task_prints_can_be_left_to_the_evidence(tmp_path: Path) -> None:
+    ran = program(
+        tmp_path,
+        """
+        import os
+        from rekindle.actors import RekindleExecutor
+
+        def talk():
+            print("task")
+            os._exit(1)
+
+        if __name__ == "__main__":
+            with RekindleExecutor(1, show_output=False) as executor:
+                print(executor.submit(talk).exception().output)
+        """,
+    )
+    assert (ran.stdout, ran.stderr) == ("('task',)\n", "")
+
+
+# ── time limits ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_task_that_runs_for_too_long_fails_alone_and_its_process_is_replaced(no_traces: None) -> None:
+    with RekindleExecutor(1) as executor:
+        pid = executor.submit(tasks.pid).result(S)
+        slow = executor.with_options(timeout=0.2).submit(time.sleep, 1000)
+        next_one = executor.submit(tasks.pid)
+        error = slow.exception(S)
+        assert isinstance(error, TaskTimeoutError)
+        assert isinstance(error, TimeoutError)
+        assert str(error) == "time:sleep: it ran for longer than 0.2 s; its worker executor:0 was killed"
+        assert next_one.result(S) != pid
+
+
+def test_the_time_of_a_task_begins_when_it_begins(no_traces: None) -> None:
+    with RekindleExecutor(1) as executor:
+        limited = executor.with_options(timeout=20.0)
+        assert list(limited.map(tasks.square, range(50))) == [n * n for n in range(50)]
+        waits = limited.submit(tasks.square, 2)
+        assert waits.result(S) == 4
+
+
+def test_options_are_those_of_one_view_of_the_executor(tmp_path: Path, no_traces: None) -> None:
+    with RekindleExecutor(1) as executor:
+        patient = executor.with_options(crash_retries=1)
+        assert patient.submit(tasks.die_until, 1, str(tmp_path / "a")).result(S) == 1
+        crashed = executor.submit(tasks.die_until, 1, str(tmp_path / "b"))
+        assert isinstance(crashed.exception(S), WorkerCrashedError)
+        with pytest.raises(ValueError, match="timeout must be more than 0 s, is 0"):
+            executor.with_options(timeout=0)
+
+
+def workers_of(executor: RekindleExecutor) -> tuple[WorkerStatus, ...]:
+    assert executor._dispatcher is not None
+    assert executor._dispatcher._system is not None
+    return executor._dispatcher._system.report().workers
+
+
+# ── warm starts ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("warm", "note"),
+    [
+        (True, "forked from its warm process"),
+        (["tests.processes.tasks", "tests.processes.noisy_import"], "a thread running"),
+        (False, ""),
+    ],
+)
+def test_processes_are_forked_from_a_warm_one_where_that_is_safe(
+    warm: bool | list[str], note: str, no_traces: None
+) -> None:
+    with RekindleExecutor(2, warm=warm) as executor:
+        assert executor.submit(tasks.square, 3).result(S) == 9
+        assert isinstance(executor.submit(tasks.die, "kill").exception(S), WorkerCrashedError)
+        assert list(executor.map(tasks.square, range(9))) == [n * n for n in range(9)]
+        assert eventually(lambda: all(note in worker.start_note for worker in workers_of(executor)))
+
+
+def test_a_codec_that_cannot_write_a_closure_is_named_with_one_that_can(no_traces: None) -> None:
+    number = 3
+    executor = RekindleExecutor(1, codec=pickle)
+    with pytest.raises(TypeError, match=r"the codec pickle cannot write this call: .*codec=cloudpickle"):
+        executor.submit(lambda: number)

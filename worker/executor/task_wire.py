@@ -13,6 +13,9 @@ HEADER = struct.Struct(">BQQ")
 MOST_BYTES = 1 << 30
 """The longest message; a connection that announces more is dropped."""
 
+LONG = 1 << 16
+"""From this length on a payload is sent and received by itself, without being copied."""
+
 # ── from a worker ──
 HELLO, READY, STARTED, RETURNED, RAISED = range(1, 6)
 """Its identity; that it accepts tasks; that a task begins; the task's outcome."""
@@ -26,7 +29,16 @@ def packed(kind: int, task: int, payload: bytes) -> bytes:
     return HEADER.pack(kind, task, len(payload)) + payload
 
 
-def receive(connection: socket) -> tuple[int, int, bytes] | None:
+def send(connection: socket, kind: int, task: int, payload: bytes) -> None:
+    """Send a message; waits until all of it is sent."""
+    if len(payload) < LONG:
+        connection.sendall(packed(kind, task, payload))
+    else:
+        connection.sendall(HEADER.pack(kind, task, len(payload)))
+        connection.sendall(payload)
+
+
+def receive(connection: socket) -> tuple[int, int, bytearray] | None:
     """Wait for the next message; None once the other side has closed."""
     header = _exactly(connection, HEADER.size)
     if header is None:
@@ -36,14 +48,15 @@ def receive(connection: socket) -> tuple[int, int, bytes] | None:
     return None if payload is None else (kind, task, payload)
 
 
-def _exactly(connection: socket, length: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < length:
+def _exactly(connection: socket, length: int) -> bytearray | None:
+    data = bytearray(length)
+    rest = memoryview(data)
+    while rest:
         try:
-            part = connection.recv(min(length - len(data), 1 << 20))
+            count = connection.recv_into(rest)
         except ConnectionResetError:
             return None
-        if not part:
+        if not count:
             return None
-        data += part
-    return bytes(data)
+        rest = rest[count:]
+    return data

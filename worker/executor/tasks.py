@@ -44,7 +44,7 @@ def serve(worker: Worker) -> None:
     hello = values.dumps({"token": token, "generation": worker.generation})
     with socket.socket(socket.AF_UNIX) as connection, suppress(ConnectionError, FileNotFoundError):
         connection.connect(address)
-        connection.sendall(task_wire.packed(task_wire.HELLO, 0, hello))
+        task_wire.send(connection, task_wire.HELLO, 0, hello)
         _work(connection)
     # Wait for the request to stop: an earlier exit would look like a crash.
     worker.wait(LAST_WAIT_S)
@@ -55,18 +55,18 @@ def _work(connection: socket.socket) -> None:
     if first is None:
         return
     runner = TaskRunner(first[2])
-    connection.sendall(task_wire.packed(task_wire.READY, 0, b""))
+    task_wire.send(connection, task_wire.READY, 0, b"")
     while (message := task_wire.receive(connection)) is not None:
         _, task, payload = message
-        connection.sendall(task_wire.packed(task_wire.STARTED, task, b""))
+        task_wire.send(connection, task_wire.STARTED, task, b"")
         kind, outcome = runner.run(payload)
-        connection.sendall(task_wire.packed(kind, task, outcome))
+        task_wire.send(connection, kind, task, outcome)
 
 
 class TaskRunner:
     """Runs tasks with the executor's program, codec and initializer."""
 
-    def __init__(self, setup: bytes) -> None:
+    def __init__(self, setup: bytes | bytearray) -> None:
         wanted: Any = values.loads(setup)
         self._program: dict[str, str] | None = wanted["program"]
         self._codec: Any = None
@@ -83,7 +83,7 @@ class TaskRunner:
             traceback.print_exc()
             sys.exit(CANNOT_START)
 
-    def run(self, payload: bytes) -> tuple[int, bytes]:
+    def run(self, payload: bytes | bytearray) -> tuple[int, bytes]:
         """Run one task; the kind and payload of the message about its outcome."""
         try:
             result = self._call(payload)
@@ -94,7 +94,7 @@ class TaskRunner:
             return task_wire.RAISED, encoded_error(error)
         return task_wire.RETURNED, written
 
-    def _call(self, payload: bytes) -> object:
+    def _call(self, payload: bytes | bytearray) -> object:
         if self._codec is not None:
             function, arguments, named = self._codec.loads(payload)
             return function(*arguments, **named)

@@ -32,7 +32,7 @@ MOST_FORKS = 10_000
 MOST_AGE_S = 86_400.0
 """A warm process is replaced after this many forks, and at this age."""
 
-OWN = ("REKINDLE_WORKER", "REKINDLE_HEARTBEAT_S", "REKINDLE_JOBS")
+OWN = ("REKINDLE_WORKER", "REKINDLE_HEARTBEAT_S", "REKINDLE_JOBS", "REKINDLE_TASKS")
 """The variables that differ between the workers of a warm process."""
 
 Key = tuple[object, ...]

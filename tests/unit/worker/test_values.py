@@ -75,3 +75,33 @@ def test_many_different_elements_come_back() -> None:
     numbers = set(range(-1000, 200_000)) | {n / 3 for n in range(1000)} | {n << 40 for n in range(1000)}
     assert values.loads(values.dumps(numbers)) == numbers
     assert values.loads(values.dumps(dict.fromkeys(numbers, 1))) == dict.fromkeys(numbers, 1)
+
+
+@given(st.recursive(st.binary(min_size=1020, max_size=1030), lambda inner: st.lists(inner).map(tuple)))
+def test_long_bytes_are_attached_and_come_back(value: object) -> None:
+    assert values.loads(values.dumps(value)) == value
+
+
+def test_long_bytes_take_their_own_length() -> None:
+    assert len(values.dumps([b"x" * 100_000])) < 100_050
+
+
+@pytest.mark.parametrize(
+    "places",
+    [[[0, 2000], [0, 2000]], [[1999, 2]], [[-1, 1]], [[0, -1]], [["0", 1]], [[0]], [[0.0, 1]]],
+)
+def test_attached_bytes_are_each_read_once_and_only_where_they_are(places: list[object]) -> None:
+    """Few bytes that are named often would fill the memory of the host."""
+    text = json.dumps([{"$attached": place} for place in places]).encode()
+    with pytest.raises(ValueError, match=r"attached|not a value"):
+        values.loads(values.PRELUDE.pack(0, len(text)) + text + b"x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [({2j: 1}, "a key of x"), ({1: 2j}, "x[1]"), ([{"a": {(1j,)}}], "an element of x[0]['a'][0]")],
+)
+def test_the_refusal_names_places_in_sets_and_keys(value: object, place: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        values.dumps(value, "x")
+    assert str(refused.value) == f"{place} is a builtins.complex"
