@@ -165,6 +165,9 @@ def _table(restarts: RestartFigures) -> str:
         lines.append(
             _line(f"kill -> running again, workers: {floor.workers}", floor.running, rekindle.running)
         )
+        lines.append(
+            _line(f"... killed again at once, workers: {floor.workers}", floor.again, rekindle.again)
+        )
         lines.append(_line(f"kill -> death known, workers: {floor.workers}", floor.seen, rekindle.seen))
     lines.append(_line(f"{MASS} killed at once -> all running", restarts.mass_floor, restarts.mass))
     lines.append(_line(f"{CROWD} killed at once -> all running", None, restarts.crowd))

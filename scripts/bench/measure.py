@@ -50,27 +50,31 @@ class Row:
     """Until the next incarnation's first instruction."""
     seen: Summary
     """Until the supervisor noticed the death."""
+    again: Summary
+    """The same as `running` for that incarnation, which is killed as soon as it runs."""
 
 
 def single_kills(arenas: Sequence[Arena], rounds: int, *, seed: int = 0) -> tuple[Row, ...]:
-    """Kill one worker after another, in a random order, each when the last one runs again."""
+    """Kill one worker after another, in a random order, each twice: idle, and as soon as it runs again."""
     order = random.Random(seed)
-    revivals: list[list[Revival]] = [[] for _ in arenas]
+    revivals: list[list[tuple[Revival, Revival]]] = [[] for _ in arenas]
     for arena in arenas:
         arena.wait_until_all_run()
     for done in range(0, rounds, _BLOCK):
         for arena, results in zip(arenas, revivals, strict=True):
             for _ in range(min(_BLOCK, rounds - done)):
                 time.sleep(SETTLE_S)
-                results.append(arena.kill_and_wait(order.randrange(arena.slots)))
+                slot = order.randrange(arena.slots)
+                results.append((arena.kill_and_wait(slot), arena.kill_and_wait(slot)))
     return tuple(_row(arena.slots, results) for arena, results in zip(arenas, revivals, strict=True))
 
 
-def _row(workers: int, revivals: Sequence[Revival]) -> Row:
+def _row(workers: int, revivals: Sequence[tuple[Revival, Revival]]) -> Row:
     return Row(
         workers,
-        Summary.of([revival.running_ns for revival in revivals]),
-        Summary.of([revival.seen_ns for revival in revivals]),
+        Summary.of([first.running_ns for first, _ in revivals]),
+        Summary.of([first.seen_ns for first, _ in revivals]),
+        Summary.of([second.running_ns for _, second in revivals]),
     )
 
 
