@@ -35,7 +35,7 @@ from .messages.internal.to_desks import ToxicSeen
 from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime, Timer
 from .rules import alert_rules
-from .rules.alert_book import AlertStep
+from .rules.alert_book import AlertStep, Book
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.alert_policy import AlertPolicy
 
@@ -167,7 +167,9 @@ class AlertDesk(ResilientActor):
         tell(order.reply_to, Done())
 
     def _apply(self, step: AlertStep) -> None:
-        gone = tuple(id_ for id_ in self._book.alerts if id_ not in step.book.alerts)
+        if step.book is self._book:
+            return
+        gone = _forgotten(self._book, step)
         self._book = step.book
         items: list[Record | Event] = [AlertsForgotten(gone)] if gone else []
         for change in step.changes:
@@ -193,3 +195,11 @@ class AlertDesk(ResilientActor):
 
     def _now(self) -> int:
         return self._runtime.clock.wall_ms()
+
+
+def _forgotten(before: Book, step: AlertStep) -> tuple[int, ...]:
+    """The alerts that are no longer in the book."""
+    opened = sum(change.happening is Happening.OPENED for change in step.changes)
+    if len(step.book.alerts) == len(before.alerts) + opened:
+        return ()
+    return tuple(id_ for id_ in before.alerts if id_ not in step.book.alerts)

@@ -85,6 +85,8 @@ class HealthMonitor(ResilientActor):
         self._workers: dict[str, ObservedWorker] = {}
         self._deadlines = DeadlineQueue(runtime, self.actor_ref, DeadlineReached, self._is_wanted)
         self._unmirrored: set[str] = set()
+        self._heard: set[str] = set()
+        """The workers that sent a frame after they were mirrored."""
         self._open_breakers: set[str] = set()
 
     def recover(self) -> None:
@@ -137,6 +139,7 @@ class HealthMonitor(ResilientActor):
                 self._register(message)
             case Unregister(component_id=id_):
                 self._workers.pop(id_, None)
+                self._heard.discard(id_)
             case MarkFailed(component_id=id_):
                 self._mark_failed(id_)
             case SetPaused(component_id=id_, paused=paused):
@@ -195,6 +198,7 @@ class HealthMonitor(ResilientActor):
             logger.warning("health: {} sent a frame with the id of {!r}", component_id, frame.component_id)
         worker.heartbeat_wall_ms = self._runtime.clock.wall_ms()
         now = worker.heard_at = self._runtime.clock.monotonic()
+        self._heard.add(component_id)
         worker.progress = progress.after_frame(worker.progress, frame, now)
         worker.extensions = 0
         job = frame.job
@@ -382,6 +386,8 @@ class HealthMonitor(ResilientActor):
         self._unmirrored.add(worker.component_id)
 
     def _write_mirror(self) -> None:
-        records = to_mirror(self._workers, self._unmirrored, self._runtime.clock.monotonic())
+        now = self._runtime.clock.monotonic()
+        records = to_mirror(self._workers, self._unmirrored, self._heard, now)
         self._unmirrored.clear()
+        self._heard.difference_update(record.component_id for record in records)
         tell(self.persistence, Persist(records))

@@ -37,6 +37,8 @@ class Kind(StrEnum):
     STORE = "store"
     LOG = "log"
     """A log file of a worker cannot be written."""
+    SCARCITY = "scarcity"
+    """The machine has no descriptor, process or memory for another worker."""
     INTERNAL = "internal"
 
 

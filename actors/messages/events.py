@@ -199,6 +199,18 @@ class LogResumed(msgspec.Struct, frozen=True):
     """How many other log files cannot be written."""
 
 
+class StartsHindered(msgspec.Struct, frozen=True):
+    """The machine has no descriptor, process or memory for a worker; the start is tried again each second."""
+
+    component_id: str
+    """The first worker that could not be started."""
+    reason: str
+
+
+class StartsResumed(msgspec.Struct, frozen=True):
+    """All workers that waited for room on the machine are started, or no longer wanted."""
+
+
 WiderEvent = (
     BreakerOpened
     | CanaryStarted
@@ -221,6 +233,8 @@ WiderEvent = (
     | GatewayRestored
     | LogInterrupted
     | LogResumed
+    | StartsHindered
+    | StartsResumed
 )
 """Events about more than the life of one worker."""
 

@@ -35,7 +35,7 @@ from .logs.log_writer import LogWriter
 from .oom_kills import OomKills
 from .spawn.launcher import Launcher
 from .spawn.pending_starts import PendingStarts
-from .spawn.scarcity import ScarcityLog, is_scarce
+from .spawn.scarcity import is_scarce
 from .spawn.spawner import Begun, Spawner
 from .spawn.start_marks import StartMarks
 from .spawn.warm_processes import WarmProcesses
@@ -68,7 +68,6 @@ class RealProcesses:
         """In the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._children: dict[str, Child] = {}
         self._pending_starts = PendingStarts()
-        self._scarcity = ScarcityLog()
         self._is_closing = False
         """No process is started from now on."""
         self._is_ending = False
@@ -238,17 +237,11 @@ class RealProcesses:
         log = self.logs.log_of(request.spec, request.generation)
         child = Child(request, spawned, self.transcript, oom_kills, self._lookups.begin(request.spec), log)
         self._children[child.id] = child
-        self._scarcity.over(child.id)
         news = self._watch.on_exit if child.pidfd == -1 else self._watch.begin
         self._loop.post(lambda: self._start_finished(child.id, lambda: news(child)))
 
     def _fail_start(self, request: SpawnRequest, error: Exception) -> None:
-        scarce = is_scarce(error)
-        failed = SpawnFailed(request.spec.id, request.generation, str(error), scarce)
-        if scarce:
-            self._scarcity.failed(failed.component_id, error)
-        else:
-            self._scarcity.over(failed.component_id)
+        failed = SpawnFailed(request.spec.id, request.generation, str(error), is_scarce(error))
         report = partial(report_to_both, request, failed)
         self._loop.post(lambda: self._start_finished(failed.component_id, report))
 
@@ -276,7 +269,6 @@ class RealProcesses:
         child = self._children.get(component_id)
         if child is None or child.exit is not None:
             self._children.pop(component_id, None)
-            self._scarcity.over(component_id)
             self._spawner.forget(component_id)
             self._lookups.fingerprints.forget(component_id)
             self.logs.forget(component_id)

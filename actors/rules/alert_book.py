@@ -21,6 +21,9 @@ class Change(msgspec.Struct, frozen=True):
     alert: Alert
 
 
+Ids = Mapping[str | None, tuple[int, ...]]
+
+
 class Book(msgspec.Struct, frozen=True):
     """All active alerts and the latest resolved ones."""
 
@@ -30,15 +33,34 @@ class Book(msgspec.Struct, frozen=True):
     """The resources over their bound, by the id of the alert."""
     paused: frozenset[str] = frozenset()
     """The workers that are paused; the empty id stands for the whole system."""
+    active_ids: Ids = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """The active alerts by worker: with a thousand of them, none may be searched for at every event."""
+    resolved_ids: tuple[int, ...] = ()
 
     def active(self, component_id: str | None, kind: Kind, name: str | None = None) -> Alert | None:
         """The active episode of this kind, for a worker, a queue or a breaker."""
         key = (component_id, kind, name)
-        return next((each for each in self.alerts.values() if each.is_active and each.key == key), None)
+        return next((each for each in self.of(component_id) if each.key == key), None)
 
     def of(self, component_id: str | None) -> list[Alert]:
         """The active episodes of a worker."""
-        return [each for each in self.alerts.values() if each.is_active and each.component_id == component_id]
+        return [self.alerts[id_] for id_ in self.active_ids.get(component_id, ())]
+
+
+def book_of(alerts: Iterable[Alert]) -> Book:
+    """A book with these alerts."""
+    known = {alert.id: alert for alert in alerts}
+    active: dict[str | None, tuple[int, ...]] = {}
+    for alert in known.values():
+        if alert.is_active:
+            active[alert.component_id] = (*active.get(alert.component_id, ()), alert.id)
+    over = tuple(id_ for id_, alert in known.items() if not alert.is_active)
+    return Book(
+        MappingProxyType(known),
+        max(known, default=0) + 1,
+        active_ids=MappingProxyType(active),
+        resolved_ids=over,
+    )
 
 
 class AlertStep(msgspec.Struct, frozen=True):
@@ -116,15 +138,33 @@ def resolved(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> Al
 
 def changed(book: Book, *changes: Change) -> AlertStep:
     """Put changed alerts into the book, and drop the oldest resolved ones."""
+    if not changes:
+        return AlertStep(book)
     alerts = {**book.alerts, **{change.alert.id: change.alert for change in changes}}
-    exceeded = {id_: names for id_, names in book.exceeded.items() if alerts[id_].is_active}
-    pruned = MappingProxyType(_pruned(alerts))
-    return AlertStep(replace(book, alerts=pruned, exceeded=MappingProxyType(exceeded)), changes)
-
-
-def _pruned(alerts: dict[int, Alert]) -> dict[int, Alert]:
-    """Without the oldest resolved ones; active alerts always stay."""
-    over = [each.id for each in alerts.values() if not each.is_active]
-    for id_ in sorted(over)[: max(0, len(alerts) - MOST_RESOLVED)]:
+    over = (*book.resolved_ids, *(each.alert.id for each in changes if not each.alert.is_active))
+    dropped = set(sorted(over)[: max(0, len(alerts) - MOST_RESOLVED)])
+    for id_ in dropped:
         del alerts[id_]
-    return alerts
+    exceeded = {id_: names for id_, names in book.exceeded.items() if id_ in alerts and alerts[id_].is_active}
+    step = replace(
+        book,
+        alerts=MappingProxyType(alerts),
+        exceeded=MappingProxyType(exceeded),
+        active_ids=_active_after(book.active_ids, changes),
+        resolved_ids=tuple(id_ for id_ in over if id_ not in dropped),
+    )
+    return AlertStep(step, changes)
+
+
+def _active_after(before: Ids, changes: Iterable[Change]) -> Ids:
+    """The active alerts by worker, after these changes."""
+    moved = [each.alert for each in changes if each.happening in (Happening.OPENED, Happening.RESOLVED)]
+    if not moved:
+        return before
+    after = {**before}
+    for alert in moved:
+        others = [id_ for id_ in after.pop(alert.component_id, ()) if id_ != alert.id]
+        ids = (*others, alert.id) if alert.is_active else tuple(others)
+        if ids:
+            after[alert.component_id] = ids
+    return MappingProxyType(after)

@@ -33,6 +33,8 @@ from ..messages import (
     ResourceWarned,
     RunOverdue,
     ScheduleChanged,
+    StartsHindered,
+    StartsResumed,
     StoodDown,
     StoreDegraded,
     StoreRecovered,
@@ -44,7 +46,7 @@ from ..messages import (
     WorkerUnkillable,
     WorkReleased,
 )
-from .alert_book import AlertStep, Book, Change, changed, raised, resolved
+from .alert_book import AlertStep, Book, Change, book_of, changed, raised, resolved
 from .restarts import window_words
 
 EVERYTHING = ""
@@ -55,8 +57,7 @@ PAUSED = "paused before it recovered"
 
 def recalled(alerts: Iterable[Alert]) -> Book:
     """The book as the previous run left it."""
-    known = {alert.id: alert for alert in alerts}
-    return Book(MappingProxyType(known), max(known, default=0) + 1)
+    return book_of(alerts)
 
 
 def begun(
@@ -139,6 +140,11 @@ def _heard_of_system(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
             return raised(book, None, Kind.LOG, Severity.WARNING, text, reason, now_wall_ms)
         case LogResumed(interrupted=0):
             return resolved(book, [book.active(None, Kind.LOG)], now_wall_ms)
+        case StartsHindered(component_id=id_, reason=reason):
+            text = f"the machine has no room for more processes; {id_} waits to be started"
+            return raised(book, None, Kind.SCARCITY, Severity.CRITICAL, text, reason, now_wall_ms)
+        case StartsResumed():
+            return resolved(book, [book.active(None, Kind.SCARCITY)], now_wall_ms)
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}; the actor was restarted"
             return raised(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)

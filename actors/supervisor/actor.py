@@ -65,6 +65,7 @@ from .orders.declarations import Declarations
 from .orders.pause_orders import PauseOrders
 from .orders.standing_orders import StandingOrders
 from .pending.pause_ends import PauseEnds
+from .pending.room_waits import RoomWaits
 from .schedules import Schedules
 from .stall_checks import StallChecks
 from .status_reports import StatusReports
@@ -104,6 +105,7 @@ class Supervisor(ResilientActor):
         breakers = self._breakers = Breakers(runtime, workers, orders, me, persistence, prober)
         groups = self._groups = Groups(runtime, workers, orders, breakers, persistence)
         schedules = self._schedules = Schedules(runtime, workers, orders, breakers, links)
+        self._room_waits = RoomWaits(persistence)
         self._stalls = StallChecks(runtime, workers, processes, supervisor=me, persistence=persistence)
         self._upkeep = Upkeep(
             runtime, workers, breakers=breakers, supervisor=me, processes=processes, persistence=persistence
@@ -168,8 +170,10 @@ class Supervisor(ResilientActor):
             case ProcessStarted(component_id=id_, generation=generation, pid=pid):
                 step(id_, lambda w: supervision.process_started(w, generation, pid, self._world(w)))
                 self._upkeep.process_started(id_)
+                self._room_waits.over(id_)
             case SpawnFailed(component_id=id_, generation=generation, error=error):
                 step(id_, lambda w: supervision.start_delayed(w, generation, error))
+                self._room_waits.failed(id_, error)
             case BackoffElapsed(component_id=id_):
                 step(id_, lambda w: supervision.backoff_elapsed(w, message, self._world(w)))
             case HealthSustained(component_id=id_, generation=generation):
@@ -220,6 +224,7 @@ class Supervisor(ResilientActor):
 
     def _process_gone(self, gone: ProcessGone) -> None:
         id_, generation = gone.component_id, gone.generation
+        self._room_waits.over(id_)
         self._workers.step(
             id_,
             lambda w: supervision.process_gone(

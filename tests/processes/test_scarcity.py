@@ -9,17 +9,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Rows, Run
-from tests.processes.policies import QUICK, python, sleeper
+from tests.processes.policies import QUICK, python, shell, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
 
 from rekindle.actors import HealthPolicy, RekindleError, Status, System
 from rekindle.actors.facts.health_status import ShownStatus
+from rekindle.actors.messages import Event, StartsHindered, StartsResumed
+from rekindle.actors.processes.spawn.lean_table import MANY
 from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 from rekindle.persistence import open_store
 
@@ -52,6 +54,39 @@ def test_a_worker_that_finds_no_descriptor_waits_for_one_and_is_not_blamed(run: 
     back = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
     assert (back.generation, back.restart_count, back.why) == (2, 1, "")
     assert [cause for _, cause, *_ in rows.deaths("wait")] == ["signalled"]
+
+
+def test_starts_that_find_no_descriptor_are_reported_once(run: Run) -> None:
+    system = run(*(sleeper(f"s:{number}", restart=ONE_RESTART) for number in range(3)))
+    pids = [system.wait_for(f"s:{number}", Status.HEALTHY, timeout_s=PATIENCE_S).pid for number in range(3)]
+    told: list[Event] = []
+    with system.events() as events:
+        with no_descriptor_left():
+            for pid in pids:
+                assert pid is not None
+                os.kill(pid, signal.SIGKILL)
+            for number in range(3):
+                system.wait_until(f"s:{number}", lambda w: "Too many open files" in w.why, PATIENCE_S)
+        while not (told and isinstance(told[-1], StartsResumed)):
+            event = events.next(PATIENCE_S)
+            told += [event] if isinstance(event, StartsHindered | StartsResumed) else []
+    assert [type(event) for event in told] == [StartsHindered, StartsResumed]
+    assert all(system.status(f"s:{number}").pid is not None for number in range(3))
+
+
+def test_a_process_with_many_descriptors_starts_workers_as_any_other(run: Run, rows: Rows) -> None:
+    """Starts move to a thread with a descriptor table of its own."""
+    with ExitStack() as held:
+        while held.enter_context(open(os.devnull)).fileno() < MANY:
+            pass
+        system = run(python("wait", restart=ONE_RESTART), shell("sh", "echo said; exec sleep 1000"))
+        pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda: rows.deaths("wait") == [(1, "signalled", None, 9, "restart")])
+        system.wait_until("wait", lambda w: w.generation == 2 and w.status is Status.HEALTHY, PATIENCE_S)
+        assert eventually(lambda: system.output("sh") == ("said",))
+        system.stop()
 
 
 def test_the_time_to_become_healthy_begins_when_there_is_room(run: Run, rows: Rows) -> None:

@@ -6,12 +6,20 @@ the higher one: programs that use `select`, or close every possible descriptor, 
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 from collections.abc import Callable
 from contextlib import suppress
 
 MARGIN = 64
 """How many descriptors other threads may open while a program is started."""
+
+RESERVE = 32
+"""How many descriptors no worker gets: the database, the control socket and the commands need some."""
+
+PER_WORKER = 5
+"""Two pipes, a pidfd, a channel and the file for stacks, for a Python worker; a command needs three."""
 
 _given: list[tuple[int, int]] = []
 """The limits before `raise_limit`; empty while they are unchanged."""
@@ -57,3 +65,26 @@ def give_back_limit(pid: int) -> None:
     if _given:
         with suppress(OSError):  # it has ended already, or belongs to another user
             resource.prlimit(pid, resource.RLIMIT_NOFILE, _given[0])
+
+
+def keep_reserve(newest: int) -> None:
+    """Refuse a start that would take the last descriptors.
+
+    Args:
+        newest: a descriptor that was opened just now; the kernel gives out the lowest free number.
+
+    Raises:
+        OSError: only the reserve is left.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and newest + RESERVE >= soft:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def room_for_workers() -> int | None:
+    """How many workers this process has descriptors for; None: any number."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    used = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else RESERVE
+    return max(0, (soft - used - RESERVE) // PER_WORKER)

@@ -21,6 +21,7 @@ from types import MappingProxyType
 
 from ...spec.surroundings import Surroundings
 from .descriptor_limit import with_given_limit
+from .lean_table import LeanTable
 from .settlement import Identity, Settlement
 
 CHANNEL = "REKINDLE_FD"
@@ -95,6 +96,7 @@ def start_process(
     stdio: tuple[int, int, int],
     handed: Mapping[str, int] = MappingProxyType({}),
     cgroup: int | None = None,
+    table: LeanTable | None = None,
 ) -> int:
     """Start a program in a session of its own, with these descriptors and no others; its pid.
 
@@ -107,11 +109,12 @@ def start_process(
         stdio: its descriptors 0, 1 and 2.
         handed: at most two more descriptors, by the variables that hold their numbers.
         cgroup: the file by which it enters its control group.
+        table: keeps the start short if this process has many descriptors.
 
     Raises:
         OSError: it could not be started.
     """
-    start = partial(_start, program, extra, stdio=stdio, handed=handed, cgroup=cgroup)
+    start = partial(_start, program, extra, stdio=stdio, handed=handed, cgroup=cgroup, table=table)
     if program.surroundings.limits_descriptors:
         return start()
     return with_given_limit(start, max(*stdio, *handed.values()))
@@ -124,6 +127,7 @@ def _start(
     stdio: tuple[int, int, int],
     handed: Mapping[str, int],
     cgroup: int | None,
+    table: LeanTable | None,
 ) -> int:
     if _LIBRARY is None or program.user is not None or program.surroundings.is_settled or cgroup is not None:
         return _by_subprocess(program, extra, stdio=stdio, handed=handed, cgroup=cgroup)
@@ -131,7 +135,8 @@ def _start(
     numbers = {name: str(number) for number, name in enumerate(handed, len(stdio))}
     extra = {**extra, **numbers}
     if min(wanted) >= _FIRST_FREE:
-        return _LIBRARY.spawn(program, extra, wanted)
+        spawn = partial(_LIBRARY.spawn, program, extra)
+        return spawn(wanted) if table is None else table.start(wanted, spawn)
     moved = [_moved_up(descriptor) for descriptor in wanted]
     try:
         return _LIBRARY.spawn(program, extra, moved)

@@ -35,6 +35,8 @@ from ..cgroups.cgroups import Cgroups
 from ..cgroups.worker_cgroup import WorkerCgroup
 from ..channel import Channel, channel_pair
 from ..notify_socket import NotifySocket
+from .descriptor_limit import keep_reserve
+from .lean_table import LeanTable
 from .pipes import Descriptors, crash_dump_file
 from .posix_spawn import CHANNEL, CRASH_DUMP, Program, start_process
 from .start_marks import StartMarks
@@ -114,6 +116,7 @@ class Spawner:
         self._marks = marks
         self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._table = LeanTable()
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
         self.warm: WarmProcesses | None = None
         """Where workers are forked that ask for it."""
@@ -121,8 +124,9 @@ class Spawner:
         """Where the control groups of workers are made that ask for one."""
 
     def close(self) -> None:
-        """Close the descriptor of /dev/null."""
+        """Close the descriptor of /dev/null, and end the thread that starts processes of a crowd."""
         os.close(self._null)
+        self._table.close()
 
     def forget(self, component_id: str) -> None:
         """Drop what is prepared for a removed worker."""
@@ -167,6 +171,7 @@ class Spawner:
         descriptors = Descriptors.with_output()
         entrance = None if cgroup is None else cgroup.entrance
         try:
+            keep_reserve(max(descriptors.ours))
             handed = self._fill(descriptors, spec)
             with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
                 extra = {"REKINDLE_GENERATION": str(generation)}
@@ -176,7 +181,9 @@ class Spawner:
                 if pid is None:
                     stdin = self._null if descriptors.stdin == -1 else descriptors.stdin
                     stdio = (stdin, descriptors.theirs[0], descriptors.theirs[1])
-                    pid = start_process(program, extra, stdio=stdio, handed=handed, cgroup=entrance)
+                    pid = start_process(
+                        program, extra, stdio=stdio, handed=handed, cgroup=entrance, table=self._table
+                    )
         except BaseException:
             descriptors.close_ours()
             raise

@@ -176,13 +176,14 @@ def observed(request: Register, now: float) -> ObservedWorker:
 
 
 def to_mirror(
-    workers: Mapping[str, ObservedWorker], changed: Collection[str], now: float
+    workers: Mapping[str, ObservedWorker], changed: Collection[str], heard: Collection[str], now: float
 ) -> tuple[HealthMirrored, ...]:
-    """What people can read next: the workers that changed, and all whose heartbeat is old there."""
+    """What people can read next: the workers that changed, and those heard whose heartbeat is old there."""
     chosen = [
         worker
-        for id_, worker in sorted(workers.items())
-        if id_ in changed or worker.is_mirror_old(now, MIRROR_TOGETHER_S)
+        for id_ in sorted({*changed, *heard})
+        if (worker := workers.get(id_)) is not None
+        and (id_ in changed or worker.is_mirror_old(now, MIRROR_TOGETHER_S))
     ]
     for worker in chosen:
         worker.mirrored_at = now

@@ -18,6 +18,8 @@ from ...messages import (
     PauseBegan,
     PauseEnded,
     RecordSetAside,
+    StartsHindered,
+    StartsResumed,
     StoodDown,
     StoreDegraded,
     StoreRecovered,
@@ -43,6 +45,8 @@ SystemEvent = (
     | GatewayRestored
     | LogInterrupted
     | LogResumed
+    | StartsHindered
+    | StartsResumed
 )
 """Events about more than the life of one worker."""
 
@@ -92,6 +96,11 @@ def system_sentence(event: SystemEvent) -> Sentence:
         case LogResumed(file=file, dropped=dropped):
             lost = f"{counted(dropped, 'line is', 'lines are')} missing" if dropped else "no line is missing"
             return Sentence("log", f"the log file {file} is written again; {lost}", Level.SUCCESS)
+        case StartsHindered(reason=reason):
+            text = f"could not be started, the machine has no room: {reason}"
+            return Sentence("scarcity", f"{text}; not counted, and tried again each second", Level.ERROR)
+        case StartsResumed():
+            return Sentence("scarcity", "every start that waited for room is done", Level.SUCCESS)
 
 
 def _alert_changed(event: AlertChanged) -> Sentence:

@@ -23,7 +23,7 @@ from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.messages import EssentialEnded, Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
-from rekindle.actors.processes.spawn.descriptor_limit import raise_limit
+from rekindle.actors.processes.spawn.descriptor_limit import raise_limit, room_for_workers
 from rekindle.actors.processes.strays import children_of, end_descendants, living_descendants
 from rekindle.actors.runtime.mailbox import Mailbox
 from rekindle.actors.spec.policies.stop_policy import Urgency
@@ -69,7 +69,15 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         dashboard = serve_http(fleet, config.state_dir, config.http, stack)
         stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
         send_alerts(fleet, config.alerts, stack)
+        _say_room(len(config.specs()))
         return Runner(fleet, Notifier()).run()
+
+
+def _say_room(declared: int) -> None:
+    room = room_for_workers()
+    if room is not None:
+        level = "WARNING" if declared > room else "INFO"
+        logger.log(level, "supervisor: descriptors for {:,} workers; {:,} are declared", room, declared)
 
 
 def _end_strays(mark: str, spared: Container[int]) -> None:

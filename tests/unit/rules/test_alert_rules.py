@@ -16,6 +16,8 @@ from rekindle.actors.messages import (
     PauseBegan,
     PauseEnded,
     ResourceEased,
+    StartsHindered,
+    StartsResumed,
     StoreDegraded,
     StoreRecovered,
     WorkerStopped,
@@ -23,7 +25,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.rules import alert_rules as book_of
 from rekindle.actors.rules.alert_book import AlertStep, Book, Change
-from rekindle.actors.rules.alert_rules import badge, heard, ordered
+from rekindle.actors.rules.alert_rules import badge, heard, ordered, recalled, settled
 
 A, B = "worker:tag:0", "worker:tag:1"
 
@@ -199,6 +201,22 @@ def test_log_files_that_cannot_be_written_are_one_alert_until_all_are_written_ag
     lost = [LogInterrupted(file, "No space left on device", (A,)) for file in ("/a.log", "/b.log")]
     step = after(*lost, LogResumed("/a.log", 0, interrupted=1), LogResumed("/b.log", 9))
     assert happenings(step) == [Happening.OPENED, Happening.REPEATED, Happening.RESOLVED]
+
+
+def test_starts_without_room_are_one_alert_until_all_are_done() -> None:
+    step = after(StartsHindered(A, "Too many open files"), StartsResumed())
+    assert happenings(step) == [Happening.OPENED, Happening.RESOLVED]
+    assert "no room" in step.changes[0].alert.message
+
+
+def test_alerts_of_a_thousand_workers_are_found_without_a_search() -> None:
+    """Each event walked all alerts: a crowd that crashed cost the square of its size."""
+    ids = [f"worker:{number}" for number in range(1000)]
+    step = after(*(died(id_) for id_ in ids))
+    assert [len(step.book.of(id_)) for id_ in ids] == [1] * 1000
+    over = settled(step.book, ids[0], 9)
+    assert (over.book.of(ids[0]), len(over.book.of(ids[1]))) == ([], 1)
+    assert over.book == recalled(over.book.alerts.values())
 
 
 def test_use_that_eased_resolves_its_warning() -> None:

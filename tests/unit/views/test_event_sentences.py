@@ -52,6 +52,8 @@ from rekindle.actors.messages import (
     RunStopped,
     RunSucceeded,
     ScheduleChanged,
+    StartsHindered,
+    StartsResumed,
     StatusChanged,
     StoodDown,
     StopStepTaken,
@@ -238,6 +240,11 @@ TEXTS: list[tuple[Event, str]] = [
     (LogInterrupted("/a.log", "full", ("w",)), "the log file /a.log cannot be written: full"),
     (LogResumed("/a.log", 0), "the log file /a.log is written again; no line is missing"),
     (LogResumed("/a.log", 7), "the log file /a.log is written again; 7 lines are missing"),
+    (
+        StartsHindered("w", "EMFILE"),
+        "could not be started, the machine has no room: EMFILE; not counted, and tried again each second",
+    ),
+    (StartsResumed(), "every start that waited for room is done"),
     (GatewayLost("nats", "refused"), "gateway nats does not deliver: refused"),
     (GatewayRestored("nats", "nats://a"), "gateway nats delivers again: nats://a"),
 ]
