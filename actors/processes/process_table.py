@@ -38,7 +38,7 @@ from .spawn.pending_starts import PendingStarts
 from .spawn.scarcity import is_scarce
 from .spawn.spawner import Begun, Spawner
 from .spawn.start_marks import StartMarks
-from .spawn.warm_processes import WarmProcesses
+from .spawn.warm.warm_processes import WarmProcesses
 from .strays import reap_orphans, session_of, waited_for
 from .usage_sampler import UsageSampler
 from .watch.child_watch import ChildWatch, report_to_both

@@ -40,7 +40,7 @@ from .lean_table import LeanTable
 from .pipes import Descriptors, crash_dump_file
 from .posix_spawn import CHANNEL, CRASH_DUMP, Program, start_process
 from .start_marks import StartMarks
-from .warm_processes import WarmProcesses
+from .warm.warm_processes import WarmProcesses
 
 HANDED_DOWN = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR",

@@ -15,13 +15,13 @@ from functools import partial
 import msgspec
 from loguru import logger
 
-from ...runtime.lanes import Call
-from ...spec.program import PythonCall
-from ...spec.worker_spec import WorkerSpec
-from ..strays import waited_for, waited_for_lock
-from ..watch.epoll_loop import EpollLoop
-from ..watch.reaper import reap
-from .posix_spawn import Program
+from ....runtime.lanes import Call
+from ....spec.program import PythonCall
+from ....spec.worker_spec import WorkerSpec
+from ...strays import waited_for, waited_for_lock
+from ...watch.epoll_loop import EpollLoop
+from ...watch.reaper import reap
+from ..posix_spawn import Program
 from .warm_process import WarmProcess, WarmStartError
 
 WAIT_S = 5.0

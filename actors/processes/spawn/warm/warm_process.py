@@ -15,8 +15,8 @@ from contextlib import suppress
 
 import msgspec
 
-from ..channel import DescriptorSentError, channel_pair
-from .posix_spawn import Program, start_process
+from ...channel import DescriptorSentError, channel_pair
+from ..posix_spawn import Program, start_process
 
 ANSWER_S = 2.0
 """How long a fork may take before the warm process is given up."""

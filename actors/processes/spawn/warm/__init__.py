@@ -1,0 +1,1 @@
+"""Warm processes: they have imported an application, and fork its workers."""
