@@ -45,6 +45,8 @@ def declared(spec: WorkerSpec) -> dict[str, object]:
         "health": _settings(spec.health),
         "stop": _settings(spec.stop),
         "limits": None if spec.limits is None else _settings(spec.limits),
+        "ready": None if spec.ready is None else _settings(spec.ready),
+        "alive": None if spec.alive is None else _settings(spec.alive),
         "env": sorted(spec.env),
         "inherit_env": list(spec.inherit_env),
         "cwd": spec.cwd,
@@ -146,4 +148,4 @@ def _settings(policy: object) -> dict[str, object]:
 def _setting(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
-    return masked("", value) if isinstance(value, str | tuple) else value
+    return masked("", value) if isinstance(value, str | tuple | dict) else value

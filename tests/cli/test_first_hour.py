@@ -82,7 +82,7 @@ def test_the_workers_of_a_group_stay_together_in_the_status(run: Run) -> None:
     rekindle = client_of(running)
     assert rekindle("scale", "web", "2").code == 0
     listed = [worker["component_id"] for worker in rekindle("status", "--json").document["workers"]]
-    assert listed == ["worker:web:0", "worker:web:1", "worker:clock:0"]
+    assert listed == ["worker:clock:0", "worker:web:0", "worker:web:1"]
 
 
 def test_an_order_to_a_group_leaves_out_members_that_are_being_removed(run: Run) -> None:

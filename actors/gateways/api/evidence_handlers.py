@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from ...deaths.crash_bundle import Bundle, crashes_among
 from ...deaths.crash_groups import CrashGroup, grouped
+from ...errors import UnknownWorkerError
 from ...facts.records import DeathRecord
 from ...messages import WorkerStatus
 from ...views.bug_report import declared, without_secrets
@@ -64,6 +66,12 @@ class BugReport(msgspec.Struct, frozen=True, kw_only=True):
     bundles: list[Evidence]  # type: ignore[valid-type]
 
 
+class Declarations(msgspec.Struct, frozen=True):
+    """What every worker runs and by which policy, without secrets."""
+
+    workers: list[dict[str, Any]]
+
+
 WorkerTimeline = view_type(Timeline)
 
 
@@ -92,6 +100,19 @@ def bundles(request: Request) -> object:
 
 def bundle(request: Request) -> object:
     return view(request.operator.bundle(request.target, request.generation))
+
+
+def declaration(request: Request) -> object:
+    operator, id_ = request.operator, request.target
+    return without_secrets(declared(operator.spec(id_)), operator.secrets(id_))
+
+
+def declarations(request: Request) -> object:
+    found = []
+    for worker in request.operator.report().workers:
+        with suppress(UnknownWorkerError):  # it was removed meanwhile
+            found.append(declared(request.operator.spec(worker.component_id)))
+    return Declarations(found)
 
 
 def bug_report(request: Request) -> object:

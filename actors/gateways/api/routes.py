@@ -69,6 +69,18 @@ ROUTES: tuple[Route, ...] = (
     _query("/workers", "Every worker", handlers.workers, handlers.Workers),
     _query("/workers/{id}", "One worker", handlers.worker, handlers.Worker),
     _stored(
+        "/declarations",
+        "What every worker runs and by which policy, without secrets",
+        evidence_handlers.declarations,
+        evidence_handlers.Declarations,
+    ),
+    _stored(
+        "/workers/{id}/declaration",
+        "What a worker runs and by which policy, without secrets",
+        evidence_handlers.declaration,
+        dict[str, Any],
+    ),
+    _stored(
         "/workers/{id}/history",
         "The deaths of a worker and what the supervisor decided",
         handlers.history,

@@ -16,20 +16,10 @@ LONGEST = 200
 """Characters of a summary; click cuts it after 45."""
 
 
-OTHER_NAMES = {
-    "ps": "status",
-    "ls": "status",
-    "list": "status",
-    "log": "output",
-    "logs": "output",
-    "tail": "output",
-    "up": "run",
-    "down": "shutdown",
-    "kill": "signal",
-    "monit": "top",
-    "why": "explain",
-}
-"""What other supervisors call our commands."""
+OTHER_NAMES = {"list": "status", "ls": "status", "log": "output", "logs": "output", "tail": "output"}
+"""Further names of commands, which work but are not listed."""
+ELSEWHERE = {"up": "run", "down": "shutdown", "kill": "signal", "monit": "top", "why": "explain"}
+"""What other supervisors call commands that do not do quite the same here."""
 
 
 class Subcommands(click.Group):
@@ -54,10 +44,11 @@ class TopLevel(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command; the error about one of other supervisors names ours."""
-        if args[0] in OTHER_NAMES and args[0] not in self.commands:
-            raise click.UsageError(f"No such command '{args[0]}'; did you mean {OTHER_NAMES[args[0]]}?", ctx)
-        return super().resolve_command(ctx, args)
+        """The command, also by a further name; the error about one of other supervisors names ours."""
+        name, *rest = args
+        if name in ELSEWHERE:
+            raise click.UsageError(f"No such command '{name}'; did you mean {ELSEWHERE[name]}?", ctx)
+        return super().resolve_command(ctx, [OTHER_NAMES.get(name, name), *rest])
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the command line; click prints the help in here."""

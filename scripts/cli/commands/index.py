@@ -21,6 +21,7 @@ SECTIONS = {
         "demo": "Run four demo workers and show them live until Ctrl-C.",
     },
     "Look": {
+        "ps": "List the supervisors that run on this machine.",
         "status": "Show workers and what happens next to each.",
         "health": "Exit with code 0 if all workers are well, and with 1 if not.",
         "output": "Print what workers wrote.",
@@ -56,6 +57,7 @@ SECTIONS = {
     "Set up": {
         "config": "Check, show, create and import configuration files.",
         "db": "Upgrade or check the database while no supervisor uses it.",
+        "service": "Run a file as a systemd service: start at boot, restart, watchdog.",
         "completion": "Print a shell script that completes commands.",
         "simulate": "Show what a restart policy would do, without running anything.",
         "chaos": "Run chaos scenarios in virtual time or on real processes.",

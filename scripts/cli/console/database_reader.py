@@ -41,6 +41,20 @@ READABLE = frozenset(
 
 
 @contextmanager
+def open_database(state: Path, where: str) -> Iterator[DatabaseReader]:
+    """A reader of a database that no supervisor uses."""
+    # Imported here because SQLAlchemy takes half a second to load.
+    from rekindle.persistence import open_past
+
+    from .stored_past import StoredPast
+
+    with as_control_errors():
+        stored = StoredPast(open_past(where))
+    with closing(stored):
+        yield DatabaseReader(stored, state)
+
+
+@contextmanager
 def open_reader(state: Path, database: str | None) -> Iterator[Reader]:
     """A reader of the running supervisor; if there is none, of its database.
 
@@ -54,15 +68,8 @@ def open_reader(state: Path, database: str | None) -> Iterator[Reader]:
         return
     if database is None:
         say(f"no supervisor is running; reading {where}")
-    # Imported here because SQLAlchemy takes half a second to load.
-    from rekindle.persistence import open_past
-
-    from .stored_past import StoredPast
-
-    with as_control_errors():
-        stored = StoredPast(open_past(where))
-    with closing(stored):
-        yield DatabaseReader(stored, state)
+    with open_database(state, where) as reader:
+        yield reader
 
 
 class DatabaseReader:
@@ -91,6 +98,11 @@ class DatabaseReader:
                 hint = f"; did you mean {' or '.join(error.near)}?" if error.near else ""
                 message = f"the database has no records of {error.component_id!r}{hint}"
                 raise UnknownWorkerError(message, "unknown_worker", 404) from None
+
+    def last_known(self) -> dict[str, Any]:
+        """What the former supervisor persisted of each worker."""
+        with as_control_errors():
+            return {"running": False, "workers": self._stored.workers()}
 
     def _answer(self, path: str, query: list[tuple[str, str]]) -> Any:
         import msgspec

@@ -24,6 +24,9 @@ NO_SUCH_WORKER = 4
 INTERRUPTED = 130
 NOT_READ = 141
 
+NAMED = 3
+"""How many running supervisors the error about a missing one names."""
+
 TRACEBACK = "REKINDLE_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
 
@@ -68,8 +71,7 @@ def guarded(run: Callable[[], Any]) -> Any:
         say(error.format_message())
         raise SystemExit(error.exit_code) from None
     except ControlError as error:
-        hint = "; start one with: rekindle run FILE, or set its state directory: --state DIR"
-        say(f"{error}{hint if isinstance(error, NoSupervisorError) else ''}")
+        say(f"{error}{_whereabouts() if isinstance(error, NoSupervisorError) else ''}")
         raise SystemExit(exit_code(error)) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
@@ -85,6 +87,18 @@ def guarded(run: Callable[[], Any]) -> Any:
             raise
         say(f"{type(error).__name__}: {error} (set {TRACEBACK}=1 to see the traceback)")
         raise SystemExit(FAILED) from None
+
+
+def _whereabouts() -> str:
+    """How to reach a supervisor: the ones that run on this machine, or how to start one."""
+    from .state_search import running_supervisors
+
+    running = running_supervisors()
+    if not running:
+        return "; start one with: rekindle run FILE, or name its file: -c FILE"
+    named = ", ".join(f"--state {each.state}" for each in running[:NAMED])
+    more = f" and {len(running) - NAMED} more, see: rekindle ps" if len(running) > NAMED else ""
+    return f"; running here: {named}{more}"
 
 
 def _show_usage(error: click.ClickException) -> None:

@@ -12,10 +12,11 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from ..client import ControlClient, ControlError, RequestRefusedError, UnknownWorkerError
+from ..client import ControlClient, ControlError, Reader, RequestRefusedError, UnknownWorkerError
 from ..render.text import printable, seconds_of
 from ..state_files import SOCKET_NAME
-from .targets import Known
+from .state_search import nearest_state, state_of_file
+from .targets import Known, Targets, targets
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,17 +25,61 @@ LONG_S = 130.0
 LONGEST_LINE = 500
 _COMPLETION_S = 1.0
 
-state_option = click.option(
+CONFIG = "rekindle.config"
+"""The key of the file that `-c` names in the context."""
+
+
+def _named_file(ctx: click.Context, _param: click.Parameter, given: Path | None) -> Path | None:
+    ctx.meta[CONFIG] = given
+    return given
+
+
+def _state(ctx: click.Context, _param: click.Parameter, given: Path | None) -> Path:
+    """The state directory: the named one, that of the named file, or the nearest one above this folder."""
+    file: Path | None = ctx.meta.get(CONFIG)
+    if given is not None and file is None:
+        return given
+    if file is None:
+        return nearest_state()
+    if ctx.get_parameter_source("state") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("-c FILE names the state directory already; leave --state out")
+    try:
+        return state_of_file(file)
+    except (ValueError, OSError) as error:
+        raise click.BadParameter(f"{file}: {error}", param_hint="-c") from None
+
+
+def config_option(command: F) -> F:
+    """The option `-c FILE`, which stands for the state directory of that file."""
+    return click.option(
+        "-c",
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        callback=_named_file,
+        is_eager=True,
+        expose_value=False,
+        metavar="FILE",
+        help="The configuration file of the supervisor.",
+    )(command)
+
+
+directory_option = click.option(
     "--state",
     "state",
     type=click.Path(path_type=Path),
     envvar="REKINDLE_STATE",
-    default=Path(".rekindle"),
-    show_default=True,
+    callback=_state,
     show_envvar=True,
     metavar="DIR",
-    help="The supervisor's state directory.",
+    help="The supervisor's state directory.  [default: .rekindle in this folder or the nearest one above it]",
 )
+
+
+def state_option(command: F) -> F:
+    """The options that say which supervisor is meant: `-c FILE` or `--state DIR`."""
+    return config_option(directory_option(command))
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )
@@ -59,10 +104,15 @@ def socket_of(state: Path) -> str:
         RequestRefusedError: root did not name the directory, and another user controls the default one.
     """
     context = click.get_current_context(silent=True)
-    named = context is None or context.get_parameter_source("state") is not ParameterSource.DEFAULT
+    named = context is None or _is_named(context)
     if os.geteuid() == 0 and not named:
         _check_owners(state)
     return str(state / SOCKET_NAME)
+
+
+def _is_named(context: click.Context) -> bool:
+    by_option = context.get_parameter_source("state") is not ParameterSource.DEFAULT
+    return by_option or context.meta.get(CONFIG) is not None
 
 
 def _check_owners(state: Path) -> None:
@@ -126,7 +176,7 @@ def group_names(ctx: click.Context, _param: click.Parameter, begun: str) -> list
 
 
 def _known(ctx: click.Context) -> Known:
-    state = ctx.params.get("state") or os.environ.get("REKINDLE_STATE") or ".rekindle"
+    state = ctx.params.get("state") or nearest_state()
     try:
         return Known.of(client_of(Path(state)).get("/workers", timeout_s=_COMPLETION_S))
     except (ControlError, OSError, ValueError):
@@ -153,3 +203,19 @@ optional_ids = click.argument(
 required_ids = click.argument(
     "ids", nargs=-1, required=True, metavar="ID...", callback=_not_empty, shell_complete=worker_ids
 )
+
+all_option = click.option("--all", "everyone", is_flag=True, help="All workers, instead of an ID.")
+
+
+def named_or_all(client: Reader, ids: tuple[str, ...], everyone: bool) -> Targets:
+    """The workers that a command names, or all of them with `--all`.
+
+    Raises:
+        UnknownWorkerError: a name matches no worker.
+    """
+    if everyone == bool(ids):
+        raise click.UsageError("name the workers or groups, or all of them with --all")
+    if not everyone:
+        return targets(client, ids)
+    known = Known.of(client.get("/workers"))
+    return Targets(known.ids, bool(known.together))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.generations import EVERY_OTHER
-from rekindle.actors.facts.records import DeathRecord, EventPage
+from rekindle.actors.facts.records import DeathRecord, EventPage, RememberedWorker
 from rekindle.actors.facts.runs import Run
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
@@ -26,6 +28,24 @@ class StoredPast:
         """The workers that the store knows."""
         stored = self._store.load()
         return tuple(sorted({*stored.workers, *stored.generations} - {EVERY_OTHER}))
+
+    def workers(self) -> list[dict[str, Any]]:
+        """The last known state of each worker, ordered by id."""
+        stored = self._store.load()
+        return [self._last_known(id_, stored.of(id_)) for id_ in self.known()]
+
+    def _last_known(self, component_id: str, worker: RememberedWorker) -> dict[str, Any]:
+        last = next(iter(self.deaths(component_id, limit=1)), None)
+        return {
+            "id": component_id,
+            "component_id": component_id,
+            "shown": "stopped" if worker.failed_at_wall_ms is None else "failed",
+            "generation": worker.last_generation,
+            "restart_count": worker.restart_count,
+            "streak_count": worker.streak_count,
+            "failure_reason": worker.failure_reason,
+            "last_death": None if last is None else _death(last),
+        }
 
     def check(self, component_id: str) -> None:
         """Check that the store knows a worker.
@@ -79,3 +99,14 @@ class StoredPast:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
+
+
+def _death(record: DeathRecord) -> dict[str, Any]:
+    return {
+        "generation": record.generation,
+        "died_at_wall_ms": record.died_at_wall_ms,
+        "exit_code": record.exit_code,
+        "signal": record.signal,
+        "cause": record.cause.value,
+        "reason": record.reason,
+    }

@@ -38,6 +38,21 @@ def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None 
     return table(heading, [_death(death, now_ms) for death in deaths], width=width)
 
 
+def last_known_lines(workers: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of workers whose supervisor does not run."""
+    heading = ("WORKER", "STATUS", "GEN", "RESTARTS", "LAST DEATH")
+    return table(heading, [_last_known(worker, now_ms) for worker in workers], width=width)
+
+
+def _last_known(worker: Document, now_ms: int) -> tuple[str, ...]:
+    death = worker["last_death"]
+    last = "-" if death is None else f"{age(now_ms - death['died_at_wall_ms'])}: {cause(death)}"
+    if worker["failure_reason"]:
+        last += f"; given up: {printable(worker['failure_reason'])}"
+    id_, generation, restarts = worker["component_id"], worker["generation"], worker["restart_count"]
+    return (printable(id_), worker["shown"], str(generation), str(restarts), last)
+
+
 def _death(death: Document, now_ms: int) -> tuple[str, ...]:
     action = str(death["action"])
     return (

@@ -25,6 +25,7 @@ COLOURS = {
     "done": "32",
     "scheduled": "36",
 }
+LONGEST_COMMAND = 60
 _FLAGGED = "33"
 _HEADING = "1"
 _GAP = "  "
@@ -40,8 +41,8 @@ def status_lines(
         report: the server's answer.
         colour: colour the status words.
         width: how many columns the terminal has; None cuts nothing.
-        wide: show the exact status, the last heartbeat, the generation, the lifetime count and what a
-            pause does too.
+        wide: show the exact status, the last heartbeat, the generation, the lifetime count, what a pause
+            does, CPU, memory and the command too.
     """
     workers = report["workers"]
     rows = [row(worker, wide=wide) for worker in workers]
@@ -79,7 +80,7 @@ def table(
 
 def headings(*, wide: bool = False) -> tuple[str, ...]:
     """The headings of the table of workers."""
-    further = ("STATE", "HEARD", "GEN", "TOTAL", "PAUSE") if wide else ()
+    further = ("STATE", "HEARD", "GEN", "TOTAL", "PAUSE", "CPU", "MEMORY", "COMMAND") if wide else ()
     return ("WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", *further, "NEXT")
 
 
@@ -95,6 +96,8 @@ def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
             str(worker["generation"]),
             str(worker["restart_count"]),
             worker["pause_mode"],
+            *_usage(worker),
+            cut(printable(worker.get("command") or "-"), LONGEST_COMMAND),
         )
     return (
         printable(worker["component_id"]),
@@ -106,6 +109,12 @@ def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
         *further,
         outlook(worker),
     )
+
+
+def _usage(worker: Document) -> tuple[str, str]:
+    """The CPU and the memory that it uses now, if they were measured."""
+    used = worker.get("usage")
+    return ("-", "-") if used is None else (f"{used['cpu_percent']:.0f} %", f"{used['memory_mb']:.0f} MB")
 
 
 def restarts(worker: Document) -> str:

@@ -6,13 +6,22 @@ from pathlib import Path
 
 import click
 
-from ...console.options import LONG_S, client_of, duration, json_option, optional_ids, state_option
+from ...console.options import (
+    LONG_S,
+    all_option,
+    client_of,
+    duration,
+    json_option,
+    named_or_all,
+    optional_ids,
+    state_option,
+)
 from ...console.orders import give, post_order
-from ...console.targets import targets
 
 
 @click.command()
 @optional_ids
+@all_option
 @click.option(
     "--rolling",
     is_flag=True,
@@ -31,7 +40,13 @@ from ...console.targets import targets
 @state_option
 @json_option
 def restart(
-    ids: tuple[str, ...], rolling: bool, no_wait: bool, patience_s: float, state: Path, as_json: bool
+    ids: tuple[str, ...],
+    everyone: bool,
+    rolling: bool,
+    no_wait: bool,
+    patience_s: float,
+    state: Path,
+    as_json: bool,
 ) -> None:
     """Restart workers with their counters cleared.
 
@@ -44,21 +59,18 @@ def restart(
     With --rolling the command waits until every worker of the group has a new, healthy process,
     and exits with 1 if one of them fails.
     """
-    if len(ids) == 0:
-        raise click.UsageError("name the workers or the group to restart")
     if not rolling:
-        chosen = targets(client_of(state), ids)
+        chosen = named_or_all(client_of(state), ids, everyone)
         if chosen.in_order:
             for id_ in reversed(chosen.ids):
                 post_order(state, id_, "stop", timeout_s=LONG_S)
         give(chosen.ids, lambda id_: post_order(state, id_, "restart"), _sentence, as_json=as_json)
         return
-    group, *others = ids
-    if others or ":" in group:
+    if everyone or len(ids) != 1 or ":" in ids[0]:
         raise click.UsageError("--rolling restarts one group; name it as in the file")
     from ...console.rolling_restart import roll
 
-    roll(client_of(state), group, wait=not no_wait, patience_s=patience_s, as_json=as_json)
+    roll(client_of(state), ids[0], wait=not no_wait, patience_s=patience_s, as_json=as_json)
 
 
 def _sentence(id_: str, _detail: object) -> str:

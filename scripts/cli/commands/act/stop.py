@@ -6,9 +6,16 @@ from pathlib import Path
 
 import click
 
-from ...console.options import LONG_S, client_of, json_option, required_ids, state_option
+from ...console.options import (
+    LONG_S,
+    all_option,
+    client_of,
+    json_option,
+    named_or_all,
+    optional_ids,
+    state_option,
+)
 from ...console.orders import give, post_order
-from ...console.targets import targets
 from ...render.listings import stop_line
 
 STOPS_AT_ONCE = 6
@@ -16,10 +23,11 @@ STOPS_AT_ONCE = 6
 
 
 @click.command()
-@required_ids
+@optional_ids
+@all_option
 @state_option
 @json_option
-def stop(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
+def stop(ids: tuple[str, ...], everyone: bool, state: Path, as_json: bool) -> None:
     """Stop workers until you start them or restart the supervisor.
 
     Each worker gets the time that its [stop] settings allow; the command waits until it has
@@ -28,11 +36,12 @@ def stop(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
     \b
       $ rekindle stop worker:tag:0
       $ rekindle stop tag
+      $ rekindle stop --all                # and the supervisor goes on; to end it: rekindle shutdown
       $ rekindle stop back                 # the members of [group.back], the last one first
 
     Exits with 1 if a worker could not be killed.
     """
-    chosen = targets(client_of(state), ids)
+    chosen = named_or_all(client_of(state), ids, everyone)
     give(
         chosen.ids[::-1] if chosen.in_order else chosen.ids,
         lambda id_: post_order(state, id_, "stop", timeout_s=LONG_S),

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ...console.logs.output_source import OutputSource, Query
-from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
+from ...console.options import CONFIG, client_of, duration, json_option, print_json, state_option, worker_ids
 from ...console.terminal import colour_wanted
 from ...render.colours import coloured
 from ...render.text import printable
@@ -50,14 +50,6 @@ def _pattern(_ctx: click.Context, _param: click.Parameter, given: str | None) ->
 )
 @click.option("-t", "--times", is_flag=True, help="Print the local time before each line.")
 @click.option("--no-color", is_flag=True, help="Leave out the colours of the workers' output.")
-@click.option(
-    "-c",
-    "--config",
-    "config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The configuration file that names the state directory and the log files.",
-)
 @state_option
 @json_option
 def output(
@@ -68,7 +60,6 @@ def output(
     pattern: re.Pattern[str] | None,
     times: bool,
     no_color: bool,
-    config: Path | None,
     state: Path,
     as_json: bool,
 ) -> None:
@@ -88,7 +79,8 @@ def output(
     restarts of the worker. --follow continues when a worker or the supervisor restarts. Lines of
     several workers start with the worker's id; --follow --json prints one document per line.
     """
-    state, declared = (state, {}) if config is None else _of_config(config)
+    config = click.get_current_context().meta.get(CONFIG)
+    declared = {} if config is None else _log_files(config)
     source = OutputSource(client_of(state), state, declared, ids)
     query = Query(last, None if since is None else since * 1000, pattern)
     shown = _Shown(
@@ -111,15 +103,14 @@ def output(
         click.echo(_nothing(source, query), err=True)
 
 
-def _of_config(config: Path) -> tuple[Path, dict[str, str]]:
-    """The state directory and the log files that a configuration file names."""
+def _log_files(config: Path) -> dict[str, str]:
+    """The log files that a configuration file names, by worker."""
     from rekindle.actors.processes.logs.log_writer import log_path
 
     from ...config import load
 
-    loaded = load(config)
-    logged = [spec for spec in loaded.specs() if spec.log is not None and spec.log.file is not None]
-    return loaded.state_dir, {spec.id: log_path(spec) for spec in logged}
+    specs = load(config).specs()
+    return {spec.id: log_path(spec) for spec in specs if spec.log is not None and spec.log.file is not None}
 
 
 def _nothing(source: OutputSource, query: Query) -> str:

@@ -9,15 +9,18 @@ from typing import Any
 
 import click
 
-from ...client import ControlClient, NoSupervisorError
+from ...client import ControlClient, NoSupervisorError, RequestRefusedError
 from ...console.exits import FAILED
 from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
 from ...console.targets import Known
 from ...console.terminal import colour_wanted, columns
 from ...render.status_table import Document, status_lines
 from ...render.text import printable
+from ...render.worker_order import GIVEN, ORDERS, arranged
+from ...state_files import DATABASE_NAME
 
 GLANCE_S = 0.1
+MEASURED = ("cpu", "memory")
 NAMED = 5
 """How many workers --check names."""
 
@@ -25,7 +28,20 @@ NAMED = 5
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
 @click.option("-w", "--watch", is_flag=True, help="Refresh every second until Ctrl-C.")
-@click.option("--wide", is_flag=True, help="Show more columns and cut no line.")
+@click.option("--wide", is_flag=True, help="Show CPU, memory, the command and more; cut no line.")
+@click.option(
+    "--sort",
+    type=click.Choice(tuple(ORDERS)),
+    help="The order of the workers, by default by name, or as you name them; with trouble the failed and "
+    "crashed ones come first.",
+)
+@click.option(
+    "--filter",
+    "words",
+    multiple=True,
+    metavar="WORD",
+    help="Only workers of this status, or with it in the id.",
+)
 @click.option("--check", is_flag=True, help="Exit with 1 if a worker is failed or crashed; print one line.")
 @click.option(
     "--wait",
@@ -42,6 +58,8 @@ def status(
     ids: tuple[str, ...],
     watch: bool,
     wide: bool,
+    sort: str | None,
+    words: tuple[str, ...],
     check: bool,
     wait_s: float | None,
     state: Path,
@@ -53,6 +71,8 @@ def status(
       $ rekindle status
       $ rekindle status tag
       $ rekindle status worker:tag:0 --json | jq '.workers[0].pid'
+      $ rekindle status --sort memory --wide
+      $ rekindle status --filter failed --filter crashed
       $ rekindle status --watch
       $ rekindle run workers.toml & rekindle status --wait
       $ rekindle status tag --check || page-the-operator
@@ -60,6 +80,9 @@ def status(
     An ID may be the name of a group in the file, such as tag for [worker.tag] or [group.tag]: that
     means all of its workers. RESTARTS shows how much of the nearest restart limit is used: 4/5 means that one
     restart is left. NEXT shows what happens next, or why nothing does.
+
+    If no supervisor is running, the last known state of the workers is read from the database in
+    the state directory, and the exit code is 3.
     """
     if watch and as_json:
         raise click.UsageError("--json prints one document and cannot be combined with --watch")
@@ -68,12 +91,23 @@ def status(
     client = client_of(state)
     if wait_s is not None:
         _await_supervisor(client, wait_s)
+
+    def look() -> dict[str, Any]:
+        report = client.get("/workers", timeout_s=5.0 if watch else None)
+        if wide or sort in MEASURED:
+            report = measured(client, report)
+        return arranged(chosen(report, ids), sort or (GIVEN if ids else "name"), words)
+
     if watch:
         from ...console.status_watch import watch as watch_status
 
-        watch_status(lambda: chosen(client.get("/workers", timeout_s=5.0), ids), state, wide=wide)
+        watch_status(look, state, wide=wide)
         return
-    report = chosen(client.get("/workers"), ids)
+    try:
+        report = look()
+    except NoSupervisorError:
+        _show_last_known(state, ids, words, as_json=as_json)
+        raise
     down = [worker for worker in report["workers"] if worker["shown"] in ("failed", "crashed")]
     if as_json:
         print_json(report)
@@ -81,9 +115,32 @@ def status(
         click.echo(_verdict(down, len(report["workers"])))
     else:
         width = None if wide else columns()
+        if words and not report["workers"]:
+            click.echo("No matching workers.")
+            return
         click.echo("\n".join(status_lines(report, colour=colour_wanted(), width=width, wide=wide)))
     if check and down:
         raise SystemExit(FAILED)
+
+
+def _show_last_known(state: Path, ids: Sequence[str], words: Sequence[str], *, as_json: bool) -> None:
+    """Print what the former supervisor persisted, if there is its database."""
+    where = state / DATABASE_NAME
+    if not where.exists():
+        return
+    from ...console.clock import now_ms
+    from ...console.database_reader import open_database
+    from ...render.listings import last_known_lines
+
+    try:
+        with open_database(state, str(where)) as reader:
+            report = arranged(chosen(reader.last_known(), ids), "name", words)
+    except RequestRefusedError:
+        return  # it is damaged, or belongs to another user; the missing supervisor is what matters
+    if as_json:
+        print_json(report)
+    elif report["workers"]:
+        click.echo("\n".join(last_known_lines(report["workers"], now_ms(), width=columns())))
 
 
 def _verdict(down: Sequence[Document], of: int) -> str:
@@ -104,6 +161,30 @@ def _await_supervisor(client: ControlClient, wait_s: float) -> None:
             return
         except NoSupervisorError:
             time.sleep(GLANCE_S)
+
+
+def measured(client: ControlClient, report: dict[str, Any]) -> dict[str, Any]:
+    """The report with what each worker uses and the command that it runs."""
+    used = {each["id"]: each for each in client.get("/resources")["workers"]}
+    runs = {each["id"]: each for each in client.get("/declarations")["workers"]}
+    more = [
+        {
+            **worker,
+            "usage": used.get(worker["component_id"]),
+            "command": _command(runs.get(worker["component_id"])),
+        }
+        for worker in report["workers"]
+    ]
+    return {**report, "workers": more}
+
+
+def _command(declared: Document | None) -> str | None:
+    """The command of a worker as one would type it, or its Python function."""
+    if declared is None:
+        return None
+    from shlex import join
+
+    return declared["python"] if "python" in declared else join(map(str, declared["command"]))
 
 
 def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:

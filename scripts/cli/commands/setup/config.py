@@ -177,24 +177,9 @@ def export(file: Path, target: str) -> None:
     if target == "procfile":
         click.echo(procfile_text(loaded), nl=False)
     else:
-        click.echo(unit_text(loaded, _own_program(), _own_user()), nl=False)
+        from ...config.exported.installation import own_program, own_user
 
-
-def _own_program() -> str:
-    """The path of the command `rekindle` of this installation."""
-    import shutil
-    import sys
-
-    beside = Path(sys.executable).parent / "rekindle"
-    return str(beside) if beside.exists() else shutil.which("rekindle") or "rekindle"
-
-
-def _own_user() -> str | None:
-    """The user who calls this; None: root."""
-    import os
-    import pwd
-
-    return None if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+        click.echo(unit_text(loaded, own_program(), own_user()), nl=False)
 
 
 @config.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...console.options import duration, json_option, print_json, state_option, worker_ids
+from ...console.options import directory_option, duration, json_option, print_json, worker_ids
 from ...console.terminal import colour_wanted, columns
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ PRESET_NAMES = ("steady", "service", "patient", "notify", "plugin")
 @click.option(
     "--svg", type=click.Path(path_type=Path), metavar="FILE", help="Also draw the result into this file."
 )
-@state_option
+@directory_option
 @json_option
 def simulate(svg: Path | None, as_json: bool, everything: bool, **asked: Any) -> None:
     """Show what a restart policy would do, without running anything.
