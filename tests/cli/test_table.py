@@ -33,12 +33,12 @@ def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count(
     recovering = worker("w:0", status="recovering", generation=7, restart_count=6)
     assert status_lines(report(recovering), wide=True) == [
         (
-            "WORKER  STATUS   PID   UPTIME  JOB  RESTARTS  STATE       HEARD  GEN  TOTAL  PAUSE  CPU  MEMORY  "
-            "COMMAND  NEXT"
+            "WORKER  STATUS   PID   UPTIME  JOB  RESTARTS  STATE       HEARD  GEN  TOTAL  PAUSE  CPU  "
+            "MEMORY  COMMAND  NEXT"
         ),
         (
-            "w:0     healthy  4711  12 s    -    0/5       recovering  -      7    6      stop   -    -       "
-            "-        recovering"
+            "w:0     healthy  4711  12 s    -    0/5       recovering  -      7    6      stop   -    "
+            "-       -        recovering"
         ),
     ]
 
