@@ -16,6 +16,7 @@ from .deaths.crash_bundle import Bundle
 from .facts.alert import Alert
 from .facts.audit_entry import AuditEntry
 from .facts.jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
+from .facts.queues import QueuePause
 from .facts.records import (
     DeathRecord,
     EventPage,
@@ -212,6 +213,18 @@ class Jobs(Protocol):
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
         """Delete the jobs that were done before this time; how many."""
+        ...
+
+    def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
+        """Start no further job of the queue, for this time or until it is resumed."""
+        ...
+
+    def pauses(self) -> tuple[QueuePause, ...]:
+        """The queues that are paused now, by name."""
+        ...
+
+    def resume(self, queue: str) -> bool:
+        """Start jobs of the queue again; False if it was not paused."""
         ...
 
 

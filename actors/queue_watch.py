@@ -14,6 +14,7 @@ It lives on a lane of its own, since a look blocks.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from loguru import logger
@@ -21,8 +22,9 @@ from loguru import logger
 from .deaths.death import Job
 from .errors import StoreError
 from .facts.jobs import JobState, QueueStats
+from .facts.queues import QueuePause
 from .facts.topic_states import LONGEST_DECODED, WorkerState
-from .messages import JobConvicted, JobRequeued, Published, Snapshot, StateChanged
+from .messages import JobConvicted, JobRequeued, Published, QueueResumed, Snapshot, StateChanged
 from .messages.internal.to_broker import QueuesSeen, Subscribe, Unsubscribe
 from .messages.internal.to_desks import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
 from .ports import Receiver, Runtime, Store, Timer
@@ -63,6 +65,9 @@ class QueueWatch(ResilientActor):
         self._held: dict[str, Job] = {}
         """The job that each worker last reported."""
         self._sightings = Sightings()
+        self._pauses: dict[str, QueuePause] = {}
+        """Those that end by themselves, by queue."""
+        self._expiry: Timer | None = None
         self._timer: Timer | None = None
         self._not_before = 0.0
         self._is_away = False
@@ -148,5 +153,20 @@ class QueueWatch(ResilientActor):
         known = {each.queue for each in stats}
         empty = tuple(QueueStats(queue=queue) for queue in self._served.queues if queue not in known)
         tell(self.persistence, QueuesSeen((*stats, *empty), news.jobs, news.gone))
+        self._note_pauses([each.pause for each in stats if each.pause is not None], looked_at)
         toxic = {each.queue: each.toxic for each in stats if each.queue is not None}
         tell(self._alerts, ToxicSeen(toxic, looked_at))
+
+    def _note_pauses(self, pauses: Iterable[QueuePause], now_wall_ms: int) -> None:
+        """Publish which pauses are over, and look again when the next one is."""
+        before, self._pauses = self._pauses, {pause.queue: pause for pause in pauses if pause.until_wall_ms}
+        for queue, pause in before.items():
+            if queue not in self._pauses and (pause.until_wall_ms or 0) <= now_wall_ms:
+                tell(self.persistence, QueueResumed(queue, expired=True))
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        ends = [pause.until_wall_ms for pause in self._pauses.values() if pause.until_wall_ms is not None]
+        if ends:
+            delay = max(0.0, (min(ends) - now_wall_ms) / 1000)
+            self._expiry = self._runtime.timers.after(delay, self.actor_ref, QueuesTouched())

@@ -16,8 +16,10 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from ..deaths.death import Action, Cause
+from .queues import QueuePause
 
 DEFAULT_CRASH_RETRIES = 2
 """How often a job is requeued after a crash, unless the worker's policy sets another number."""
@@ -149,6 +151,8 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     """Of a completed job, from its last start to its end."""
     eta_s: float = 0.0
     """Until all pending jobs are done, by as many workers as are busy now."""
+    pause: QueuePause | None = None
+    """None: it is not paused."""
 
 
 def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> QueueStats:
@@ -166,6 +170,14 @@ def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> Que
         average_s=average,
         eta_s=average * pending / max(1, running),
     )
+
+
+def with_pauses(stats: Iterable[QueueStats], pauses: Iterable[QueuePause]) -> tuple[QueueStats, ...]:
+    """The figures of each queue with its pause, by name; a paused queue without jobs has figures too."""
+    known = {each.queue: each for each in stats if each.queue is not None}
+    for pause in pauses:
+        known[pause.queue] = replace(known.get(pause.queue, QueueStats(queue=pause.queue)), pause=pause)
+    return tuple(known[name] for name in sorted(known))
 
 
 def all_queues(stats: Iterable[QueueStats]) -> QueueStats:

@@ -45,6 +45,8 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """Average seconds per job; 0 if none is completed."""
     eta: float = 0.0
     """Seconds until the pending jobs are done."""
+    paused: bool = False
+    """Whether no job of it is started now."""
 
 
 class JobTopicState(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +99,7 @@ def queue_state(stats: QueueStats) -> QueueState:
         completed=stats.completed,
         avg_time=round(stats.average_s, 3),
         eta=round(stats.eta_s, 3),
+        paused=stats.pause is not None,
     )
 
 

@@ -62,6 +62,7 @@ from .group_events import (
     GroupRestored,
 )
 from .published import Published, Snapshot, StateChanged
+from .queue_events import QueueEvent, QueuePaused, QueueResumed
 from .replies import (
     AlertReport,
     BreakerStatus,
@@ -144,6 +145,9 @@ __all__ = [
     "PauseEnded",
     "PauseWorkers",
     "Published",
+    "QueueEvent",
+    "QueuePaused",
+    "QueueResumed",
     "RecordSetAside",
     "Refused",
     "RemoveWorker",

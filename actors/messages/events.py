@@ -8,6 +8,7 @@ import msgspec
 
 from ..facts.alert import Alert, Happening
 from .group_events import GroupEvent
+from .queue_events import QueueEvent
 from .run_events import RunEvent
 from .worker_events import (
     ResourcesSampled,
@@ -238,7 +239,7 @@ WiderEvent = (
 )
 """Events about more than the life of one worker."""
 
-Event = WorkerEvent | GroupEvent | RunEvent | WiderEvent
+Event = WorkerEvent | GroupEvent | RunEvent | QueueEvent | WiderEvent
 
 
 _EVENTS = frozenset(get_args(Event))

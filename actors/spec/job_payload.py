@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import PayloadError, UnknownQueueError
 from ..facts.jobs import JobState, NewJob, Unique
+from ..facts.queues import QueuePause
 
 LONGEST_PAYLOAD = 1_000_000
 """In bytes. A job refers to its data; large data belong elsewhere."""
@@ -92,6 +93,18 @@ def new_jobs(payloads: Iterable[object], now_wall_ms: int, **settings: Any) -> t
         PayloadError: a payload is not JSON or too long, or a number is not valid.
     """
     return tuple(new_job(payload_text(payload), now_wall_ms, **settings) for payload in payloads)
+
+
+def new_pause(queue: str, now_wall_ms: int, reason: str, for_s: float | None) -> QueuePause:
+    """A pause of a queue that begins now.
+
+    Raises:
+        PayloadError: the time is not valid.
+    """
+    if for_s is not None and (not _is_seconds(for_s) or for_s == 0):
+        raise PayloadError(f"for_s must be more than 0 and at most 1e9 seconds, not {for_s!r:.40}")
+    until = None if for_s is None else now_wall_ms + round(for_s * 1000)
+    return QueuePause(queue=queue, at_wall_ms=now_wall_ms, until_wall_ms=until, reason=reason)
 
 
 def _short_enough(text: str) -> str:

@@ -16,6 +16,7 @@ from ..messages import (
     Done,
     Event,
     PauseWorkers,
+    QueueEvent,
     Refused,
     RemoveWorker,
     ResetWorker,
@@ -155,11 +156,19 @@ class Controls:
     @property
     def jobs(self) -> WatchedJobs:
         """The queues; the QueueWatch is notified of what is done to them."""
-        return WatchedJobs(self._store.jobs, self._notify_queue_watch)
+        return WatchedJobs(self._store.jobs, self._notify_queue_watch, self._announce)
 
     def _notify_queue_watch(self, job_ids: tuple[int, ...]) -> None:
         if self._requests.parts is not None:
             tell(self._requests.parts.actors.watch, QueuesTouched(job_ids))
+
+    def _announce(self, event: QueueEvent) -> None:
+        if self._requests.parts is not None:
+            tell(self._requests.parts.actors.persistence, event)
+
+    def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
+        """Start no further job of a queue."""
+        self.jobs.pause(checked_queue(queue, self._workers.queues), reason=reason, for_s=for_s)
 
     def enqueue_many(self, queue: str, payloads: Iterable[object], **settings: Any) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none; their ids."""

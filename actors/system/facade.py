@@ -274,6 +274,22 @@ class System(SystemView):
         """The queues that the workers of this system serve."""
         return self._workers.queues
 
+    def pause_queue(self, queue: str, *, reason: str = "", for_s: float | None = None) -> None:
+        """Start no further job of a queue; those that are running go on to their end.
+
+        The pause survives restarts. With `for_s` it ends by itself after that many seconds.
+
+        Raises:
+            UnknownQueueError: no worker of this system serves the queue.
+            PayloadError: the time is not valid.
+            StoreUnavailableError: the database cannot be written to now.
+        """
+        self._controls.pause_queue(queue, reason, for_s)
+
+    def resume_queue(self, queue: str) -> bool:
+        """End the pause of a queue; returns False if there was none."""
+        return self._controls.jobs.resume(queue)
+
     def enqueue(
         self,
         queue: str,

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ..facts.jobs import JobCrash, JobView, NewJob, QueueStats
+from ..facts.queues import QueuePause
+from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
 
 
 class WatchedJobs:
-    """The `Jobs` of a store; `touched` is called after every change, with the ids of the jobs."""
+    """The `Jobs` of a store; `touched` is called after every change, with the ids of the jobs.
 
-    def __init__(self, jobs: Jobs, touched: Callable[[tuple[int, ...]], None]) -> None:
+    `announce` publishes what happens to a whole queue.
+    """
+
+    def __init__(
+        self, jobs: Jobs, touched: Callable[[tuple[int, ...]], None], announce: Callable[[QueueEvent], None]
+    ) -> None:
         self._jobs = jobs
         self._touched = touched
+        self._announce = announce
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put them into the queue, all or none; their numbers."""
@@ -69,3 +77,22 @@ class WatchedJobs:
         many = self._jobs.prune(finished_before_wall_ms=finished_before_wall_ms)
         self._touched(())
         return many
+
+    def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
+        """Start no further job of the queue, for this time or until it is resumed."""
+        pause = self._jobs.pause(queue, reason=reason, for_s=for_s)
+        self._announce(QueuePaused(queue, reason, for_s))
+        self._touched(())
+        return pause
+
+    def pauses(self) -> tuple[QueuePause, ...]:
+        """The queues that are paused now, by name."""
+        return self._jobs.pauses()
+
+    def resume(self, queue: str) -> bool:
+        """Start jobs of the queue again; False if it was not paused."""
+        was_paused = self._jobs.resume(queue)
+        if was_paused:
+            self._announce(QueueResumed(queue))
+        self._touched(())
+        return was_paused

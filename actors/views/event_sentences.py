@@ -23,6 +23,7 @@ from ..messages import (
     GroupEvent,
     JobConvicted,
     JobRequeued,
+    QueueEvent,
     ResourceEased,
     ResourcesSampled,
     ResourceViolated,
@@ -51,6 +52,7 @@ from .reason_words import stop_reason_words
 from .sentences.death_sentences import death_sentences
 from .sentences.group_sentences import group_sentence
 from .sentences.numbers_in_words import counted
+from .sentences.queue_sentences import queue_sentence
 from .sentences.run_sentences import run_sentence
 from .sentences.sentence import Level, Sentence
 from .sentences.system_sentences import system_sentence
@@ -98,6 +100,8 @@ def sentences(event: Event) -> tuple[Sentence, ...]:
         return (group_sentence(event),)
     if isinstance(event, RunEvent):
         return (run_sentence(event),)
+    if isinstance(event, QueueEvent):
+        return (queue_sentence(event),)
     return (_sentence(event),)
 
 

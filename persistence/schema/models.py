@@ -132,6 +132,49 @@ class JobRow(Model):
     result: Mapped[str | None]
     error: Mapped[str | None]
     toxic_since_wall_ms: Mapped[int | None]
+    key: Mapped[str | None]
+
+
+class QueueRow(Model):
+    """What is set for a queue: its pause and its limits; `bucket_full_us` is the state of its rate."""
+
+    __table__ = tables.QUEUE
+
+    name: Mapped[str]
+    paused_at_wall_ms: Mapped[int | None]
+    paused_until_wall_ms: Mapped[int | None]
+    pause_reason: Mapped[str | None]
+    concurrency: Mapped[int | None]
+    rate: Mapped[int | None]
+    rate_period_ms: Mapped[int | None]
+    key_concurrency: Mapped[int | None]
+    key_rate: Mapped[int | None]
+    key_rate_period_ms: Mapped[int | None]
+    bucket_full_us: Mapped[int]
+
+
+class QueueKeyRow(Model):
+    """The state of the rate of one key of a queue."""
+
+    __table__ = tables.QUEUE_KEY
+
+    queue: Mapped[str]
+    key: Mapped[str]
+    bucket_full_us: Mapped[int]
+
+
+class PeriodicRow(Model):
+    """A periodic job: up to which due time its jobs were enqueued or missed."""
+
+    __table__ = tables.PERIODIC
+
+    name: Mapped[str]
+    queue: Mapped[str]
+    schedule: Mapped[str]
+    last_due_wall_ms: Mapped[int]
+    next_due_wall_ms: Mapped[int | None]
+    last_job_id: Mapped[int | None]
+    missed: Mapped[int]
 
 
 class UsageRow(Model):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sqlalchemy import ColumnElement, Index, MetaData, literal_column
+from sqlalchemy import ColumnElement, Index, MetaData, and_, literal_column
 
 from .tables import JOB, METADATA
 
@@ -23,6 +23,11 @@ _OF_JOBS = (
     ("due", _is("pending"), ("queue", "not_before_wall_ms")),
     ("running", _is("running"), ("claimed_by", "claimed_generation")),
     ("toxic", _is("toxic"), ("toxic_since_wall_ms",)),
+    (
+        "keyed",
+        and_(_is("pending"), JOB.c.key.is_not(None)),
+        ("queue", "key", "priority", "not_before_wall_ms", "id"),
+    ),
     ("unique", JOB.c.unique_key.is_not(None), ("queue", "unique_key")),
 )
 

@@ -174,7 +174,43 @@ JOB = Table(
     Column("result", Text, nullable=True),
     Column("error", Text, nullable=True),
     Column("toxic_since_wall_ms", BigInteger, nullable=True),
+    Column("key", Text, nullable=True),
     sqlite_autoincrement=True,
+)
+# A row for each queue that is, or was, paused or limited.
+QUEUE = Table(
+    "rekindle_queue",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("paused_at_wall_ms", BigInteger, nullable=True),
+    Column("paused_until_wall_ms", BigInteger, nullable=True),
+    Column("pause_reason", Text, nullable=True),
+    Column("concurrency", Integer, nullable=True),
+    Column("rate", Integer, nullable=True),
+    Column("rate_period_ms", BigInteger, nullable=True),
+    Column("key_concurrency", Integer, nullable=True),
+    Column("key_rate", Integer, nullable=True),
+    Column("key_rate_period_ms", BigInteger, nullable=True),
+    # When the bucket of tokens is full again, in microseconds since 1970.
+    Column("bucket_full_us", BigInteger, nullable=False, server_default="0"),
+)
+QUEUE_KEY = Table(
+    "rekindle_queue_key",
+    METADATA,
+    Column("queue", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("bucket_full_us", BigInteger, nullable=False),
+)
+PERIODIC = Table(
+    "rekindle_periodic",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("queue", Text, nullable=False),
+    Column("schedule", Text, nullable=False),
+    Column("last_due_wall_ms", BigInteger, nullable=False),
+    Column("next_due_wall_ms", BigInteger, nullable=True),
+    Column("last_job_id", BigInteger, nullable=True),
+    Column("missed", BigInteger, nullable=False),
 )
 JOB_CRASH = Table(
     "rekindle_job_crash",

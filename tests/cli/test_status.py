@@ -35,7 +35,16 @@ def test_status_in_a_pipe_has_no_colour_and_is_not_cut(every_state: Client) -> N
 
 def test_status_as_json_is_what_the_server_gives(every_state: Client) -> None:
     document = every_state("status", "--json").document
-    assert sorted(document) == ["breakers", "degraded", "gateways", "groups", "paused", "unsaved", "workers"]
+    assert sorted(document) == [
+        "breakers",
+        "degraded",
+        "gateways",
+        "groups",
+        "paused",
+        "paused_queues",
+        "unsaved",
+        "workers",
+    ]
     by_id = {worker["component_id"]: worker for worker in document["workers"]}
     assert by_id["worker:web:0"]["status"] == "healthy"
     assert by_id["worker:flaky:0"]["budget"]["in_window"] == 1

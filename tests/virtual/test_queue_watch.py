@@ -11,7 +11,7 @@ from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.facts.topic_states import JobTopicState, QueueState
-from rekindle.actors.messages import Snapshot, StateChanged
+from rekindle.actors.messages import Published, QueueResumed, Snapshot, StateChanged
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.messages.internal.to_desks import QueuesTouched
 from rekindle.actors.messages.internal.to_monitor import FrameReceived
@@ -190,3 +190,20 @@ def test_a_store_that_is_away_costs_a_look_now_and_then(new_system: SystemFactor
 
 def _away() -> Any:
     raise StoreUnavailableError("gone")
+
+
+def test_the_end_of_a_queues_pause_is_an_event_when_it_comes_by_the_clock(new_system: SystemFactory) -> None:
+    system = new_system(worker(**TAG)).start()
+    system.run(1.0)
+    heard = listener(system, "event:queue_resumed", "queue:tag:status")
+    system.memory.jobs.wall_ms = system.runtime.clock.wall_ms
+    system.memory.jobs.pause("tag", for_s=3600)
+    system.actors.watch.tell(QueuesTouched())
+    system.run(3590.0)
+    assert [each.event for each in heard.messages if isinstance(each, Published)] == []
+    system.run(20.0)
+    assert [each.event for each in heard.messages if isinstance(each, Published)] == [
+        QueueResumed("tag", expired=True)
+    ]
+    told = [each.state for each in heard.messages if isinstance(each, StateChanged)]
+    assert [state.paused for state in told if isinstance(state, QueueState)] == [True, False]

@@ -152,6 +152,13 @@ def due_values(queue: str, claimant: Claimant) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def next_due(row: Any) -> float:
+    """When a job of a queue may be claimed, by a row of `sql.NEXT_DUE`; infinity if there is none."""
+    if row is None or row[0] is None:
+        return float("inf")
+    return float(max(row[0], row[1] or 0))
+
+
 def claim_of(row: Any) -> Claim:
     """The claim in a row of `sql.COLUMNS`; an invalid count is 0, as in the supervisor."""
     id_, queue, payload, attempts, crashes, errors, max_retries, alone, checkpoint = row

@@ -25,6 +25,7 @@ from .claims import (
     due_values,
     ending_values,
     fence_values,
+    next_due,
     now_wall_ms,
     request_values,
 )
@@ -107,9 +108,7 @@ class PostgresClaims:
         for queue in queues:
             values = due_values(queue, self._claimant)
             # After LISTEN: a job that was added before it is not announced.
-            found = self._one(_NEXT_DUE, values)
-            if found is not None and found[0] is not None:
-                until = min(until, found[0])
+            until = min(until, next_due(self._one(_NEXT_DUE, values)))
         with self._connected() as cursor:
             poll = select.poll()
             for descriptor in (cursor.connection.fileno(), interruption):

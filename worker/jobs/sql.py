@@ -13,6 +13,9 @@ COLUMNS = (
     "id", "queue", "payload", "attempts", "crash_count", "error_count", "max_retries", "alone", "checkpoint",
 )  # fmt: skip
 
+NEVER = 2**62
+"""A time that does not come."""
+
 _CLAIMANT = "claimed_by = :worker AND claimed_generation = :generation AND claimed_run = :run"
 
 # Only the claim in force can be ended. A worker that was considered dead and wakes up finds another
@@ -45,19 +48,28 @@ GIVE_BACK = f"UPDATE rekindle_job SET state = 'pending', alone = 0 WHERE {_FENCE
 _IS_CURRENT = """
 (NOT :supervised OR EXISTS (SELECT 1 FROM rekindle_meta WHERE key = 'system_mark' AND value = :run))"""
 
-_IS_DUE = f"queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now AND {_IS_CURRENT}"
+# The settings of a queue have at most one row.
+_PAUSE = """
+FROM rekindle_queue AS setting WHERE setting.name = :queue AND setting.paused_at_wall_ms IS NOT NULL
+    AND (setting.paused_until_wall_ms IS NULL OR setting.paused_until_wall_ms > :now)"""
+
+_IS_OPEN = f"{_IS_CURRENT} AND NOT EXISTS (SELECT 1 {_PAUSE})"
+
+_IS_DUE = f"queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now AND {_IS_OPEN}"
 
 # When the next job is due, or was: one step in an index, whatever the planner knows of the values.
 _EARLIEST = "(SELECT min(not_before_wall_ms) FROM rekindle_job WHERE queue = :queue AND state = 'pending')"
 
-NEXT_DUE = f"SELECT {_EARLIEST} WHERE {_IS_CURRENT}"
+# With the end of the queue's pause, before which no job of it is started.
+NEXT_DUE = f"""
+SELECT {_EARLIEST}, (SELECT coalesce(setting.paused_until_wall_ms, {NEVER}) {_PAUSE}) WHERE {_IS_CURRENT}"""
 
 # The priorities of the waiting jobs in ascending order, each found by one step in an index, and none if no
 # job is due: jobs that wait for their time, of which there may be many, are not looked at one by one.
 _LEVELS = f"""
 level(priority) AS (
     SELECT (SELECT min(priority) FROM rekindle_job WHERE queue = :queue AND state = 'pending')
-    WHERE {_EARLIEST} <= :now AND {_IS_CURRENT}
+    WHERE {_EARLIEST} <= :now AND {_IS_OPEN}
     UNION ALL
     SELECT (SELECT min(job.priority) FROM rekindle_job AS job
             WHERE job.queue = :queue AND job.state = 'pending' AND job.priority > level.priority)

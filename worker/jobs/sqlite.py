@@ -30,6 +30,7 @@ from .claims import (
     due_values,
     ending_values,
     fence_values,
+    next_due,
     now_wall_ms,
     request_values,
 )
@@ -152,7 +153,7 @@ class SqliteClaims:
                 connection.execute(sql.NEXT_DUE, due_values(queue, self._claimant)).fetchone()
                 for queue in queues
             ]
-        return min((row[0] for row in found if row is not None and row[0] is not None), default=float("inf"))
+        return min(map(next_due, found))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

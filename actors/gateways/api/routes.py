@@ -12,7 +12,15 @@ from typing import Any
 from ...views.health_summary import HealthSummary
 from ..serving.call_pools import CallPool
 from ..serving.json_values import CommandResult
-from . import alert_handlers, evidence_handlers, handlers, health_handlers, job_handlers, run_handlers
+from . import (
+    alert_handlers,
+    evidence_handlers,
+    handlers,
+    health_handlers,
+    job_handlers,
+    queue_handlers,
+    run_handlers,
+)
 from .openapi import document
 from .request_bodies import (
     LARGEST_ENQUEUE,
@@ -220,6 +228,24 @@ ROUTES: tuple[Route, ...] = (
         pool=CallPool.STORE,
         body=EnqueueArguments,
         largest_body=LARGEST_ENQUEUE,
+    ),
+    _stored(
+        "/queues/pauses", "The queues that are paused", queue_handlers.pauses, queue_handlers.PausedQueues
+    ),
+    _command(
+        "/queues/{name}/pause",
+        "pause_queue",
+        "Start no further job of a queue",
+        queue_handlers.pause,
+        pool=CallPool.STORE,
+        body=PauseArguments,
+    ),
+    _command(
+        "/queues/{name}/resume",
+        "resume_queue",
+        "End the pause of a queue",
+        queue_handlers.resume,
+        pool=CallPool.STORE,
     ),
     _command(
         "/jobs/{number}/retry",

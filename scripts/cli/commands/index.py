@@ -30,6 +30,7 @@ SECTIONS = {
         "events": "Show events: starts, deaths, decisions, failures, outages.",
         "top": "Watch workers live and control them with single keys.",
         "jobs": "Enqueue jobs, inspect them, and handle those that kill workers.",
+        "queues": "Show queues; pause and resume them.",
         "dashboard": "Print a link to the dashboard; the link contains a secret token.",
     },
     "Investigate": {

@@ -41,6 +41,13 @@ class JobSource(Protocol):
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""
 
+    def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
+        """Start no further job of a queue."""
+
+    def resume_queue(self, queue: str) -> bool:
+        """End the pause of a queue; False if there was none."""
+        ...
+
 
 def open_job_source(state: Path, database: str | None) -> JobSource:
     """The jobs of the running supervisor; if there is none, those of the database.
@@ -102,6 +109,14 @@ class SupervisorJobs:
         """Retry or drop a job."""
         self._client.post(path_of("jobs", str(job), order))
 
+    def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
+        """Start no further job of a queue."""
+        self._client.post(path_of("queues", queue, "pause"), {"reason": reason, "for_s": for_s})
+
+    def resume_queue(self, queue: str) -> bool:
+        """End the pause of a queue; False if there was none."""
+        return bool(self._client.post(path_of("queues", queue, "resume"))["result"] == "done")
+
 
 class DatabaseJobs:
     """The jobs of a database that no supervisor uses."""
@@ -159,6 +174,16 @@ class DatabaseJobs:
         """Retry or drop a job."""
         with as_control_errors():
             self._queue.retry([job]) if order == "retry" else self._queue.drop([job])
+
+    def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
+        """Start no further job of a queue."""
+        with as_control_errors():
+            self._queue.pause(queue, reason=reason, for_s=for_s)
+
+    def resume_queue(self, queue: str) -> bool:
+        """End the pause of a queue; False if there was none."""
+        with as_control_errors():
+            return self._queue.resume(queue)
 
 
 def _builtins(document: object) -> Any:

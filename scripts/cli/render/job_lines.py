@@ -26,12 +26,12 @@ def job_lines(found: Sequence[Document], now_ms: int, *, width: int | None = Non
     return table(heading, [_job(each["job"], now_ms) for each in found], width=width)
 
 
-def stats_lines(found: Document, *, width: int | None = None) -> list[str]:
+def stats_lines(found: Document, now_ms: int, *, width: int | None = None) -> list[str]:
     """A table of queues, with the sum in the last line."""
     heading = ("QUEUE", "PENDING", "RUNNING", "DONE", "ERRORS", "TOXIC", "AVERAGE", "LEFT", "")
     served = set(found["served"])
-    rows = [_figures(stats, stats["queue"], served) for stats in found["queues"]]
-    return table(heading, [*rows, _figures(found["all"], "all", {"all"})], width=width)
+    rows = [_figures(stats, stats["queue"], served, now_ms) for stats in found["queues"]]
+    return table(heading, [*rows, _figures(found["all"], "all", {"all"}, now_ms)], width=width)
 
 
 def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
@@ -84,12 +84,20 @@ def _job(job: Document, now_ms: int) -> tuple[str, ...]:
     )
 
 
-def _figures(stats: Document, name: str, served: set[str]) -> tuple[str, ...]:
+def _figures(stats: Document, name: str, served: set[str], now_ms: int) -> tuple[str, ...]:
     numbers = [str(stats[field]) for field in ("pending", "running", "completed", "errors", "toxic")]
     average = span(stats["average_ms"]) if stats["completed"] else "-"
     left = span(stats["eta_ms"]) if stats["eta_ms"] else "-"
-    stuck = "" if name in served or not stats["pending"] else "no worker serves it"
-    return (printable(name), *numbers, average, left, stuck)
+    notes = [] if name in served or not stats["pending"] else ["no worker serves it"]
+    notes += [queue_pause_words(pause, now_ms)] if (pause := stats.get("pause")) else []
+    return (printable(name), *numbers, average, left, "; ".join(notes))
+
+
+def queue_pause_words(pause: Document, now_ms: int) -> str:
+    """How long a queue is paused, and why."""
+    until = pause["until_wall_ms"]
+    lasts = "" if until is None else f" for {span(max(0, until - now_ms))} more"
+    return f"paused{lasts}" + (f": {printable(pause['reason'])}" if pause["reason"] else "")
 
 
 def _conviction(job: Document, now_ms: int) -> Iterator[str]:

@@ -160,6 +160,11 @@ def footer(report: Document) -> list[str]:
     lines = []
     if report["paused"]:
         lines.append("The system is paused; to resume it, run: rekindle resume")
+    lines += (
+        f"The queue {printable(pause['queue'])} is paused; to resume it, run: rekindle queues resume"
+        f" {printable(pause['queue'])}"
+        for pause in report.get("paused_queues", ())
+    )
     if report["degraded"] is not None:
         many = report["unsaved"]
         records = f"{many} record{'' if many == 1 else 's'}"

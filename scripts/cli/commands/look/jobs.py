@@ -186,7 +186,7 @@ def stats(state: Path, database: str | None, as_json: bool) -> None:
     """
     with _source(state, database) as source:
         found = source.stats()
-    print_json(found) if as_json else click.echo("\n".join(stats_lines(found, width=columns())))
+    print_json(found) if as_json else click.echo("\n".join(stats_lines(found, now_ms(), width=columns())))
 
 
 @jobs.command()

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...client import ControlClient, NoSupervisorError, RequestRefusedError
+from ...client import ControlClient, ControlError, NoSupervisorError, RequestRefusedError
 from ...console.exits import FAILED
 from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
 from ...console.targets import Known
@@ -104,7 +104,7 @@ def status(
         watch_status(look, state, wide=wide)
         return
     try:
-        report = look()
+        report = {**look(), "paused_queues": _paused_queues(client)}
     except NoSupervisorError:
         _show_last_known(state, ids, words, as_json=as_json)
         raise
@@ -141,6 +141,14 @@ def _show_last_known(state: Path, ids: Sequence[str], words: Sequence[str], *, a
         print_json(report)
     elif report["workers"]:
         click.echo("\n".join(last_known_lines(report["workers"], now_ms(), width=columns())))
+
+
+def _paused_queues(client: ControlClient) -> list[Document]:
+    try:
+        found: list[Document] = client.get("/queues/pauses")["pauses"]
+    except ControlError:  # the store does not answer, or the supervisor is older than this command
+        return []
+    return found
 
 
 def _verdict(down: Sequence[Document], of: int) -> str:

@@ -1,0 +1,41 @@
+"""The handlers of the routes about whole queues."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...facts.queues import QueuePause
+from ...ports import Jobs
+from ...spec.job_payload import checked_queue
+from ..serving.json_values import CommandResult, view, view_type
+from .route import Request
+
+Pause = view_type(QueuePause)
+
+
+class PausedQueues(msgspec.Struct, frozen=True):
+    """The queues that are paused."""
+
+    pauses: list[Pause]  # type: ignore[valid-type]
+
+
+def paused(jobs: Jobs) -> PausedQueues:
+    """The queues that are paused, by name."""
+    return PausedQueues(view(jobs.pauses()))
+
+
+def pauses(request: Request) -> object:
+    return paused(request.operator.jobs)
+
+
+def pause(request: Request) -> object:
+    operator, given = request.operator, request.arguments
+    checked_queue(request.target, operator.queues)
+    return CommandResult(
+        detail=view(operator.jobs.pause(request.target, reason=given.reason, for_s=given.for_s))
+    )
+
+
+def resume(request: Request) -> object:
+    was_paused = request.operator.jobs.resume(request.target)
+    return CommandResult("done" if was_paused else "already")

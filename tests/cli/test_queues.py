@@ -1,0 +1,44 @@
+"""`rekindle queues`, with a supervisor and without one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cli.conftest import client_of
+from tests.processes.waiting import PATIENCE_S, eventually
+
+CONFIG = """
+[worker.tag]
+python = "tests.processes.job_workers:Obedient.main"
+jobs = { queues = ["tag"] }
+"""
+
+
+def test_a_queue_is_paused_shown_and_resumed_and_the_worker_wakes_up(run: Any) -> None:
+    running = run(CONFIG)
+    running.wait_for("worker:tag:0", status="healthy")
+    client = client_of(running)
+    answer = client("queues", "pause", "tag", "--reason", "the disk is full", "--for", "1h")
+    assert answer.out == "Queue tag is paused for 1 h.\n"
+    assert client("jobs", "enqueue", "tag", json.dumps({})).code == 0
+    (tag,) = (line for line in client("queues").lines if line.startswith("tag"))
+    assert "paused for" in tag
+    assert tag.endswith("the disk is full")
+    assert "The queue tag is paused; to resume it, run: rekindle queues resume tag" in client("status").out
+    assert client("jobs", "list", "--json").document["jobs"][0]["state"] == "pending"
+    assert client("queues", "resume", "tag").out == "Queue tag is resumed.\n"
+    assert eventually(
+        lambda: client("jobs", "show", "1", "--json").document["job"]["state"] == "done", PATIENCE_S
+    )
+    assert client("queues", "resume", "tag").out == "Queue tag was not paused.\n"
+    actions = client("audit").out
+    assert actions.count("pause queue") == 1
+    events = client("events").out
+    assert "queue tag is paused for 1 h: the disk is full" in events
+    assert "queue tag is no longer paused" in events
+    assert client("queues", "pause", "tga").code == 2
+    running.stop()
+    assert client("queues", "pause", "tag").code == 0
+    (pause,) = (each["pause"] for each in client("queues", "--json").document["queues"])
+    assert pause["until_wall_ms"] is None
